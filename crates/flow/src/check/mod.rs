@@ -1,0 +1,66 @@
+//! Turns a draft into a flow, or says why it is none.
+//!
+//! One file a kind of finding: its manual page, its function, its tests.
+
+mod graph;
+mod no_entry;
+mod no_way_to_end;
+mod outcome_without_edge;
+mod resolve;
+mod unassigned_value;
+mod unknown_target;
+mod unknown_variable;
+mod unreachable_step;
+
+use crate::{Diagnostic, Draft, Flow, Severity};
+
+/// What came out of checking.
+#[derive(Debug)]
+pub struct Checked {
+    /// The flow, when nothing of severity error was found.
+    pub flow: Option<Flow>,
+    /// Everything that was found, in the order of the checks.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The manual page of a kind of finding.
+#[derive(Debug, Clone, Copy)]
+pub struct Code {
+    /// The code.
+    pub name: &'static str,
+    /// What it means and what to do, as plain text.
+    pub page: &'static str,
+}
+
+/// Every code that [`check`] can report.
+pub fn codes() -> &'static [Code] {
+    &[
+        no_entry::CODE,
+        no_way_to_end::CODE,
+        outcome_without_edge::CODE,
+        unassigned_value::CODE,
+        unknown_target::CODE,
+        unknown_variable::CODE,
+        unreachable_step::CODE,
+    ]
+}
+
+/// Checks a draft. What it accepts can run: there is no second check later.
+pub fn check(draft: Draft) -> Checked {
+    let mut diagnostics = Vec::new();
+    no_entry::check(&draft, &mut diagnostics);
+    let Some(flow) = resolve::resolve(draft, &mut diagnostics) else {
+        return Checked { flow: None, diagnostics };
+    };
+    let (flow, others) = flow;
+    outcome_without_edge::check(&flow, &mut diagnostics);
+    unreachable_step::check(&flow, &others, &mut diagnostics);
+    no_way_to_end::check(&flow, &mut diagnostics);
+    unknown_variable::check(&flow, &mut diagnostics);
+    unassigned_value::check(&flow, &mut diagnostics);
+    let sound = diagnostics.iter().all(|finding| finding.severity != Severity::Error);
+    Checked { flow: sound.then_some(flow), diagnostics }
+}
+
+#[cfg(test)]
+mod testing;

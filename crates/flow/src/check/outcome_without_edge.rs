@@ -1,0 +1,70 @@
+use super::{Code, graph};
+use crate::{Diagnostic, Flow};
+
+pub(super) const CODE: Code = Code {
+    name: "outcome-without-edge",
+    page: "\
+outcome-without-edge: a step can result in something that leads nowhere
+
+The gate of this step can yield an outcome for which no transition is given, or only transitions that are used
+up after a number of times. A run that came there could not go on.
+
+Give the outcome a transition, or take it out of what the gate accepts.
+",
+};
+
+pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
+    let asked_by_others = asked_by_others(flow);
+    for (index, step) in flow.steps.iter().enumerate() {
+        // What a member or a judge results in is read by the step that asked it; it needs no edges.
+        if step.edges.is_empty() && asked_by_others[index] {
+            continue;
+        }
+        for outcome in graph::outcomes(flow, step) {
+            if step.edges.iter().any(|edge| edge.on == outcome && edge.bound.is_none()) {
+                continue;
+            }
+            found.push(
+                Diagnostic::error(
+                    CODE.name,
+                    step.span,
+                    format!("`{}` can result in `{outcome}`, which leads nowhere", step.name),
+                )
+                .step(&step.name)
+                .hint(format!("add a transition for `{outcome}`, or do not allow it")),
+            );
+        }
+    }
+}
+
+/// Which steps are members or judges of others.
+fn asked_by_others(flow: &Flow) -> Vec<bool> {
+    let mut asked = vec![false; flow.steps.len()];
+    for step in &flow.steps {
+        if let crate::Act::All { members, .. } = &step.act {
+            members.iter().for_each(|member| asked[member.0 as usize] = true);
+        }
+        if let crate::Gate::Readers(readers) = &step.gate {
+            for reader in readers {
+                if let crate::Reader::Judge { step } = reader {
+                    asked[step.0 as usize] = true;
+                }
+            }
+        }
+    }
+    asked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{codes_of, draft};
+
+    #[test]
+    fn found_and_mended() {
+        let mut broken = draft("a: next → b, done → end\nb: done → end");
+        let edge = broken.steps[0].edges.remove(1);
+        assert_eq!(codes_of(broken.clone()), ["outcome-without-edge"]);
+        broken.steps[0].edges.push(edge);
+        assert!(codes_of(broken).is_empty());
+    }
+}

@@ -1,0 +1,158 @@
+use super::{Code, graph};
+use crate::{Act, Diagnostic, Fact, Flow, Source, Span, Step, StepId, Str};
+
+pub(super) const CODE: Code = Code {
+    name: "unassigned-value",
+    page: "\
+unassigned-value: on some path a step reads what no step has left yet
+
+The step needs data that another step hands on, but a run can come to it without passing that step (the finding
+shows the shortest such path), or the other step does not leave data of that name, or does not exist. The same
+goes for `previous_summary` in the step a run begins with: nothing has been answered before.
+
+Lead every path through the step that leaves the data, give the input a `default`, or make it
+`\"required\": false`.
+",
+};
+
+pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
+    let reachable = graph::reachable(flow, &[flow.entry]);
+    for (index, step) in flow.steps.iter().enumerate() {
+        let id = StepId(index as u32);
+        for need in needs(step) {
+            if let Some(finding) = examine(flow, id, step, &need, reachable[index]) {
+                found.push(finding.step(&step.name));
+            }
+        }
+    }
+}
+
+/// Data a step cannot do without.
+struct Need {
+    from: Str,
+    key: Str,
+    span: Span,
+}
+
+fn needs(step: &Step<StepId>) -> Vec<Need> {
+    let declared = step
+        .inputs
+        .iter()
+        .filter(|input| input.required && input.default.is_none())
+        .map(|input| Need { from: input.step.clone(), key: input.key.clone(), span: input.span });
+    let Act::Ask(ask) = &step.act else { return declared.collect() };
+    let direct = ask.prompt.sources().into_iter().filter_map(|source| match source {
+        Source::Handoff { step: from, key }
+            if !step.inputs.iter().any(|input| input.step == *from && input.key == *key) =>
+        {
+            Some(Need { from: from.clone(), key: key.clone(), span: step.span })
+        }
+        Source::Fact(Fact::PreviousSummary) => {
+            Some(Need { from: "".into(), key: "previous_summary".into(), span: step.span })
+        }
+        _ => None,
+    });
+    declared.chain(direct).collect()
+}
+
+fn examine(flow: &Flow, id: StepId, step: &Step<StepId>, need: &Need, reachable: bool) -> Option<Diagnostic> {
+    let Need { from, key, span } = need;
+    if from.is_empty() {
+        return (id == flow.entry).then(|| {
+            Diagnostic::error(
+                CODE.name,
+                *span,
+                format!("`{}` reads `{key}`, but at its first visit nothing has been answered", step.name),
+            )
+            .trace(vec![step.name.to_string()])
+            .hint(format!("enter through a step that does not read `{key}`"))
+        });
+    }
+    let Some(producer) = flow.find(from) else {
+        return Some(
+            Diagnostic::error(
+                CODE.name,
+                *span,
+                format!("`{}` reads `{from}.{key}`, but `{from}` is no step", step.name),
+            )
+            .hint("name a step of this definition and a key of its `handoffFields`"),
+        );
+    };
+    let left = &flow.step(producer).handoff;
+    if !left.iter().any(|handoff| handoff.key == *key) {
+        let keys: Vec<String> = left.iter().map(|handoff| format!("`{}`", handoff.key)).collect();
+        let hint = if keys.is_empty() {
+            format!("`{from}` hands nothing on")
+        } else {
+            format!("`{from}` hands on {}", keys.join(", "))
+        };
+        return Some(
+            Diagnostic::error(
+                CODE.name,
+                *span,
+                format!("`{}` reads `{from}.{key}`, which `{from}` does not leave", step.name),
+            )
+            .hint(hint),
+        );
+    }
+    // A step that reads its own data has none at its first visit.
+    let trace = if producer == id {
+        reachable.then(|| graph::shortest_trace(flow, id, None)).flatten()
+    } else {
+        graph::shortest_trace(flow, id, Some(producer))
+    };
+    trace.map(|trace| {
+        Diagnostic::error(
+            CODE.name,
+            *span,
+            format!("`{}` reads `{from}.{key}`, but a run can come here without passing `{from}`", step.name),
+        )
+        .trace(trace)
+        .hint("give the input a `default`, or make it `\"required\": false`")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{draft, findings_of, hand_on, need, prompt};
+    use crate::{Fact, Piece, Source};
+
+    #[test]
+    fn a_path_around_the_producer_is_shown() {
+        let mut flow = draft("a: next → b, skip → c\nb: next → c\nc: done → end");
+        hand_on(&mut flow, 1, "plan");
+        need(&mut flow, 2, "b", "plan");
+        let found = findings_of(flow);
+        assert_eq!(found[0].message, "`c` reads `b.plan`, but a run can come here without passing `b`");
+        assert_eq!(found[0].trace, ["a --skip→", "c"]);
+    }
+
+    #[test]
+    fn every_path_through_the_producer_is_fine() {
+        let mut flow = draft("a: next → b\nb: next → c\nc: done → end");
+        hand_on(&mut flow, 1, "plan");
+        need(&mut flow, 2, "b", "plan");
+        assert!(findings_of(flow).is_empty());
+    }
+
+    #[test]
+    fn a_missing_step_or_key_is_named() {
+        let mut flow = draft("a: next → b\nb: done → end");
+        need(&mut flow, 1, "x", "plan");
+        assert_eq!(findings_of(flow)[0].message, "`b` reads `x.plan`, but `x` is no step");
+        let mut flow = draft("a: next → b\nb: done → end");
+        hand_on(&mut flow, 0, "other");
+        need(&mut flow, 1, "a", "plan");
+        assert_eq!(findings_of(flow)[0].hint.as_deref(), Some("`a` hands on `other`"));
+    }
+
+    #[test]
+    fn the_entry_has_no_previous_summary() {
+        let mut flow = draft("a: next → b\nb: done → end");
+        let reads = vec![Piece::Value(Source::Fact(Fact::PreviousSummary))];
+        prompt(&mut flow, 1, reads.clone());
+        assert!(findings_of(flow.clone()).is_empty());
+        prompt(&mut flow, 0, reads);
+        assert_eq!(findings_of(flow)[0].code, "unassigned-value");
+    }
+}

@@ -1,0 +1,100 @@
+//! Findings about a definition.
+
+use crate::{Sources, Span, Str};
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The definition cannot run.
+    Error,
+    /// It runs, but probably not as its author thinks.
+    Warning,
+    /// Worth knowing.
+    Note,
+}
+
+impl Severity {
+    /// The word that is printed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        }
+    }
+}
+
+/// One finding: what is wrong, where, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The stable name of the kind of finding, in kebab case.
+    pub code: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong: a lowercase fragment with literals in backticks.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// The step it is about, when it is about one.
+    pub step: Option<Str>,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// A shortest path through the flow that shows the problem, one hop an entry.
+    pub trace: Vec<String>,
+}
+
+impl Diagnostic {
+    /// A finding of severity error.
+    pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            code,
+            severity: Severity::Error,
+            message: message.into(),
+            span,
+            step: None,
+            hint: None,
+            trace: Vec::new(),
+        }
+    }
+
+    /// A finding of severity warning.
+    pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, span, message) }
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Diagnostic {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Names the step it is about.
+    #[must_use]
+    pub fn step(mut self, step: &str) -> Diagnostic {
+        self.step = Some(step.into());
+        self
+    }
+
+    /// Adds the path that shows it.
+    #[must_use]
+    pub fn trace(mut self, trace: Vec<String>) -> Diagnostic {
+        self.trace = trace;
+        self
+    }
+}
+
+/// Sorts findings by file, line and column, and drops exact repetitions.
+pub fn sort(diagnostics: &mut Vec<Diagnostic>, sources: &Sources) {
+    diagnostics.sort_by(|a, b| {
+        let path = |d: &Diagnostic| sources.get(d.span.file).map(|file| file.path.clone());
+        (path(a), a.span.start, a.severity, a.code, &a.message).cmp(&(
+            path(b),
+            b.span.start,
+            b.severity,
+            b.code,
+            &b.message,
+        ))
+    });
+    diagnostics.dedup();
+}

@@ -1,0 +1,52 @@
+//! Content addresses.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// Names bytes by their SHA-256 and says how many they are.
+///
+/// A run holds these instead of texts, so that deciding stays cheap however large an answer is.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct BlobRef {
+    /// Lower-case hexadecimal SHA-256, 64 characters.
+    pub digest: String,
+    /// Length in bytes.
+    pub len: u64,
+}
+
+impl BlobRef {
+    /// The reference of these bytes.
+    pub fn of(bytes: &[u8]) -> BlobRef {
+        use fmt::Write as _;
+        let mut digest = String::with_capacity(64);
+        for byte in Sha256::digest(bytes) {
+            write!(digest, "{byte:02x}").expect("writing to a string cannot fail");
+        }
+        BlobRef { digest, len: bytes.len() as u64 }
+    }
+
+    /// The first eight characters, enough to tell blobs of one run apart by eye.
+    pub fn short(&self) -> &str {
+        self.digest.get(..8).unwrap_or(&self.digest)
+    }
+}
+
+impl fmt::Debug for BlobRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}+{}", self.short(), self.len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BlobRef;
+
+    #[test]
+    fn known_digest() {
+        let blob = BlobRef::of(b"abc");
+        assert_eq!(blob.digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!((blob.short(), blob.len), ("ba7816bf", 3));
+    }
+}

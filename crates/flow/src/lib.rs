@@ -1,0 +1,43 @@
+//! What a flow *is*, and whether it is sound: the one representation that every definition format
+//! lowers into, its spans and diagnostics, and the checks that turn a [`Draft`] into a [`Flow`].
+//!
+//! *Never* knows a definition format, does IO, is async or reads a clock.
+//!
+//! ```
+//! use cuegate_flow::{Draft, check};
+//!
+//! // A draft without steps is not a flow: the check says why instead of failing somewhere later.
+//! let checked = check(Draft::empty("nothing", "example"));
+//! assert!(checked.flow.is_none());
+//! assert_eq!(checked.diagnostics[0].code, "no-entry");
+//! ```
+
+mod boundary;
+mod check;
+mod diagnostic;
+mod digest;
+mod path;
+mod schema;
+mod source;
+mod step;
+mod template;
+mod whole;
+
+pub use boundary::{Boundary, Permission, Tools};
+pub use check::{Checked, Code, check, codes};
+pub use diagnostic::{Diagnostic, Severity, sort};
+pub use digest::BlobRef;
+pub use path::FieldPath;
+pub use schema::{Schema, SchemaError};
+pub use source::{FileId, LineColumn, SourceFile, Sources, Span};
+pub use step::{
+    Act, Ask, Bound, Edge, Ending, Extractor, Gate, Handoff, Input, JoinPattern, JoinRule, Name, Outcome,
+    Reader, Role, Selector, SessionRule, Step, Success, Target, Validator,
+};
+pub use template::{Fact, Piece, Source, Template};
+pub use whole::{
+    Counter, CounterId, Draft, Flow, Limits, Monitor, Param, ParamType, SchemaId, StepId, Verdict,
+};
+
+/// Shared immutable text. Cloning is a reference count.
+pub type Str = std::sync::Arc<str>;

@@ -1,0 +1,170 @@
+//! JSON Schemas of answers: compiled once, asked many times.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::FieldPath;
+
+/// A JSON Schema that is known to compile.
+///
+/// Its references are resolved before it gets here, so that validating never reads a file.
+#[derive(Clone)]
+pub struct Schema {
+    value: Value,
+    validator: std::sync::Arc<jsonschema::Validator>,
+}
+
+/// Why a schema does not compile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaError(String);
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SchemaError {}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Schema").field(&self.value).finish()
+    }
+}
+
+/// How many problems of one answer are reported; more do not help an agent to mend it.
+const PROBLEMS_MAX: usize = 8;
+
+impl Schema {
+    /// Compiles a schema.
+    ///
+    /// # Errors
+    /// When it is no valid JSON Schema, with the compiler's reason.
+    pub fn new(value: Value) -> Result<Schema, SchemaError> {
+        match jsonschema::validator_for(&value) {
+            Ok(validator) => Ok(Schema { value, validator: validator.into() }),
+            Err(error) => Err(SchemaError(error.to_string())),
+        }
+    }
+
+    /// The schema itself, as it is sent to an agent.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// What is wrong with an answer, one line a problem, at most eight; empty when it fits.
+    pub fn problems(&self, answer: &Value) -> Vec<String> {
+        self.validator
+            .iter_errors(answer)
+            .take(PROBLEMS_MAX)
+            .map(|error| {
+                let at = error.instance_path().to_string();
+                if at.is_empty() { error.to_string() } else { format!("{error} (at `{at}`)") }
+            })
+            .collect()
+    }
+
+    /// The sub-schema that describes the value at a path, when the schema says anything about it.
+    pub fn at(&self, path: &FieldPath) -> Option<&Value> {
+        let mut at = &self.value;
+        for segment in path.segments() {
+            at = match segment.parse::<usize>() {
+                Ok(_) if at.get("items").is_some() => at.get("items")?,
+                _ => at.get("properties")?.get(&**segment)?,
+            };
+        }
+        Some(at)
+    }
+
+    /// Whether an answer that fits can have a value at this path. Open objects can hold anything.
+    pub fn can_produce(&self, path: &FieldPath) -> bool {
+        let mut at = &self.value;
+        for segment in path.segments() {
+            if let Some(next) = at.get("properties").and_then(|properties| properties.get(&**segment)) {
+                at = next;
+            } else if let (Ok(_), Some(items)) = (segment.parse::<usize>(), at.get("items")) {
+                at = items;
+            } else {
+                return leaves_open(at);
+            }
+        }
+        *at != Value::Bool(false)
+    }
+
+    /// Every value that can stand at this path, when the schema lists them (`enum`, `const`, boolean).
+    pub fn values_at(&self, path: &FieldPath) -> Option<Vec<Value>> {
+        let at = self.at(path)?;
+        if let Some(values) = at.get("enum").and_then(Value::as_array) {
+            return Some(values.clone());
+        }
+        if let Some(value) = at.get("const") {
+            return Some(vec![value.clone()]);
+        }
+        (at.get("type").and_then(Value::as_str) == Some("boolean"))
+            .then(|| vec![Value::Bool(true), Value::Bool(false)])
+    }
+}
+
+/// Whether a schema allows properties that it does not name.
+fn leaves_open(schema: &Value) -> bool {
+    if schema.get("enum").is_some() || schema.get("const").is_some() {
+        return false;
+    }
+    match schema.get("additionalProperties") {
+        Some(Value::Bool(open)) => *open,
+        Some(_) => true,
+        // Combined schemas are not followed: what they allow is unknown, so it is allowed.
+        None => {
+            let combined = ["allOf", "anyOf", "oneOf", "if"].iter().any(|key| schema.get(key).is_some());
+            let object = schema.get("type").and_then(Value::as_str).is_none_or(|kind| kind == "object");
+            combined || object
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Schema;
+    use crate::FieldPath;
+    use serde_json::json;
+
+    fn path(text: &str) -> FieldPath {
+        FieldPath::parse(text).unwrap()
+    }
+
+    #[test]
+    fn problems_name_the_place() {
+        let schema = Schema::new(json!({
+            "type": "object", "required": ["a"], "properties": {"a": {"type": "object",
+            "properties": {"n": {"type": "integer"}}}}
+        }))
+        .unwrap();
+        assert!(schema.problems(&json!({"a": {"n": 1}})).is_empty());
+        let problems = schema.problems(&json!({"a": {"n": "x"}}));
+        assert_eq!(problems, [r#""x" is not of type "integer" (at `/a/n`)"#]);
+    }
+
+    #[test]
+    fn a_schema_that_does_not_compile_says_why() {
+        let error = Schema::new(json!({"type": 7})).unwrap_err();
+        assert!(error.to_string().contains('7'), "{error}");
+    }
+
+    #[test]
+    fn says_what_it_can_produce() {
+        let schema = Schema::new(json!({
+            "type": "object", "additionalProperties": false,
+            "properties": {"s": {"enum": ["a", "b"]}, "flag": {"type": "boolean"},
+                "open": {"type": "object"}, "list": {"type": "array", "items": {"const": 3}}}
+        }))
+        .unwrap();
+        assert_eq!(schema.values_at(&path("s")), Some(vec![json!("a"), json!("b")]));
+        assert_eq!(schema.values_at(&path("flag")), Some(vec![json!(true), json!(false)]));
+        assert_eq!(schema.values_at(&path("list.0")), Some(vec![json!(3)]));
+        assert_eq!(schema.values_at(&path("open.x")), None);
+        assert!(schema.can_produce(&path("open.x")));
+        assert!(!schema.can_produce(&path("missing")));
+        assert!(!schema.can_produce(&path("s.deeper")));
+    }
+}

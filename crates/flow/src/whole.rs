@@ -1,0 +1,179 @@
+//! Whole definitions: as read, and as checked.
+
+use crate::{Name, Schema, Span, Step, Str};
+
+/// Names a step of a [`Flow`]: its index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StepId(pub u32);
+
+/// Names a schema of a flow: its index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SchemaId(pub u32);
+
+/// Names a counter of a flow: its index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CounterId(pub u32);
+
+/// A counter that bounded edges count on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counter {
+    /// What it counts, for people and for the journal.
+    pub name: Str,
+}
+
+/// What a dialect read. Names in it may lead nowhere.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// The definition's name.
+    pub name: Str,
+    /// Which format it was read from, as printed in results.
+    pub dialect: &'static str,
+    /// Where it begins.
+    pub span: Span,
+    /// The step that is entered first.
+    pub entry: Option<Name>,
+    /// Further steps that other ways of running the definition would enter first.
+    pub other_entries: Vec<Name>,
+    /// All steps.
+    pub steps: Vec<Step<Name>>,
+    /// Compiled schemas of answers.
+    pub schemas: Vec<Schema>,
+    /// Counters of bounded edges.
+    pub counters: Vec<Counter>,
+    /// Watched cycles.
+    pub monitors: Vec<Monitor<Name>>,
+    /// When the run as a whole is done.
+    pub verdict: Verdict,
+    /// How long it may go on.
+    pub limits: Limits,
+    /// Values it can be given at start.
+    pub params: Vec<Param>,
+}
+
+impl Draft {
+    /// A draft with nothing in it but a name.
+    pub fn empty(name: &str, dialect: &'static str) -> Draft {
+        Draft {
+            name: name.into(),
+            dialect,
+            span: Span::default(),
+            entry: None,
+            other_entries: Vec::new(),
+            steps: Vec::new(),
+            schemas: Vec::new(),
+            counters: Vec::new(),
+            monitors: Vec::new(),
+            verdict: Verdict::Flow,
+            limits: Limits { iterations_max: 20 },
+            params: Vec::new(),
+        }
+    }
+}
+
+/// A checked definition: every name in it leads somewhere. Immutable.
+#[derive(Debug, Clone)]
+pub struct Flow {
+    /// The definition's name.
+    pub name: Str,
+    /// Which format it was read from, as printed in results.
+    pub dialect: &'static str,
+    /// The step that is entered first.
+    pub entry: StepId,
+    /// All steps.
+    pub steps: Vec<Step<StepId>>,
+    /// Compiled schemas of answers.
+    pub schemas: Vec<Schema>,
+    /// Counters of bounded edges.
+    pub counters: Vec<Counter>,
+    /// Watched cycles.
+    pub monitors: Vec<Monitor<StepId>>,
+    /// When the run as a whole is done.
+    pub verdict: Verdict,
+    /// How long it may go on.
+    pub limits: Limits,
+    /// Values it can be given at start.
+    pub params: Vec<Param>,
+}
+
+impl Flow {
+    /// The step of this id.
+    pub fn step(&self, id: StepId) -> &Step<StepId> {
+        &self.steps[id.0 as usize]
+    }
+
+    /// The step of this name.
+    pub fn find(&self, name: &str) -> Option<StepId> {
+        self.steps.iter().position(|step| &*step.name == name).map(|index| StepId(index as u32))
+    }
+
+    /// The schema of this id.
+    pub fn schema(&self, id: SchemaId) -> &Schema {
+        &self.schemas[id.0 as usize]
+    }
+
+    /// The counter of this id.
+    pub fn counter(&self, id: CounterId) -> &Counter {
+        &self.counters[id.0 as usize]
+    }
+}
+
+/// A cycle of steps that somebody judges when it has gone round too often.
+#[derive(Debug, Clone)]
+pub struct Monitor<R> {
+    /// Its name in results.
+    pub name: Str,
+    /// The steps of one round, in order, at least two.
+    pub cycle: Vec<R>,
+    /// After how many whole rounds back to back it acts, at least 1.
+    pub threshold: u32,
+    /// The step that is entered instead of the next round.
+    pub judge: R,
+    /// Where it is defined.
+    pub span: Span,
+}
+
+/// When the run as a whole is done, besides reaching an end of the flow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Only by reaching an end.
+    Flow,
+    /// Also after this many finished iterations.
+    Iterations(u32),
+}
+
+/// How long a run may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The most iterations; the run is exhausted when another would begin.
+    pub iterations_max: u32,
+}
+
+/// A value that a run can be given at its start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Param {
+    /// Its name in prompts.
+    pub name: Str,
+    /// The flag that sets it on the command line, with its dashes.
+    pub flag: Str,
+    /// What kind of value it takes.
+    pub kind: ParamType,
+    /// Whether a run cannot start without it.
+    pub required: bool,
+    /// The value when none is given, as text.
+    pub default: Option<Str>,
+    /// What it is for.
+    pub description: Str,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// What kind of value a parameter takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParamType {
+    /// Any text.
+    Text,
+    /// A number.
+    Number,
+    /// `true` or `false`; the bare flag means `true`.
+    Boolean,
+}
