@@ -1,0 +1,229 @@
+//! What the world answered.
+
+use cuegate_flow::BlobRef;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    command::CommandId,
+    event::{SourceBlob, Started, TreeState, Usage},
+};
+
+/// Something happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Completion {
+    /// Somebody starts the run.
+    Start(Box<Start>),
+    /// An agent answered.
+    Answered {
+        /// The ask.
+        ask: CommandId,
+        /// The answer.
+        answer: Box<Answer>,
+        /// The tree afterwards, when it can have changed.
+        seen: Option<Seen>,
+    },
+    /// An ask found no answer.
+    Faulted {
+        /// The ask.
+        ask: CommandId,
+        /// The fault.
+        fault: Fault,
+        /// The tree afterwards, when it can have changed.
+        seen: Option<Seen>,
+    },
+    /// A command ended.
+    Executed {
+        /// The command.
+        id: CommandId,
+        /// How.
+        exec: Exec,
+        /// The tree afterwards, when it can have changed.
+        seen: Option<Seen>,
+    },
+    /// A person answered.
+    PersonAnswered {
+        /// What.
+        text: String,
+    },
+    /// Somebody interrupted the run.
+    Interrupted,
+    /// Somebody cancelled the run.
+    Cancelled,
+    /// Somebody continues the run.
+    Resumed(Box<Resume>),
+}
+
+/// What a run is started with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Start {
+    /// The facts.
+    pub started: Started,
+}
+
+/// What a run is continued with; `None` = as before.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Resume {
+    /// Another limit of iterations.
+    pub iterations_max: Option<u32>,
+    /// Another limit of repairs.
+    pub repairs_max: Option<u32>,
+    /// Another provider.
+    pub provider: Option<String>,
+    /// Another script.
+    pub script: Option<SourceBlob>,
+    /// The tree as it was found.
+    pub found: Option<TreeState>,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Answer {
+    /// The structured answer, when it came apart from the text.
+    pub output: Option<Value>,
+    /// The text.
+    pub text: String,
+    /// What it used up.
+    pub usage: Usage,
+    /// Who answered.
+    pub provider: String,
+    /// With which model.
+    pub model: Option<String>,
+    /// The conversation as it is now.
+    pub session: Option<String>,
+    /// The provider's mark.
+    pub receipt: Option<String>,
+    /// The agent says that it cannot proceed, and why.
+    pub blocked: Option<String>,
+    /// The agent asks a person, and what.
+    pub asks_person: Option<String>,
+    /// The exact prompt, stored.
+    pub prompt: Option<BlobRef>,
+    /// The exact system prompt, stored.
+    pub system_prompt: Option<BlobRef>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+}
+
+/// The tree after something was done.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Seen {
+    /// The tree.
+    pub tree: TreeState,
+    /// Paths that differ from the tree before.
+    pub changed: Vec<String>,
+}
+
+/// An ask without an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fault {
+    /// What kind.
+    pub class: FaultClass,
+    /// What happened.
+    pub message: String,
+    /// In how many milliseconds it may be tried again, when the service says so.
+    pub resets_in_ms: Option<u64>,
+    /// What it used up nevertheless.
+    pub usage: Usage,
+    /// The provider's mark.
+    pub receipt: Option<String>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultClass {
+    /// Too many requests.
+    RateLimited,
+    /// The service is too busy.
+    Overloaded,
+    /// The key or login is not accepted.
+    Auth,
+    /// The service refuses this content.
+    Refused,
+    /// The conversation no longer fits.
+    ContextOverflow,
+    /// The program ended without an answer.
+    Crashed,
+    /// It took longer than it may.
+    Timeout,
+    /// What came back cannot be read.
+    Malformed,
+    /// The service does not know the model.
+    UnknownModel,
+    /// The program is not there or too old.
+    MissingProgram,
+    /// The script has no answer left.
+    ScriptExhausted,
+    /// The agent touched what it must not.
+    Violation,
+}
+
+impl FaultClass {
+    /// The word that is printed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FaultClass::RateLimited => "rate_limited",
+            FaultClass::Overloaded => "overloaded",
+            FaultClass::Auth => "auth",
+            FaultClass::Refused => "refused",
+            FaultClass::ContextOverflow => "context_overflow",
+            FaultClass::Crashed => "crashed",
+            FaultClass::Timeout => "timeout",
+            FaultClass::Malformed => "malformed",
+            FaultClass::UnknownModel => "unknown_model",
+            FaultClass::MissingProgram => "missing_program",
+            FaultClass::ScriptExhausted => "script_exhausted",
+            FaultClass::Violation => "violation",
+        }
+    }
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exec {
+    /// The exit.
+    pub exit: Exit,
+    /// What it printed.
+    pub stdout: String,
+    /// What it printed to standard error.
+    pub stderr: String,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+}
+
+/// How a command's process ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    /// With this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It was killed after its time.
+    TimedOut,
+    /// It was killed for printing too much.
+    TooMuchOutput,
+    /// It could not be started.
+    NotStarted(String),
+}
+
+impl Exit {
+    /// The exit code, when it ended by itself.
+    pub fn code(&self) -> Option<i32> {
+        match self {
+            Exit::Code(code) => Some(*code),
+            _ => None,
+        }
+    }
+
+    /// In words.
+    pub fn describe(&self, timeout_ms: u64) -> String {
+        match self {
+            Exit::Code(code) => format!("exit {code}"),
+            Exit::Signal(signal) => format!("killed by signal {signal}"),
+            Exit::TimedOut => format!("timed out after {} s", timeout_ms.div_ceil(1000)),
+            Exit::TooMuchOutput => "stopped for printing too much".to_owned(),
+            Exit::NotStarted(why) => format!("could not be started: {why}"),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Interrupted, cancelled, resumed.
+
+use cuegate_flow::Str;
+
+use super::{Decider, enter};
+use crate::{
+    command::CommandId,
+    completion::Resume,
+    event::{EndState, Event, WaitKind, Waiting},
+    run::{Asking, State, Work},
+};
+
+pub(super) fn interrupted(decider: &mut Decider<'_>) {
+    if decider.run.state == State::Running {
+        let waiting =
+            Waiting { kind: WaitKind::Interrupted, detail: "interrupted".to_owned(), until_ms: None };
+        decider.emit(Event::Suspended { waiting });
+    }
+}
+
+pub(super) fn cancelled(decider: &mut Decider<'_>) {
+    let open = match &decider.run.state {
+        State::Running | State::Suspended(_) => true,
+        State::Ended { state, .. } => *state == EndState::Exhausted,
+        State::New => false,
+    };
+    if open {
+        decider.end(EndState::Cancelled, "cancelled".to_owned(), None);
+    }
+}
+
+pub(super) fn resumed(decider: &mut Decider<'_>, resume: Resume) {
+    let iterations_max = resume.iterations_max.unwrap_or(decider.run.iterations_max);
+    let hold = match &decider.run.state {
+        State::Running => None,
+        // Only a person's answer lets this one go on.
+        State::Suspended(waiting) if waiting.kind == WaitKind::Person => return,
+        State::Suspended(_) => None,
+        State::Ended { state: EndState::Exhausted, hold: Some(hold), .. }
+            if iterations_max > decider.run.iterations =>
+        {
+            Some(hold.clone())
+        }
+        State::Ended { .. } | State::New => return,
+    };
+    let waited = match &decider.run.state {
+        State::Suspended(waiting) => Some(waiting.kind),
+        _ => None,
+    };
+    let stale = stale_asks(decider, waited);
+    decider.emit(Event::Resumed {
+        iterations_max: resume.iterations_max,
+        repairs_max: resume.repairs_max,
+        provider: resume.provider,
+        script: resume.script,
+        found: resume.found,
+    });
+    if let Some(hold) = hold {
+        if let Some(id) = decider.flow.find(&hold.step) {
+            enter::enter(decider, id, hold.remedy, hold.again);
+        }
+        return;
+    }
+    for (step, member, asking) in stale {
+        decider.emit(Event::AskRequested {
+            step,
+            member,
+            kind: asking.kind,
+            not_before_ms: None,
+            follow: asking.follow,
+            judging: asking.judging,
+        });
+    }
+}
+
+/// The asks whose last try ended in a fault. Whatever it was, somebody had time to mend it, so they are put
+/// anew; an ask that was only interrupted keeps its name, so that an answer that arrived meanwhile is adopted.
+fn stale_asks(decider: &Decider<'_>, waited: Option<WaitKind>) -> Vec<(Str, Option<u16>, Asking)> {
+    let Some(node) = &decider.run.node else { return Vec::new() };
+    if !matches!(waited, Some(WaitKind::Quota | WaitKind::Environment)) {
+        return Vec::new();
+    }
+    let asks: Vec<(Str, Option<u16>, Asking)> = match &node.work {
+        Work::Asking(asking) => vec![(node.step.clone(), None, asking.clone())],
+        Work::Joining(members) => members
+            .iter()
+            .enumerate()
+            .filter_map(|(index, member)| {
+                Some((member.step.clone(), Some(index as u16), member.asking.clone()?))
+            })
+            .collect(),
+        _ => Vec::new(),
+    };
+    let settled = |seq, member: Option<u16>| {
+        decider.run.settled.contains(&CommandId { seq, member: member.unwrap_or(0) })
+    };
+    asks.into_iter().filter(|(_, member, asking)| settled(asking.seq, *member)).collect()
+}

@@ -1,0 +1,50 @@
+//! A validator ran.
+
+use cuegate_flow::{Act, Outcome};
+
+use super::{Decider, leave};
+use crate::{
+    command::CommandId,
+    completion::{Exec, Seen},
+    event::Event,
+    extract::extract,
+    prompt::Failure,
+    run::Work,
+};
+
+pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, seen: Option<Seen>) {
+    let Some(step) = decider.here() else { return };
+    let index = match decider.run.node.as_ref().map(|node| &node.work) {
+        Some(Work::Running { seq, index }) if *seq == id.seq => *index,
+        _ => return,
+    };
+    let Act::Exec { commands } = &step.act else { return };
+    let Some(validator) = commands.get(index as usize) else { return };
+    let passed = validator.success.holds(exec.exit.code(), &exec.stdout, &exec.stderr);
+    let (stdout, stderr) = (decider.keep(&exec.stdout), decider.keep(&exec.stderr));
+    decider.emit(Event::CommandFinished {
+        step: step.name.clone(),
+        index,
+        validator: validator.name.clone(),
+        passed,
+        ended: exec.exit.describe(validator.timeout_ms),
+        stdout,
+        stderr,
+        duration_ms: exec.duration_ms,
+        tree: seen.map(|seen| seen.tree),
+    });
+    if passed && (index as usize) + 1 < commands.len() {
+        decider.emit(Event::CommandRequested { step: step.name.clone(), index: index + 1 });
+        return;
+    }
+    let outcome = if passed { Outcome::Pass } else { Outcome::Fail(index) };
+    let failure: Failure =
+        validator.extract.iter().map(|(name, extractor)| (name.clone(), extract(*extractor, exec))).collect();
+    let failure = (!passed).then_some((&*validator.name, &failure));
+    let reason = (!passed)
+        .then(|| format!("`{}` failed: {}", validator.name, exec.exit.describe(validator.timeout_ms)));
+    match leave::way(decider, step, outcome, None, &Default::default()) {
+        Ok(way) => leave::go(decider, step, &way, reason, false, failure),
+        Err(bad) => decider.fail(bad.why),
+    }
+}

@@ -1,0 +1,116 @@
+//! An ask found no answer: wait and ask again, or stop where a person has to act.
+
+use super::{Decider, join, reject};
+use crate::{
+    command::CommandId,
+    completion::{Fault, FaultClass, Seen},
+    event::{Event, WaitKind, Waiting},
+    run::Asking,
+};
+
+/// How often an ask that crashed, hung or came back unreadable is tried again.
+const RETRIES_MAX: u32 = 2;
+/// The first pause between two tries, in milliseconds; each further one is twice as long.
+const PAUSE_MS: u64 = 1_000;
+/// The longest pause between two tries, in milliseconds.
+const PAUSE_MAX_MS: u64 = 60_000;
+
+pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, seen: Option<Seen>) {
+    let pending = decider.run.asking(ask).map(|(name, member, asking)| (name, member, asking.clone()));
+    let Some((name, member, asking)) = pending else {
+        if !decider.run.settled.contains(&ask) {
+            decider.emit(Event::AnsweredLate { ask, usage: fault.usage });
+        }
+        return;
+    };
+    let asked_name = asking.judging.as_ref().map_or(&name, |judging| &judging.judge).clone();
+    let Some(asked) = decider.step(&asked_name) else { return };
+    let violated = reject::violations(decider, asked, seen.as_ref());
+    let (changed_files, tree) = match seen {
+        Some(seen) if violated.is_empty() => (seen.changed, Some(seen.tree)),
+        _ => (Vec::new(), None),
+    };
+    decider.emit(Event::Faulted {
+        ask,
+        step: asked_name,
+        class: fault.class,
+        message: fault.message.clone(),
+        usage: fault.usage,
+        receipt: fault.receipt.clone(),
+        changed_files,
+        tree,
+    });
+    if !violated.is_empty() && !decider.run.started().place.owned {
+        reject::violation(decider, asked, member, &asking, violated, &Default::default());
+        return;
+    }
+    let tries = asking.faults + 1;
+    match fault.class {
+        FaultClass::RateLimited | FaultClass::Overloaded => {
+            let pause = fault.resets_in_ms.unwrap_or_else(|| pause(tries));
+            // Without a word from the service, the pauses together may not pass what one wait may last.
+            let waited: u64 = (1..tries).map(|_| pause_of_wait(&fault, tries)).sum();
+            if pause.saturating_add(waited) <= decider.run.started().wait_max_ms {
+                again(decider, &name, member, &asking, pause);
+            } else {
+                let until_ms = decider.now.saturating_add_unsigned(pause);
+                let detail = format!("{}: {}", fault.class.as_str(), fault.message);
+                suspend(decider, WaitKind::Quota, detail, Some(until_ms));
+            }
+        }
+        FaultClass::Crashed | FaultClass::Timeout | FaultClass::Malformed => {
+            if asking.faults < RETRIES_MAX {
+                again(decider, &name, member, &asking, pause(tries));
+            } else if let Some(index) = member {
+                join::member_ended(decider, index, &name, None, Some(fault.message), false);
+            } else {
+                suspend(decider, WaitKind::Environment, describe(&fault), None);
+            }
+        }
+        FaultClass::Violation => decider.fail(fault.message),
+        FaultClass::Auth
+        | FaultClass::Refused
+        | FaultClass::ContextOverflow
+        | FaultClass::UnknownModel
+        | FaultClass::MissingProgram
+        | FaultClass::ScriptExhausted => suspend(decider, WaitKind::Environment, describe(&fault), None),
+    }
+}
+
+fn describe(fault: &Fault) -> String {
+    format!("{}: {}", fault.class.as_str(), fault.message)
+}
+
+/// The pause before the next try after so many faults.
+fn pause(faults: u32) -> u64 {
+    PAUSE_MS.saturating_mul(1 << faults.saturating_sub(1).min(16)).min(PAUSE_MAX_MS)
+}
+
+fn pause_of_wait(fault: &Fault, tries: u32) -> u64 {
+    match fault.resets_in_ms {
+        Some(_) => 0,
+        None => pause(tries),
+    }
+}
+
+fn again(
+    decider: &mut Decider<'_>,
+    name: &cuegate_flow::Str,
+    member: Option<u16>,
+    asking: &Asking,
+    pause_ms: u64,
+) {
+    decider.emit(Event::AskRequested {
+        step: name.clone(),
+        member,
+        kind: asking.kind,
+        not_before_ms: Some(decider.now.saturating_add_unsigned(pause_ms)),
+        follow: asking.follow.clone(),
+        judging: asking.judging.clone(),
+    });
+}
+
+/// Suspends the run. The ask stays where it is and is put anew when the run goes on.
+fn suspend(decider: &mut Decider<'_>, kind: WaitKind, detail: String, until_ms: Option<i64>) {
+    decider.emit(Event::Suspended { waiting: Waiting { kind, detail, until_ms } });
+}

@@ -1,0 +1,100 @@
+//! One completion in, the events that follow from it out: one record of the journal.
+//!
+//! One file a kind of completion, and one each for what they share: entering a step, leaving one, ending.
+
+mod answered;
+mod control;
+mod enter;
+mod executed;
+mod faulted;
+mod join;
+mod leave;
+mod person;
+mod reject;
+mod start;
+
+use cuegate_flow::{BlobRef, Flow, Step, StepId, Str};
+
+use crate::{
+    completion::Completion,
+    event::{EndState, Event, Hold},
+    run::Run,
+};
+
+/// What followed from a completion.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Decision {
+    /// The events, in order. Empty when the completion changes nothing: then nothing is journaled.
+    pub events: Vec<Event>,
+    /// What the events name by digest; to be stored before them.
+    pub blobs: Vec<Vec<u8>>,
+}
+
+/// Decides what follows from a completion. `now` is in milliseconds since 1970.
+///
+/// Total: late, repeated and impossible completions have an answer too. A completion that is no longer pending
+/// never routes; what an ask used up is charged once.
+pub fn decide(flow: &Flow, run: &Run, now: i64, completion: Completion) -> Decision {
+    let mut decider = Decider { flow, run: run.clone(), now, decision: Decision::default() };
+    match completion {
+        Completion::Start(start) => start::start(&mut decider, *start),
+        Completion::Answered { ask, answer, seen } => answered::answered(&mut decider, ask, *answer, seen),
+        Completion::Faulted { ask, fault, seen } => faulted::faulted(&mut decider, ask, fault, seen),
+        Completion::Executed { id, exec, seen } => executed::executed(&mut decider, id, &exec, seen),
+        Completion::PersonAnswered { text } => person::answered(&mut decider, &text),
+        Completion::Interrupted => control::interrupted(&mut decider),
+        Completion::Cancelled => control::cancelled(&mut decider),
+        Completion::Resumed(resume) => control::resumed(&mut decider, *resume),
+    }
+    decider.decision
+}
+
+/// A decision in the making: the state moves on with every event, so that later rules see earlier ones.
+struct Decider<'f> {
+    flow: &'f Flow,
+    run: Run,
+    now: i64,
+    decision: Decision,
+}
+
+impl<'f> Decider<'f> {
+    fn emit(&mut self, event: Event) {
+        self.run.apply(&event);
+        self.decision.events.push(event);
+    }
+
+    fn keep(&mut self, text: &str) -> BlobRef {
+        let blob = BlobRef::of(text.as_bytes());
+        self.decision.blobs.push(text.as_bytes().to_vec());
+        blob
+    }
+
+    fn step(&self, name: &str) -> Option<&'f Step<StepId>> {
+        self.flow.find(name).map(|id| self.flow.step(id))
+    }
+
+    /// The step that control stands on.
+    fn here(&self) -> Option<&'f Step<StepId>> {
+        self.step(&self.run.node.as_ref()?.step)
+    }
+
+    /// Ends the run; an open visit's row ends with it.
+    fn end(&mut self, state: EndState, reason: String, hold: Option<Hold>) {
+        let target: Str = match state {
+            EndState::Completed => "@completed",
+            EndState::Aborted => "@aborted",
+            EndState::Failed => "@failed",
+            EndState::Exhausted => "@exhausted",
+            EndState::Cancelled => "@cancelled",
+        }
+        .into();
+        leave::close_rows(self, &target);
+        let validated = state == EndState::Completed
+            && !self.decision.events.iter().any(|event| matches!(event, Event::ValidationSkipped { .. }));
+        self.emit(Event::Ended { state, reason, validated, hold });
+    }
+
+    fn fail(&mut self, reason: impl Into<String>) {
+        self.end(EndState::Failed, reason.into(), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! Answers that cannot be used: asked again as often as allowed, then the definition's fallback, else the end.
+
+use cuegate_flow::{Step, StepId};
+
+use super::{Decider, answered::follow_up, join, leave};
+use crate::{
+    completion::{Answer, Seen},
+    event::{AskKind, Event},
+    gate::{Bad, fallback},
+    run::Asking,
+};
+
+/// Rejects an answer of `asked` that `step` waits for.
+pub(super) fn reject(
+    decider: &mut Decider<'_>,
+    step: &Step<StepId>,
+    asked: &Step<StepId>,
+    member: Option<u16>,
+    asking: &Asking,
+    bad: Bad,
+    answer: &Answer,
+) {
+    decider.emit(Event::AnswerRejected { step: asked.name.clone(), member, why: bad.why.clone() });
+    if asking.repairs < decider.run.repairs_max {
+        let say = complaint(&bad.why, asked, decider);
+        let follow = follow_up(decider, &say, answer);
+        decider.emit(Event::AskRequested {
+            step: step.name.clone(),
+            member,
+            kind: AskKind::Repair,
+            not_before_ms: None,
+            follow: Some(follow),
+            judging: asking.judging.clone(),
+        });
+        return;
+    }
+    if let Some(index) = member {
+        join::member_ended(decider, index, &step.name, None, Some(bad.why), false);
+        return;
+    }
+    if asking.judging.is_none()
+        && let Some(outcome) = fallback(step).cloned()
+        && let Some(step) = decider.step(&step.name)
+        && let Ok(way) = leave::way(decider, step, outcome, None, &Default::default())
+    {
+        leave::go(decider, step, &way, Some(bad.why), true, None);
+        return;
+    }
+    let iteration = decider.run.iterations;
+    let reason = if bad.absent {
+        // The wording that owners of the older step registries know (seed document "Step Flow Design", rule R4).
+        format!(
+            "[StepFlow] No intent produced for iteration {iteration} on step \"{}\". Flow steps must produce \
+             structured output with a valid intent. Check that the step's schema includes the intent and the \
+             agent returns valid JSON ({})",
+            asked.name, bad.why
+        )
+    } else {
+        format!("the answer of `{}` cannot be used: {}", asked.name, bad.why)
+    };
+    decider.fail(reason);
+}
+
+fn complaint(why: &str, asked: &Step<StepId>, decider: &Decider<'_>) -> String {
+    let mut say = format!("Your answer could not be used: {why}.\n\nAnswer again with all of it corrected.");
+    if let cuegate_flow::Act::Ask(ask) = &asked.act
+        && let Some(schema) = ask.schema
+    {
+        say.push_str(" It has to be one JSON object of this JSON Schema:\n\n```json\n");
+        say.push_str(&decider.flow.schema(schema).value().to_string());
+        say.push_str("\n```\n");
+    }
+    say
+}
+
+/// No reader and no judge found an outcome.
+pub(super) fn unmatched(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>) {
+    match member {
+        Some(index) => {
+            join::member_ended(decider, index, &step.name, None, Some("no rule matched".into()), false)
+        }
+        None => decider.fail(format!("no rule of `{}` matched", step.name)),
+    }
+}
+
+/// Files that changed although the step may not write.
+pub(super) fn violations(decider: &Decider<'_>, asked: &Step<StepId>, seen: Option<&Seen>) -> Vec<String> {
+    let Some(seen) = seen else { return Vec::new() };
+    if asked.boundary.permission.may_write() {
+        return Vec::new();
+    }
+    let mut paths = seen.changed.clone();
+    if let Some(before) = &decider.run.tree {
+        if before.head != seen.tree.head {
+            paths.push("HEAD".to_owned());
+        } else if before.refs != seen.tree.refs {
+            paths.push("refs".to_owned());
+        }
+    }
+    paths
+}
+
+/// An ask wrote where writing is not allowed.
+pub(super) fn violation(
+    decider: &mut Decider<'_>,
+    asked: &Step<StepId>,
+    member: Option<u16>,
+    asking: &Asking,
+    paths: Vec<String>,
+    answer: &Answer,
+) {
+    let permission = asked.boundary.permission;
+    let named: Vec<String> = paths.iter().take(10).map(|path| format!("`{path}`")).collect();
+    let why = format!(
+        "`{}` may not write (permission `{}`), but changed {}",
+        asked.name,
+        permission.as_str(),
+        named.join(", ")
+    );
+    decider.emit(Event::BoundaryViolated { step: asked.name.clone(), permission, paths });
+    // What the run owns is restored and asked again; in a person's own tree nothing is undone.
+    if decider.run.started().place.owned {
+        let bad = Bad { absent: false, why };
+        let waiting = decider.run.node.as_ref().map(|node| node.step.clone());
+        let waits = match member {
+            Some(_) => Some(asked),
+            None => waiting.and_then(|name| decider.step(&name)),
+        };
+        if let Some(step) = waits {
+            reject(decider, step, asked, member, asking, bad, answer);
+        }
+        return;
+    }
+    decider.fail(why);
+}

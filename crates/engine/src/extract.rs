@@ -1,0 +1,281 @@
+//! Taking facts out of a validator's output, for the prompt that asks to mend it.
+
+use cuegate_flow::Extractor;
+use serde_json::{Value, json};
+
+use crate::completion::Exec;
+
+/// How many items a list may have: a prompt that names the first hundred is as good as one that names all.
+const ITEMS_MAX: usize = 100;
+/// How many characters of raw output a prompt takes; the end is kept, where the cause usually stands.
+const TEXT_MAX: usize = 8_000;
+
+/// What an extractor finds in a finished command's output: a list, a text, a number, or `null`.
+pub fn extract(extractor: Extractor, exec: &Exec) -> Value {
+    let (out, err) = (exec.stdout.as_str(), exec.stderr.as_str());
+    let both = || format!("{out}\n{err}");
+    match extractor {
+        Extractor::Stdout => tail(out),
+        Extractor::Stderr => tail(err),
+        Extractor::ErrorOutput => tail(if err.trim().is_empty() { out } else { err }),
+        Extractor::ExitCode => exec.exit.code().map_or(Value::Null, |code| json!(code)),
+        Extractor::ChangedFiles => status(out, |x, y| (x, y) != ('?', '?') && (x, y) != ('!', '!')),
+        Extractor::UntrackedFiles => status(out, |x, y| (x, y) == ('?', '?')),
+        Extractor::StagedFiles => status(out, |x, _| !matches!(x, ' ' | '?' | '!')),
+        Extractor::UnstagedFiles => status(out, |x, y| !matches!(y, ' ' | '?' | '!') && x != '?'),
+        Extractor::FailedTests => failed_tests(&both()),
+        Extractor::TypeErrors => errors(&both(), false),
+        Extractor::LintErrors => errors(&both(), true),
+        Extractor::Files => files(&both()),
+        Extractor::UnformattedFiles => files(&both()),
+        Extractor::Diff => diff(&both()),
+        Extractor::BranchName => branch(out),
+        Extractor::RemoteStatus | Extractor::MergeStatus => {
+            first_line(if out.trim().is_empty() { err } else { out })
+        }
+        Extractor::Unknown => Value::Null,
+    }
+}
+
+fn tail(text: &str) -> Value {
+    let text = text.trim_end();
+    let skip = text.chars().count().saturating_sub(TEXT_MAX);
+    match skip {
+        0 => json!(text),
+        _ => {
+            json!(format!("[… {skip} characters left out]\n{}", text.chars().skip(skip).collect::<String>()))
+        }
+    }
+}
+
+fn first_line(text: &str) -> Value {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map_or(Value::Null, |line| json!(line))
+}
+
+fn list(items: impl IntoIterator<Item = Value>) -> Value {
+    let mut kept: Vec<Value> = Vec::new();
+    for item in items {
+        if kept.len() == ITEMS_MAX {
+            break;
+        }
+        if !kept.contains(&item) {
+            kept.push(item);
+        }
+    }
+    Value::Array(kept)
+}
+
+/// Paths of `git status --porcelain` lines whose two status letters are wanted. A renamed path is the new one.
+fn status(text: &str, wanted: impl Fn(char, char) -> bool) -> Value {
+    list(text.lines().filter_map(|line| {
+        let mut letters = line.chars();
+        let (x, y) = (letters.next()?, letters.next()?);
+        let path = line.get(3..).filter(|_| line.as_bytes().get(2) == Some(&b' '))?;
+        wanted(x, y).then(|| json!(unquote(path.rsplit_once(" -> ").map_or(path, |(_, new)| new))))
+    }))
+}
+
+/// A path as git prints it when it has odd characters: in quotes, with C escapes.
+fn unquote(path: &str) -> String {
+    let Some(inner) = path.strip_prefix('"').and_then(|path| path.strip_suffix('"')) else {
+        return path.to_owned();
+    };
+    let mut bytes = Vec::new();
+    let mut rest = inner.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        match rest.next() {
+            Some(b'n') => bytes.push(b'\n'),
+            Some(b't') => bytes.push(b'\t'),
+            Some(digit @ b'0'..=b'7') => {
+                let mut value = u32::from(digit - b'0');
+                for _ in 0..2 {
+                    value =
+                        value * 8 + rest.next().map_or(0, |digit| u32::from(digit.wrapping_sub(b'0') & 7));
+                }
+                bytes.push(value as u8);
+            }
+            Some(other) => bytes.push(other),
+            None => {}
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Names of failed tests in the common reports: `name ... FAILED`, `FAIL name`, `--- FAIL: name`, `not ok 3 - name`.
+fn failed_tests(text: &str) -> Value {
+    list(text.lines().filter_map(|line| {
+        let line = line.trim();
+        let name = if let Some((name, result)) = line.rsplit_once(" ... ") {
+            result.to_lowercase().starts_with("fail").then(|| name.trim_start_matches("test "))?
+        } else if let Some(name) = line.strip_prefix("--- FAIL:") {
+            name.split_once(" (").map_or(name, |(name, _)| name)
+        } else if let Some(rest) = line.strip_prefix("not ok") {
+            rest.split_once(" - ").map(|(_, name)| name)?
+        } else {
+            ["FAILED ", "FAIL ", "FAIL: ", "✗ ", "✕ ", "× "]
+                .iter()
+                .find_map(|mark| line.strip_prefix(mark))?
+        };
+        let name = name.trim().trim_start_matches(':').trim();
+        (!name.is_empty()).then(|| json!({"name": name, "error": line}))
+    }))
+}
+
+/// Errors with a place: `path:line:column: message` and `path(line,column): message`, or a message with the place on
+/// a following `at` or `-->` line.
+fn errors(text: &str, lint: bool) -> Value {
+    let mut found = Vec::new();
+    let mut message: Option<&str> = None;
+    for line in text.lines() {
+        let line = line.trim();
+        if let Some((file, row, column, rest)) = place(line) {
+            let said = match (rest.is_empty(), message.take()) {
+                (true, Some(before)) => before,
+                (true, None) => continue,
+                (false, _) => rest,
+            };
+            let mut error = json!({"file": file, "line": row, "column": column, "message": said});
+            if lint {
+                error["rule"] = rule(said).map_or(Value::Null, |rule| json!(rule));
+            }
+            found.push(error);
+        } else if line.to_lowercase().starts_with("error")
+            || (line.starts_with("TS") && line.contains(" [ERROR]:"))
+        {
+            message = Some(line);
+        }
+    }
+    list(found)
+}
+
+/// The rule that a linter names in brackets or parentheses.
+fn rule(message: &str) -> Option<&str> {
+    let inside = |open: char, close: char| {
+        let from = message.find(open)? + 1;
+        message[from..].find(close).map(|to| &message[from..from + to])
+    };
+    inside('[', ']').or_else(|| inside('(', ')')).filter(|rule| !rule.contains(' ') && !rule.is_empty())
+}
+
+/// A place at the beginning of a line, or after `at ` or `--> `, and what follows it.
+fn place(line: &str) -> Option<(&str, u64, u64, &str)> {
+    let line = line.strip_prefix("at ").or_else(|| line.strip_prefix("--> ")).unwrap_or(line);
+    let line = line.strip_prefix("file://").unwrap_or(line);
+    if let Some(open) = line.find('(')
+        && let Some((inner, rest)) = line[open + 1..].split_once(')')
+        && let Some((row, column)) = inner.split_once(',')
+        && let (Ok(row), Ok(column)) = (row.parse(), column.parse())
+        && is_file(&line[..open])
+    {
+        return Some((&line[..open], row, column, rest.trim_start_matches(':').trim()));
+    }
+    let (file, rest) = line.split_once(':')?;
+    let (row, rest) = rest.split_once(':')?;
+    let digits = rest.chars().take_while(char::is_ascii_digit).count();
+    let (column, rest) = rest.split_at(digits);
+    let said = rest.trim_start_matches([':', ' ', '-']).trim();
+    is_file(file).then_some((file, row.parse().ok()?, column.parse().ok()?, said))
+}
+
+fn is_file(path: &str) -> bool {
+    !path.is_empty() && !path.contains(' ') && path.contains('.')
+}
+
+/// Files that lines name: as a place, or as a line that is a path and nothing else.
+fn files(text: &str) -> Value {
+    list(text.lines().filter_map(|line| {
+        let line = line.trim();
+        if let Some((file, ..)) = place(line) {
+            return Some(json!(file));
+        }
+        let path = line.strip_prefix("from ").unwrap_or(line).trim_end_matches(':');
+        let path = path.strip_prefix("file://").unwrap_or(path);
+        let looks = is_file(path) && !path.ends_with('.') && path.chars().any(|c| c.is_alphabetic());
+        looks.then(|| json!(path))
+    }))
+}
+
+/// The lines of a difference.
+fn diff(text: &str) -> Value {
+    let marks = ["+", "-", "@@", "diff "];
+    let lines: Vec<&str> =
+        text.lines().filter(|line| marks.iter().any(|mark| line.trim_start().starts_with(mark))).collect();
+    tail(&if lines.is_empty() { text.to_owned() } else { lines.join("\n") })
+}
+
+/// The branch in `git branch`, `git status -sb` or `origin/name` output.
+fn branch(text: &str) -> Value {
+    let Value::String(line) = first_line(text) else { return Value::Null };
+    let name = line.trim_start_matches("* ").trim_start_matches("## ").trim_start_matches("On branch ");
+    let name = name.split("...").next().unwrap_or(name).split_whitespace().next().unwrap_or_default();
+    if name.is_empty() { Value::Null } else { json!(name) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::extract;
+    use crate::completion::{Exec, Exit};
+    use cuegate_flow::Extractor;
+    use serde_json::{Value, json};
+
+    fn of(extractor: Extractor, stdout: &str, stderr: &str) -> Value {
+        let exec = Exec { exit: Exit::Code(1), stdout: stdout.into(), stderr: stderr.into(), duration_ms: 0 };
+        extract(extractor, &exec)
+    }
+
+    #[test]
+    fn git_status() {
+        let out = "M  staged.rs\n M src/a b.rs\n?? new.txt\nR  old.rs -> \"na\\303\\257ve.rs\"\n!! ignored\nMM both.rs\n";
+        assert_eq!(
+            of(Extractor::ChangedFiles, out, ""),
+            json!(["staged.rs", "src/a b.rs", "naïve.rs", "both.rs"])
+        );
+        assert_eq!(of(Extractor::UntrackedFiles, out, ""), json!(["new.txt"]));
+        assert_eq!(of(Extractor::StagedFiles, out, ""), json!(["staged.rs", "naïve.rs", "both.rs"]));
+        assert_eq!(of(Extractor::UnstagedFiles, out, ""), json!(["src/a b.rs", "both.rs"]));
+        assert_eq!(of(Extractor::ChangedFiles, "M\nä\n\n", ""), json!([]), "short lines are no status");
+    }
+
+    #[test]
+    fn tests_and_errors() {
+        let names = |value: Value| -> Vec<String> {
+            value.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap().to_owned()).collect()
+        };
+        let out =
+            "test a::b ... FAILED\ntest c ... ok\n--- FAIL: TestX (0.0s)\nnot ok 2 - adds\nFAIL sub.sh\n";
+        assert_eq!(names(of(Extractor::FailedTests, out, "")), ["a::b", "TestX", "adds", "sub.sh"]);
+        assert_eq!(
+            of(
+                Extractor::TypeErrors,
+                "",
+                "src/a.ts:3:7 - error TS1: no\nb.ts(4,5): error TS2: bad\nerror: worse\n  --> c.rs:1:2\n"
+            ),
+            json!([
+                {"file": "src/a.ts", "line": 3, "column": 7, "message": "error TS1: no"},
+                {"file": "b.ts", "line": 4, "column": 5, "message": "error TS2: bad"},
+                {"file": "c.rs", "line": 1, "column": 2, "message": "error: worse"}
+            ])
+        );
+        assert_eq!(of(Extractor::LintErrors, "a.js:1:2: unused [no-unused]\n", "")[0]["rule"], "no-unused");
+        assert_eq!(
+            of(Extractor::Files, "x.rs:1:1: a\nsrc/y.rs\nsome words.\n", ""),
+            json!(["x.rs", "src/y.rs"])
+        );
+    }
+
+    #[test]
+    fn texts() {
+        assert_eq!(of(Extractor::ErrorOutput, "out", "err\n"), json!("err"));
+        assert_eq!(of(Extractor::ErrorOutput, "out", " "), json!("out"));
+        assert_eq!(of(Extractor::ExitCode, "", ""), json!(1));
+        assert_eq!(of(Extractor::BranchName, "## main...origin/main\n", ""), json!("main"));
+        assert_eq!(of(Extractor::BranchName, "", ""), Value::Null);
+        assert_eq!(of(Extractor::Unknown, "x", "y"), Value::Null);
+        let long = of(Extractor::Stdout, &"x".repeat(9_000), "");
+        assert!(long.as_str().unwrap().starts_with("[… 1000 characters left out]\n"));
+    }
+}

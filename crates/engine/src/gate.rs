@@ -1,0 +1,252 @@
+//! Reading an outcome out of an answer, and following it.
+
+use std::collections::BTreeMap;
+
+use cuegate_flow::{Ending, Flow, Gate, Outcome, Reader, Selector, Step, StepId, Str, Target};
+use serde_json::Value;
+
+use crate::{answer::json_in_text, run::Run};
+
+/// What a gate read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reading {
+    /// An outcome.
+    Outcome {
+        /// Which.
+        outcome: Outcome,
+        /// The structured answer, with the outcome's word normalised.
+        output: Option<Value>,
+        /// The agent's own reason.
+        reason: Option<String>,
+    },
+    /// Another step has to decide.
+    Judge {
+        /// Which.
+        judge: StepId,
+        /// The place of the reader that says so.
+        reader: u16,
+        /// The structured answer.
+        output: Option<Value>,
+    },
+}
+
+/// Why an answer cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bad {
+    /// Whether there was nothing to read an outcome from at all.
+    pub absent: bool,
+    /// What is wrong with it, for the agent and for people.
+    pub why: String,
+}
+
+impl Bad {
+    fn wrong(why: impl Into<String>) -> Bad {
+        Bad { absent: false, why: why.into() }
+    }
+}
+
+/// Reads an answer by a step's gate, beginning with reader `from`.
+///
+/// Normalised means trimmed, in lower case and through the table of accepted words; the whole answer is then
+/// validated with the normalised word in place.
+///
+/// # Errors
+/// When no reader could read it, or it does not fit the step's schema. Nothing is guessed: gates fail closed.
+pub fn read(
+    flow: &Flow,
+    step: &Step<StepId>,
+    output: Option<&Value>,
+    text: &str,
+    from: u16,
+) -> Result<Reading, Bad> {
+    let readers = match &step.gate {
+        Gate::Always(outcome) => {
+            let output = structured(step, output, text);
+            validate(flow, step, output.as_ref())?;
+            return Ok(Reading::Outcome { outcome: outcome.clone(), output, reason: None });
+        }
+        Gate::Readers(readers) => readers,
+        Gate::Join(_) | Gate::Exit => return Err(Bad::wrong("this step reads no answers")),
+    };
+    let mut output = structured(step, output, text);
+    let mut bad = None;
+    for (index, reader) in readers.iter().enumerate().skip(from as usize) {
+        match reader {
+            Reader::Field { path, words, reasons } => match word(path, words, output.as_ref()) {
+                Ok(outcome) => {
+                    if let (Some(output), Outcome::Named(name)) = (&mut output, &outcome) {
+                        path.set(output, Value::String(name.to_string()));
+                    }
+                    validate(flow, step, output.as_ref())?;
+                    let reason = output.as_ref().and_then(|output| {
+                        reasons.iter().find_map(|path| path.get(output)?.as_str().map(str::to_owned))
+                    });
+                    return Ok(Reading::Outcome { outcome, output, reason });
+                }
+                Err(found) => bad = bad.or(Some(found)),
+            },
+            Reader::Tag { name, base, outcomes } => {
+                if let Some(outcome) = tag(text, name, *base, outcomes) {
+                    return Ok(Reading::Outcome { outcome, output, reason: None });
+                }
+            }
+            Reader::Judge { step } => {
+                return Ok(Reading::Judge { judge: *step, reader: index as u16, output });
+            }
+            Reader::Fallback(_) => {}
+        }
+    }
+    Err(bad.unwrap_or_else(|| Bad { absent: true, why: "the answer names no outcome".to_owned() }))
+}
+
+/// What a gate falls back to when repairs did not help.
+pub fn fallback(step: &Step<StepId>) -> Option<&Outcome> {
+    let Gate::Readers(readers) = &step.gate else { return None };
+    readers.iter().find_map(|reader| match reader {
+        Reader::Fallback(outcome) => Some(outcome),
+        _ => None,
+    })
+}
+
+/// The structured answer: what the provider gave apart, else the first object in the text where one is due.
+fn structured(step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option<Value> {
+    let due = match &step.gate {
+        Gate::Readers(readers) => readers.iter().any(|reader| matches!(reader, Reader::Field { .. })),
+        _ => false,
+    } || matches!(&step.act, cuegate_flow::Act::Ask(ask) if ask.schema.is_some());
+    output.cloned().or_else(|| due.then(|| json_in_text(text)).flatten())
+}
+
+fn validate(flow: &Flow, step: &Step<StepId>, output: Option<&Value>) -> Result<(), Bad> {
+    let cuegate_flow::Act::Ask(ask) = &step.act else { return Ok(()) };
+    let Some(schema) = ask.schema else { return Ok(()) };
+    let Some(output) = output else {
+        return Err(Bad { absent: true, why: "the answer has no JSON object".to_owned() });
+    };
+    let problems = flow.schema(schema).problems(output);
+    if problems.is_empty() { Ok(()) } else { Err(Bad::wrong(problems.join("; "))) }
+}
+
+fn word(
+    path: &cuegate_flow::FieldPath,
+    words: &[(Str, Outcome)],
+    output: Option<&Value>,
+) -> Result<Outcome, Bad> {
+    let Some(output) = output else {
+        return Err(Bad { absent: true, why: "the answer has no JSON object".to_owned() });
+    };
+    let Some(value) = path.get(output) else {
+        return Err(Bad { absent: true, why: format!("the answer has no value at `{path}`") });
+    };
+    let said = match value {
+        Value::String(text) => text.trim().to_lowercase(),
+        other => other.to_string(),
+    };
+    words.iter().find(|(word, _)| **word == *said).map(|(_, outcome)| outcome.clone()).ok_or_else(|| {
+        let mut allowed: Vec<String> = Vec::new();
+        for (_, outcome) in words {
+            let name = format!("`{outcome}`");
+            if !allowed.contains(&name) {
+                allowed.push(name);
+            }
+        }
+        Bad::wrong(format!("`{path}` is `{said}`, allowed are {}", allowed.join(", ")))
+    })
+}
+
+/// The last tag of this name in a text whose number is one of the outcomes.
+fn tag(text: &str, name: &str, base: u32, outcomes: &[Outcome]) -> Option<Outcome> {
+    let (text, name) = (text.to_lowercase(), name.to_lowercase());
+    text.rmatch_indices('[').find_map(|(at, _)| {
+        let inner = text[at + 1..].split_once(']')?.0;
+        let number: u32 = inner.strip_prefix(&*name)?.strip_prefix(':')?.parse().ok()?;
+        outcomes.get(number.checked_sub(base)? as usize).cloned()
+    })
+}
+
+/// Where an outcome leads from a step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Route {
+    /// To a step.
+    Step(StepId),
+    /// Out of the flow.
+    End(Ending),
+}
+
+/// Follows a target.
+///
+/// `handed` is the data that the answer being routed leaves, `from` the step of the open visit.
+///
+/// # Errors
+/// When the answer names or selects no step that it may.
+pub fn target(
+    flow: &Flow,
+    run: &Run,
+    from: &str,
+    to: &Target<StepId>,
+    output: Option<&Value>,
+    handed: &BTreeMap<Str, Value>,
+) -> Result<Route, Bad> {
+    match to {
+        Target::Step(step) => Ok(Route::Step(*step)),
+        Target::End(ending) => Ok(Route::End(ending.clone())),
+        Target::Origin { among } => {
+            let origin = run.origins.get(from).and_then(|origin| flow.find(origin));
+            let step = origin.filter(|origin| among.contains(origin)).or_else(|| flow.find(from));
+            step.map(Route::Step).ok_or_else(|| Bad::wrong("nobody handed off"))
+        }
+        Target::Select { by, cases, default } => {
+            let value = match by {
+                Selector::Field(path) => output.and_then(|output| path.get(output)).map(as_text),
+                Selector::Handoff(key) => handed.get(key).map(as_text).or_else(|| newest(run, key)),
+            };
+            let chosen = value
+                .as_ref()
+                .and_then(|value| cases.iter().find(|(case, _)| **case == **value))
+                .map(|(_, step)| *step)
+                .or(*default);
+            chosen.map(Route::Step).ok_or_else(|| {
+                let cases: Vec<String> = cases.iter().map(|(case, _)| format!("`{case}`")).collect();
+                let what = match by {
+                    Selector::Field(path) => path.to_string(),
+                    Selector::Handoff(key) => key.to_string(),
+                };
+                let found = value.map_or("absent".to_owned(), |value| format!("`{value}`"));
+                Bad::wrong(format!("`{what}` is {found}, allowed are {}", cases.join(", ")))
+            })
+        }
+        Target::Jump { field, among, default } => {
+            let named = field.as_ref().and_then(|path| path.get(output?)).map(as_text);
+            let Some(named) = named else {
+                return default.map(Route::Step).ok_or_else(|| {
+                    let path = field.as_ref().map(ToString::to_string).unwrap_or_default();
+                    Bad::wrong(format!("`{path}` names no step to jump to"))
+                });
+            };
+            let found = among.iter().copied().find(|step| *flow.step(*step).name == *named);
+            found.map(Route::Step).ok_or_else(|| {
+                let names: Vec<String> =
+                    among.iter().map(|step| format!("`{}`", flow.step(*step).name)).collect();
+                Bad::wrong(format!("cannot jump to `{named}`, allowed are {}", names.join(", ")))
+            })
+        }
+    }
+}
+
+/// A value as conditions compare it.
+pub(crate) fn as_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The newest short value that any step of the run left under this name.
+fn newest(run: &Run, key: &str) -> Option<String> {
+    run.handoffs
+        .values()
+        .filter_map(|left| left.get(key))
+        .max_by_key(|kept| kept.seq)
+        .and_then(|kept| kept.scalar.as_ref())
+        .map(ToString::to_string)
+}

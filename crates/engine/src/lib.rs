@@ -1,0 +1,41 @@
+//! Decides: from a [`Run`] and a [`Completion`], which events follow, and which commands are pending.
+//!
+//! Deciding is synchronous and returns data. The state of a run is a fold of its events, what to do next is a
+//! function of that state, so that starting a run and resuming it are the same path.
+//!
+//! *Never* async, IO, time or randomness except as arguments; never prints.
+//!
+//! ```text
+//! loop {
+//!     let commands = pending(&flow, &run);            // what the engine wants done
+//!     let completion = world.perform(commands);       // what the world answered
+//!     let decision = decide(&flow, &run, now, completion);
+//!     journal.append(run.seq, &decision);             // one record, before anything else happens
+//!     for event in &decision.events { run.apply(run.seq, now, event) }
+//! }
+//! ```
+
+mod answer;
+mod command;
+mod completion;
+mod decide;
+mod event;
+mod extract;
+mod gate;
+mod pending;
+mod prompt;
+mod run;
+
+pub use answer::json_in_text;
+pub use command::{AskCommand, Command, CommandId, ExecCommand, SessionUse};
+pub use completion::{Answer, Completion, Exec, Exit, Fault, FaultClass, Resume, Seen, Start};
+pub use decide::{Decision, decide};
+pub use event::{
+    AskKind, EndState, Event, Hold, Part, Place, Record, Remedy, RowEnd, SourceBlob, Started, TreeState,
+    Usage, WaitKind, Waiting,
+};
+pub use extract::extract;
+pub use gate::{Bad, Reading, Route, read, target};
+pub use pending::pending;
+pub use prompt::{Failure, expand, fenced};
+pub use run::{Asking, Follow, Judging, Kept, Member, Node, Run, State, Visit, Work};

@@ -1,0 +1,193 @@
+//! Filling the holes of a prompt.
+//!
+//! What comes out is a list of parts: short text in place, everything that an agent wrote by digest and behind a
+//! fence, so that no answer can pass for an instruction.
+
+use std::collections::BTreeMap;
+
+use cuegate_flow::{BlobRef, Fact, Piece, Source, Step, StepId, Str, Template};
+use serde_json::Value;
+
+use crate::{
+    event::Part,
+    run::{Judging, Run},
+};
+
+/// What a failed validator left for the failure prompt, by name.
+pub type Failure = BTreeMap<Str, Value>;
+
+/// Fills a template for a step as the run stands.
+pub fn expand(run: &Run, step: &Step<StepId>, template: &Template, failure: Option<&Failure>) -> Vec<Part> {
+    let mut parts = Parts { run, step, failure, done: Vec::new() };
+    parts.pieces(&template.pieces, None);
+    parts.done
+}
+
+/// Data between fences: what is between them was written by an agent or a command and instructs nobody.
+///
+/// The fence is numbered by the content's own digest, so that nothing inside can close it.
+pub fn fenced(label: &str, blob: &BlobRef, text: &str) -> String {
+    let id = blob.short();
+    let line = if text.contains('\n') { "\n" } else { "" };
+    format!("<data from=\"{label}\" id=\"{id}\">{line}{text}{line}</data id=\"{id}\">")
+}
+
+/// The answer that a judge decides about.
+pub(crate) fn judged(judging: &Judging) -> Vec<Part> {
+    vec![
+        Part::Text("\n\nThe answer to decide about:\n".into()),
+        Part::Blob { blob: judging.answer.clone(), fence: Some("answer".into()) },
+        Part::Text("\n".into()),
+    ]
+}
+
+/// Inputs that a step cannot do without and that nobody left.
+pub(crate) fn missing_inputs<'s>(run: &Run, step: &'s Step<StepId>) -> Vec<&'s Str> {
+    step.inputs
+        .iter()
+        .filter(|input| {
+            input.required && input.default.is_none() && kept(run, &input.step, &input.key).is_none()
+        })
+        .map(|input| &input.name)
+        .collect()
+}
+
+fn kept<'r>(run: &'r Run, step: &str, key: &str) -> Option<&'r crate::run::Kept> {
+    run.handoffs.get(step)?.get(key)
+}
+
+struct Parts<'a> {
+    run: &'a Run,
+    step: &'a Step<StepId>,
+    failure: Option<&'a Failure>,
+    done: Vec<Part>,
+}
+
+impl Parts<'_> {
+    fn pieces(&mut self, pieces: &[Piece], item: Option<&Value>) {
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => self.text(text),
+                Piece::Value(source) => self.value(source),
+                Piece::Failure(name) => {
+                    if let Some(value) = self.failure.and_then(|failure| failure.get(name)) {
+                        self.output(name, value);
+                    }
+                }
+                Piece::Item(field) => {
+                    let value = match (item, field) {
+                        (Some(item), None) => Some(item),
+                        (Some(item), Some(field)) => item.get(&**field),
+                        (None, _) => None,
+                    };
+                    if let Some(value) = value {
+                        // An item stays on its line: a file may be called what its author likes.
+                        self.text(&plain(value).replace(|c: char| c.is_control(), " "));
+                    }
+                }
+                Piece::If { name, then, otherwise } => {
+                    let filled = self.failure.and_then(|failure| failure.get(name)).is_some_and(has_content);
+                    self.pieces(if filled { then } else { otherwise }, item);
+                }
+                Piece::Each { name, body } => {
+                    let items = self.failure.and_then(|failure| failure.get(name)).and_then(Value::as_array);
+                    for item in items.into_iter().flatten() {
+                        self.pieces(body, Some(item));
+                    }
+                }
+            }
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        match self.done.last_mut() {
+            Some(Part::Text(last)) => *last = format!("{last}{text}").into(),
+            _ => self.done.push(Part::Text(text.into())),
+        }
+    }
+
+    /// What a command printed: on one line as it is, else between fences.
+    fn output(&mut self, name: &str, value: &Value) {
+        let text = plain(value);
+        if text.contains('\n') {
+            self.text(&fenced(&format!("{name} of a command"), &BlobRef::of(text.as_bytes()), &text));
+        } else {
+            self.text(&text);
+        }
+    }
+
+    fn blob(&mut self, blob: &BlobRef, fence: Option<Str>) {
+        self.done.push(Part::Blob { blob: blob.clone(), fence });
+    }
+
+    fn value(&mut self, source: &Source) {
+        let started = self.run.started();
+        match source {
+            Source::Param(name) => {
+                if let Some(blob) = started.params.get(name) {
+                    self.blob(blob, None);
+                }
+            }
+            Source::Task => {
+                if let Some(task) = &started.task {
+                    self.blob(task, None);
+                }
+            }
+            Source::Input(name) => {
+                let Some(input) = self.step.inputs.iter().find(|input| input.name == *name) else { return };
+                match (kept(self.run, &input.step, &input.key), &input.default) {
+                    (Some(_), _) => self.handed(&input.step, &input.key),
+                    (None, Some(default)) => self.text(default),
+                    (None, None) => {}
+                }
+            }
+            Source::Handoff { step, key } => self.handed(step, key),
+            Source::Fact(fact) => self.fact(*fact),
+        }
+    }
+
+    fn handed(&mut self, step: &str, key: &str) {
+        let Some(kept) = kept(self.run, step, key) else { return };
+        match &kept.scalar {
+            // A number or a truth value says nothing that could be taken for an instruction.
+            Some(scalar) if !kept.text => self.text(&scalar.clone()),
+            _ => self.blob(&kept.value.clone(), Some(format!("{step}.{key}").into())),
+        }
+    }
+
+    fn fact(&mut self, fact: Fact) {
+        let (now, max) = (self.run.iterations, self.run.iterations_max);
+        match fact {
+            Fact::Iteration => self.text(&now.to_string()),
+            Fact::CompletedIterations => self.text(&self.run.finished.to_string()),
+            Fact::MaxIterations => self.text(&max.to_string()),
+            Fact::Remaining => self.text(&(max + 1).saturating_sub(now).to_string()),
+            Fact::PreviousSummary => {
+                if let Some(summary) = &self.run.summary {
+                    self.blob(&summary.clone(), Some("previous answer".into()));
+                }
+            }
+        }
+    }
+}
+
+fn has_content(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join("\n"),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,223 @@
+//! A run that is cut anywhere ends as one that is not: on every flow of the testkit, for many seeds.
+
+use cuegate_engine::{Answer, Command, CommandId, Completion, EndState, Event, Run, State, Usage};
+use cuegate_flow::{Flow, Str};
+use cuegate_testkit::{flows, world};
+use world::Case;
+
+/// More decisions than any run of these flows can take.
+const DECISIONS_MAX: usize = 2_000;
+const SEEDS: u64 = 200;
+
+/// What has to be the same however a run came to its end.
+#[derive(Debug, PartialEq)]
+struct End {
+    state: Option<(EndState, String)>,
+    rows: Vec<(Str, u32, u32, Option<Str>, Option<Str>)>,
+    iterations: u32,
+    usage: Usage,
+    counters: Vec<(Str, u32)>,
+    left: Vec<(Str, Str, String)>,
+    answers: usize,
+}
+
+fn end_of(case: &Case<'_>) -> End {
+    let events: Vec<Event> = case.events.iter().flatten().cloned().collect();
+    let run = &case.run;
+    End {
+        state: match &run.state {
+            State::Ended { state, reason, .. } => Some((*state, reason.clone())),
+            _ => None,
+        },
+        rows: events
+            .iter()
+            .filter_map(|event| match event {
+                Event::VisitEnded { step, visit, attempt, end, .. } => {
+                    Some((step.clone(), *visit, *attempt, end.outcome.clone(), end.target.clone()))
+                }
+                _ => None,
+            })
+            .collect(),
+        iterations: run.iterations,
+        usage: run.usage,
+        counters: run.counters.iter().map(|(name, value)| (name.clone(), *value)).collect(),
+        left: run
+            .handoffs
+            .iter()
+            .flat_map(|(step, left)| {
+                left.iter().map(move |(key, kept)| (step.clone(), key.clone(), kept.value.digest.clone()))
+            })
+            .collect(),
+        answers: events.iter().filter(|event| matches!(event, Event::Answered { .. })).count(),
+    }
+}
+
+/// Checks what has to hold after every record.
+fn check(case: &Case<'_>) {
+    let folded = Run::fold(case.events.iter().map(Vec::as_slice));
+    assert_eq!(folded, case.run, "the state is the fold of the journal");
+    let run = &case.run;
+    assert!(run.iterations <= run.iterations_max, "no run passes its limit");
+    for command in case.pending() {
+        assert!(!run.settled.contains(&command.id()), "what is answered is not asked again");
+    }
+    if matches!(run.state, State::Running) {
+        assert!(!case.pending().is_empty(), "a run that goes on wants something: {:?}", run.node);
+    }
+}
+
+/// Runs to the end, `next` choosing which pending command is answered.
+fn run_to_end<'f>(
+    flow: &'f Flow,
+    seed: u64,
+    mut next: impl FnMut(&mut Case<'f>, &[Command]) -> usize,
+) -> Case<'f> {
+    let mut case = Case::new(flow);
+    case.start();
+    for _ in 0..DECISIONS_MAX {
+        check(&case);
+        if case.ended() {
+            return case;
+        }
+        if case.unblock() {
+            continue;
+        }
+        let pending = case.pending();
+        let chosen = next(&mut case, &pending);
+        let completion = world::respond(&case, seed, &pending[chosen]);
+        assert!(case.complete(completion), "an answer to something pending is a decision");
+    }
+    panic!("seed {seed}: no end after {DECISIONS_MAX} decisions, {} records", case.records.len());
+}
+
+#[test]
+fn cut_anywhere_ends_the_same() {
+    let mut ends = std::collections::BTreeMap::<String, usize>::new();
+    for flow in flows::all() {
+        for seed in 0..SEEDS {
+            let whole = run_to_end(&flow, seed, |_, _| 0);
+            let cut = run_to_end(&flow, seed, |case, pending| {
+                // Between a completion and its record: everything performed is lost and performed again.
+                for command in pending {
+                    let _lost = world::respond(case, seed, command);
+                }
+                case.crash();
+                assert_eq!(
+                    case.pending(),
+                    pending,
+                    "the same state wants the same commands under the same names"
+                );
+                0
+            });
+            assert_eq!(end_of(&cut), end_of(&whole), "{} seed {seed}", flow.name);
+            assert_eq!(cut.records, whole.records, "{} seed {seed}", flow.name);
+            let State::Ended { state, .. } = &whole.run.state else { unreachable!("it ended") };
+            *ends.entry(format!("{} {state:?}", flow.name)).or_default() += 1;
+        }
+    }
+    // Every way of ending that a flow has was come to, so that none of this holds for want of cases.
+    for end in [
+        "closing Completed",
+        "closing Failed",
+        "closing Aborted",
+        "closing Exhausted",
+        "complete Completed",
+        "check Completed",
+        "check Failed",
+        "piece Completed",
+        "piece Aborted",
+        "piece Failed",
+    ] {
+        assert!(ends.contains_key(end), "{end} did not occur: {ends:?}");
+    }
+}
+
+#[test]
+fn every_order_of_arrival_ends_the_same() {
+    let flow = flows::piece();
+    for seed in 0..SEEDS {
+        let whole = run_to_end(&flow, seed, |_, _| 0);
+        for order in 1..4 {
+            let mut turn = 0;
+            let other = run_to_end(&flow, seed, |case, pending| {
+                case.crash();
+                turn += 1;
+                world::roll(order, &turn.to_string()) as usize % pending.len()
+            });
+            assert_eq!(end_of(&other), end_of(&whole), "seed {seed}, order {order}");
+        }
+    }
+}
+
+#[test]
+fn repeated_and_late_answers_change_nothing_but_the_bill() {
+    for flow in flows::all() {
+        for seed in 0..SEEDS / 4 {
+            let whole = run_to_end(&flow, seed, |_, _| 0);
+            let mut answered: Vec<Completion> = Vec::new();
+            let noisy = run_to_end(&flow, seed, |case, pending| {
+                for completion in &answered {
+                    assert!(!case.complete(completion.clone()), "a repeated completion is no decision");
+                }
+                answered.push(world::respond(case, seed, &pending[0]));
+                0
+            });
+            assert_eq!(end_of(&noisy), end_of(&whole), "{} seed {seed}", flow.name);
+        }
+    }
+}
+
+#[test]
+fn a_stray_answer_is_charged_once_and_never_routes() {
+    let flow = flows::closing();
+    let mut case = Case::new(&flow);
+    case.start();
+    let stray = |seq| {
+        let answer = Answer {
+            usage: Usage { input_tokens: 7, output_tokens: 1, cost_usd: None },
+            output: Some(serde_json::json!({"action": "next"})),
+            ..Answer::default()
+        };
+        Completion::Answered { ask: CommandId { seq, member: 0 }, answer: Box::new(answer), seen: None }
+    };
+    let before = case.pending();
+    assert!(case.complete(stray(77)));
+    assert!(!case.complete(stray(77)));
+    assert_eq!(case.run.usage.input_tokens, 7);
+    assert_eq!(case.pending(), before);
+}
+
+#[test]
+fn interrupted_and_cancelled_at_every_record() {
+    for flow in flows::all() {
+        for seed in 0..20 {
+            let whole = run_to_end(&flow, seed, |_, _| 0);
+            let interrupted = run_to_end(&flow, seed, |case, pending| {
+                assert!(case.complete(Completion::Interrupted));
+                assert!(case.pending().is_empty());
+                case.crash();
+                assert!(case.unblock());
+                assert_eq!(case.pending(), pending, "an interrupted ask keeps its name");
+                0
+            });
+            assert_eq!(end_of(&interrupted), end_of(&whole), "{} seed {seed}", flow.name);
+            for stop in 1..whole.records.len().min(12) {
+                let mut case = Case::new(&flow);
+                case.start();
+                while case.records.len() < stop && !case.ended() {
+                    if case.unblock() {
+                        continue;
+                    }
+                    let completion = world::respond(&case, seed, &case.pending()[0]);
+                    case.complete(completion);
+                }
+                let ended = case.ended();
+                case.complete(Completion::Cancelled);
+                assert!(case.ended() && case.pending().is_empty());
+                if !ended {
+                    assert!(matches!(case.run.state, State::Ended { state: EndState::Cancelled, .. }));
+                }
+            }
+        }
+    }
+}

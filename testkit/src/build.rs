@@ -1,0 +1,276 @@
+//! Flows by hand, in a few words each.
+
+use std::sync::Arc;
+
+use cuegate_flow::{
+    Act, Ask, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, FieldPath, Flow, Gate, Handoff,
+    Input, JoinRule, Limits, Monitor, Name, Outcome, Piece, Reader, Role, Schema, SchemaId, SessionRule,
+    Source, Span, Step, Success, Target, Template, Validator, Verdict, check,
+};
+use serde_json::Value;
+
+/// Builds a flow step by step.
+pub struct Builder {
+    draft: Draft,
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text, Span::default())
+}
+
+/// A target by its short form: a step, or `@completed`, `@aborted`, `@failed`, `@origin`.
+fn target(to: &str) -> Target<Name> {
+    match to {
+        "@completed" => Target::End(Ending::Completed),
+        "@aborted" => Target::End(Ending::Aborted),
+        "@failed" => Target::End(Ending::Failed("the definition says so".into())),
+        step => Target::Step(name(step)),
+    }
+}
+
+impl Builder {
+    /// A flow of this name whose entry is this step.
+    pub fn new(flow: &str, dialect: &'static str, entry: &str) -> Builder {
+        let mut draft = Draft::empty(flow, dialect);
+        draft.entry = Some(name(entry));
+        Builder { draft }
+    }
+
+    /// The most iterations.
+    pub fn limit(mut self, iterations_max: u32) -> Builder {
+        self.draft.limits = Limits { iterations_max };
+        self
+    }
+
+    /// Completes after so many iterations.
+    pub fn iterations(mut self, max: u32) -> Builder {
+        self.draft.verdict = Verdict::Iterations(max);
+        self.limit(max)
+    }
+
+    fn step(mut self, id: &str, counts: bool, act: Act<Name>, gate: Gate<Name>) -> Builder {
+        self.draft.steps.push(Step {
+            name: id.into(),
+            title: id.into(),
+            span: Span::default(),
+            counts,
+            act,
+            gate,
+            boundary: Boundary::default(),
+            handoff: Vec::new(),
+            inputs: Vec::new(),
+            edges: Vec::new(),
+        });
+        self
+    }
+
+    /// A step that asks; its answer's `action` is one of these words, `none` meaning that nothing fits.
+    pub fn ask(self, id: &str, role: Role, words: &[&str]) -> Builder {
+        let counts = role == Role::Work;
+        let outcome = |word: &str| match word {
+            "none" => Outcome::None,
+            word => Outcome::Named(word.into()),
+        };
+        let words = words.iter().map(|word| ((*word).into(), outcome(word))).collect();
+        let path = FieldPath::parse("action").expect("a path");
+        let reasons = vec![FieldPath::parse("reason").expect("a path")];
+        let gate = Gate::Readers(vec![Reader::Field { path, words, reasons }]);
+        let session = match role {
+            Role::Judge => SessionRule::Fresh,
+            _ => SessionRule::Continue("run".into()),
+        };
+        self.step(id, counts, Act::Ask(plain_ask(id, role, session)), gate)
+    }
+
+    /// A step that asks and takes any answer as `outcome`.
+    pub fn tell(self, id: &str, outcome: &str) -> Builder {
+        let ask = plain_ask(id, Role::Work, SessionRule::Continue("run".into()));
+        self.step(id, true, Act::Ask(ask), Gate::Always(Outcome::Named(outcome.into())))
+    }
+
+    /// A parallel step.
+    pub fn all(self, id: &str, members: &[&str], width: u16, rules: Vec<JoinRule>) -> Builder {
+        let members = members.iter().map(|member| name(member)).collect();
+        self.step(id, true, Act::All { members, width }, Gate::Join(rules))
+    }
+
+    /// A step that runs validators, given as `name: shell command`.
+    pub fn exec(self, id: &str, commands: &[&str]) -> Builder {
+        let commands = commands
+            .iter()
+            .map(|command| {
+                let (name, command) = command.split_once(": ").expect("name: command");
+                Validator {
+                    name: name.into(),
+                    command: command.into(),
+                    success: Success::ExitCode(0),
+                    extract: vec![("output".into(), cuegate_flow::Extractor::ErrorOutput)],
+                    timeout_ms: 10_000,
+                }
+            })
+            .collect();
+        self.step(id, false, Act::Exec { commands }, Gate::Exit)
+    }
+
+    /// A step that asks a person.
+    pub fn person(self, id: &str, question: &str) -> Builder {
+        let act = Act::Person { question: Template::text(question) };
+        self.step(id, false, act, Gate::Always(Outcome::Named("answered".into())))
+    }
+
+    fn last(&mut self) -> &mut Step<Name> {
+        self.draft.steps.last_mut().expect("a step comes first")
+    }
+
+    /// The last step's readers get these in addition.
+    pub fn reader(mut self, reader: Reader<Name>) -> Builder {
+        if let Gate::Readers(readers) = &mut self.last().gate {
+            readers.push(reader);
+        }
+        self
+    }
+
+    /// The last step's answers must fit this schema.
+    pub fn schema(mut self, schema: Value) -> Builder {
+        self.draft.schemas.push(Schema::new(schema).expect("a schema of a test compiles"));
+        let id = SchemaId(self.draft.schemas.len() as u32 - 1);
+        if let Act::Ask(ask) = &mut self.last().act {
+            ask.schema = Some(id);
+        }
+        self
+    }
+
+    /// The last step may only read.
+    pub fn read_only(mut self) -> Builder {
+        self.last().boundary.permission = cuegate_flow::Permission::Plan;
+        self
+    }
+
+    /// The last step leaves this field.
+    pub fn leaves(mut self, key: &str) -> Builder {
+        let path = FieldPath::parse(key).expect("a path");
+        self.last().handoff.push(Handoff { key: key.into(), path, span: Span::default() });
+        self
+    }
+
+    /// The last step needs this.
+    pub fn needs(mut self, step: &str, key: &str) -> Builder {
+        self.last().inputs.push(Input {
+            name: key.into(),
+            step: step.into(),
+            key: key.into(),
+            required: true,
+            default: None,
+            span: Span::default(),
+        });
+        let piece = Piece::Value(Source::Input(key.into()));
+        if let Act::Ask(ask) = &mut self.last().act {
+            ask.prompt.pieces.push(piece);
+        }
+        self
+    }
+
+    /// An edge of the last step.
+    pub fn to(self, on: &str, to: &str) -> Builder {
+        self.edge(on, target(to), |_| {})
+    }
+
+    /// An edge of the last step that its target remembers as where the work came from.
+    pub fn hands_off(self, on: &str, to: &str) -> Builder {
+        self.edge(on, target(to), |edge| edge.hands_off = true)
+    }
+
+    /// A bounded edge of the last step; the counter is made on first use.
+    pub fn bounded(mut self, on: &str, to: &str, counter: &str, max: u32) -> Builder {
+        let counter = self.counter(counter);
+        self.edge(on, target(to), |edge| edge.bound = Some(Bound { counter, max }))
+    }
+
+    /// A bounded edge that goes on with the same visit.
+    pub fn bounded_again(mut self, on: &str, to: &str, counter: &str, max: u32) -> Builder {
+        let counter = self.counter(counter);
+        self.edge(on, target(to), |edge| {
+            edge.bound = Some(Bound { counter, max });
+            edge.again = true;
+        })
+    }
+
+    /// The last edge starts these counters anew.
+    pub fn resets(mut self, counters: &[&str]) -> Builder {
+        let ids: Vec<CounterId> = counters.iter().map(|name| self.counter(name)).collect();
+        self.last().edges.last_mut().expect("an edge comes first").resets = ids;
+        self
+    }
+
+    /// A bounded edge back to whoever handed off, with a prompt of its own.
+    pub fn remedy(mut self, on: Outcome, among: &[&str], counter: &str, max: u32) -> Builder {
+        let counter = self.counter(counter);
+        let to = Target::Origin { among: among.iter().map(|step| name(step)).collect() };
+        let mut edge = Edge::new(on, to, Span::default());
+        edge.bound = Some(Bound { counter, max });
+        let pieces = vec![Piece::Text("Mend this:\n".into()), Piece::Failure("output".into())];
+        edge.remedy = Some(Template { pieces });
+        self.last().edges.push(edge);
+        self
+    }
+
+    /// An edge on an outcome that has no name.
+    pub fn on(mut self, on: Outcome, to: &str) -> Builder {
+        self.last().edges.push(Edge::new(on, target(to), Span::default()));
+        self
+    }
+
+    /// An edge of the last step.
+    pub fn edge(mut self, on: &str, to: Target<Name>, change: impl FnOnce(&mut Edge<Name>)) -> Builder {
+        let mut edge = Edge::new(Outcome::Named(on.into()), to, Span::default());
+        change(&mut edge);
+        self.last().edges.push(edge);
+        self
+    }
+
+    /// Watches a cycle.
+    pub fn monitor(mut self, cycle: &[&str], threshold: u32, judge: &str) -> Builder {
+        self.draft.monitors.push(Monitor {
+            name: format!("monitor:{}", cycle.join("+")).into(),
+            cycle: cycle.iter().map(|step| name(step)).collect(),
+            threshold,
+            judge: name(judge),
+            span: Span::default(),
+        });
+        self
+    }
+
+    fn counter(&mut self, counter: &str) -> CounterId {
+        let at = self.draft.counters.iter().position(|known| *known.name == *counter);
+        CounterId(at.unwrap_or_else(|| {
+            self.draft.counters.push(Counter { name: counter.into() });
+            self.draft.counters.len() - 1
+        }) as u32)
+    }
+
+    /// The draft as it stands.
+    pub fn draft(self) -> Draft {
+        self.draft
+    }
+
+    /// The checked flow.
+    ///
+    /// # Panics
+    /// When it is not sound: a test's flow has to be.
+    pub fn flow(self) -> Arc<Flow> {
+        let checked = check(self.draft);
+        Arc::new(checked.flow.unwrap_or_else(|| panic!("{:#?}", checked.diagnostics)))
+    }
+}
+
+fn plain_ask(id: &str, role: Role, session: SessionRule) -> Ask {
+    Ask {
+        role,
+        prompt: Template::text(&format!("Do {id}. ")),
+        system: None,
+        schema: None,
+        model: None,
+        persona: None,
+        session,
+    }
+}

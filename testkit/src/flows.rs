@@ -1,0 +1,146 @@
+//! One flow for each definition format: what the representation has to be able to say.
+
+use std::sync::Arc;
+
+use cuegate_flow::{Flow, JoinPattern, JoinRule, Outcome, Reader, Role};
+use serde_json::json;
+
+use crate::Builder;
+
+fn named(name: &str) -> Outcome {
+    Outcome::Named(name.into())
+}
+
+/// A step registry of the "closing" kind: work, hand off, close behind validators, remedies.
+pub fn closing() -> Arc<Flow> {
+    let schema = |words: &[&str]| {
+        json!({"type": "object", "required": ["action"], "properties": {
+            "action": {"enum": words}, "plan": {"type": "string"}, "summary": {"type": "string"}}})
+    };
+    Builder::new("closing", "registry-closing", "initial")
+        .limit(12)
+        .ask("initial", Role::Work, &["next", "repeat", "abort"])
+        .schema(schema(&["next", "repeat", "abort"]))
+        .leaves("plan")
+        .to("next", "continuation")
+        .to("repeat", "initial")
+        .to("abort", "@aborted")
+        .ask("continuation", Role::Work, &["next", "handoff"])
+        .schema(schema(&["next", "handoff"]))
+        .reader(Reader::Fallback(named("next")))
+        .to("next", "continuation")
+        .hands_off("handoff", "closure")
+        .ask("closure", Role::Work, &["closing", "repeat"])
+        .schema(schema(&["closing", "repeat"]))
+        .to("closing", "closure@validators")
+        .to("repeat", "closure")
+        .exec("closure@validators", &["tests: sh test.sh", "clean: git status --porcelain"])
+        .on(Outcome::Pass, "@completed")
+        .remedy(Outcome::Fail(0), &["continuation"], "closure attempts", 2)
+        .on(Outcome::Fail(0), "@failed")
+        .remedy(Outcome::Fail(1), &["continuation"], "closure attempts", 2)
+        .on(Outcome::Fail(1), "@failed")
+        .flow()
+}
+
+/// A step registry of the "complete" kind: `complete` leads to a step whose `complete` ends the run.
+pub fn complete() -> Arc<Flow> {
+    Builder::new("complete", "registry-complete", "initial.issue")
+        .limit(8)
+        .ask("initial.issue", Role::Work, &["next", "complete"])
+        .leaves("understanding")
+        .to("next", "continuation.issue")
+        .to("complete", "complete.issue")
+        .ask("continuation.issue", Role::Work, &["next", "repeat", "complete", "abort"])
+        .needs("initial.issue", "understanding")
+        .reader(Reader::Fallback(named("next")))
+        .to("next", "continuation.issue")
+        .to("repeat", "continuation.issue")
+        .to("complete", "complete.issue")
+        .to("abort", "@aborted")
+        .ask("complete.issue", Role::Work, &["complete", "next"])
+        .to("complete", "@completed")
+        .to("next", "continuation.issue")
+        .flow()
+}
+
+/// A check flow: rounds of executions, each checked, retries and fallbacks.
+///
+/// An execution is a visit's attempt; `min` executions come before the first check, `max` are the most of a
+/// round, and a retry is a new round.
+pub fn check_flow() -> Arc<Flow> {
+    let step = |builder: Builder, id: &str, min: u32, max: u32, retries: u32, pass: &str, fall: &str| {
+        let (least, most, again) = (format!("{id} min"), format!("{id} max"), format!("{id} retries"));
+        let fresh = [&*least, &*most];
+        let all = [&*least, &*most, &*again];
+        builder
+            .tell(id, "done")
+            .bounded_again("done", id, &least, min - 1)
+            .to("done", &format!("{id}@check"))
+            .ask(&format!("{id}@check"), Role::Check, &["ok", "ng"])
+            .to("ok", pass)
+            .resets(&all)
+            .bounded_again("ng", id, &most, max - min)
+            .bounded("ng", id, &again, retries)
+            .resets(&fresh)
+            .to("ng", fall)
+            .resets(&all)
+    };
+    let builder = Builder::new("check", "registry-check", "s_a8f3").limit(25);
+    let builder = step(builder, "s_a8f3", 1, 1, 2, "s_b2c1", "@failed");
+    let builder = step(builder, "s_b2c1", 2, 4, 0, "s_c9d4", "s_a8f3");
+    step(builder, "s_c9d4", 1, 1, 0, "@completed", "s_b2c1").flow()
+}
+
+/// A piece: parallel reviewers, a judged answer, a loop monitor and a person's answer.
+pub fn piece() -> Arc<Flow> {
+    Builder::new("piece", "piece", "plan")
+        .limit(16)
+        .ask("plan", Role::Work, &["ready", "ask"])
+        .reader(Reader::Tag { name: "PLAN".into(), base: 1, outcomes: vec![named("ready"), named("ask")] })
+        .to("ready", "implement")
+        .to("ask", "plan@person")
+        .person("plan@person", "What should be done?")
+        .to("answered", "implement")
+        .ask("implement", Role::Work, &["done"])
+        .reader(Reader::Judge { step: "implement@judge".to_name() })
+        .to("done", "reviewers")
+        .to("stuck", "@aborted")
+        .ask("implement@judge", Role::Judge, &["done", "stuck", "none"])
+        .all(
+            "reviewers",
+            &["arch-review", "qa-review", "security-review"],
+            2,
+            vec![
+                JoinRule { pattern: JoinPattern::All(named("approved")), outcome: named("approved") },
+                JoinRule { pattern: JoinPattern::Any(vec![named("needs_fix")]), outcome: named("needs_fix") },
+            ],
+        )
+        .to("approved", "@completed")
+        .to("needs_fix", "fix")
+        .ask("arch-review", Role::Work, &["approved", "needs_fix"])
+        .ask("qa-review", Role::Work, &["approved", "needs_fix"])
+        .ask("security-review", Role::Work, &["approved", "needs_fix"])
+        .ask("fix", Role::Work, &["fixed"])
+        .to("fixed", "reviewers")
+        .ask("monitor:reviewers+fix", Role::Judge, &["healthy", "unproductive"])
+        .to("healthy", "reviewers")
+        .to("unproductive", "@aborted")
+        .monitor(&["reviewers", "fix"], 2, "monitor:reviewers+fix")
+        .flow()
+}
+
+trait ToName {
+    fn to_name(&self) -> cuegate_flow::Name;
+}
+
+impl ToName for str {
+    fn to_name(&self) -> cuegate_flow::Name {
+        cuegate_flow::Name::new(self, cuegate_flow::Span::default())
+    }
+}
+
+/// All of them.
+pub fn all() -> Vec<Arc<Flow>> {
+    vec![closing(), complete(), check_flow(), piece()]
+}

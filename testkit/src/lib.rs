@@ -1,0 +1,7 @@
+//! Builders of flows and a scripted world, for tests of every floor. Never shipped.
+
+mod build;
+pub mod flows;
+pub mod world;
+
+pub use build::Builder;

@@ -1,0 +1,199 @@
+//! A world without processes: answers every command by a rule, drives a run, and can be cut anywhere.
+
+use cuegate_engine::{
+    Answer, Command, CommandId, Completion, Event, Exec, Exit, Fault, FaultClass, Place, Record, Resume, Run,
+    Start, Started, State, Usage, WaitKind, decide, pending,
+};
+use cuegate_flow::Flow;
+use serde_json::json;
+
+/// A run as its journal would hold it, with its state beside it.
+pub struct Case<'f> {
+    /// The flow.
+    pub flow: &'f Flow,
+    /// The state.
+    pub run: Run,
+    /// The journal: each record as it would be written.
+    pub records: Vec<String>,
+    /// The journal, read back.
+    pub events: Vec<Vec<Event>>,
+    /// The time, in milliseconds since 1970.
+    pub now: i64,
+}
+
+/// What a run may begin with, for tests that do not care.
+pub fn started(flow: &Flow) -> Started {
+    Started {
+        program: "0.0.0".to_owned(),
+        flow: flow.name.clone(),
+        dialect: flow.dialect.to_owned(),
+        path: "test".to_owned(),
+        sources: Vec::new(),
+        params: Default::default(),
+        task: None,
+        set: Vec::new(),
+        provider: "scripted".to_owned(),
+        model: None,
+        script: None,
+        iterations_max: flow.limits.iterations_max,
+        repairs_max: 1,
+        wait_max_ms: 60_000,
+        place: Place { work: "/work".to_owned(), ..Place::default() },
+        tree: None,
+    }
+}
+
+impl<'f> Case<'f> {
+    /// A run of a flow that has not begun.
+    pub fn new(flow: &'f Flow) -> Case<'f> {
+        Case { flow, run: Run::default(), records: Vec::new(), events: Vec::new(), now: 1_000 }
+    }
+
+    /// Decides and journals; says whether anything followed.
+    pub fn complete(&mut self, completion: Completion) -> bool {
+        self.now += 7;
+        let decision = decide(self.flow, &self.run, self.now, completion);
+        if decision.events.is_empty() {
+            return false;
+        }
+        let record = Record { v: Record::VERSION, events: decision.events };
+        let written = serde_json::to_string(&record).expect("a record can be written");
+        self.events.push(serde_json::from_str::<Record>(&written).expect("a record can be read").events);
+        self.records.push(written);
+        self.run.apply_record(&record.events);
+        true
+    }
+
+    /// Begins the run.
+    pub fn start(&mut self) {
+        let started = started(self.flow);
+        self.complete(Completion::Start(Box::new(Start { started })));
+    }
+
+    /// Loses everything that is not in the journal.
+    pub fn crash(&mut self) {
+        self.run = Run::fold(self.events.iter().map(Vec::as_slice));
+    }
+
+    /// What is pending.
+    pub fn pending(&self) -> Vec<Command> {
+        pending(self.flow, &self.run)
+    }
+
+    /// Whether the run ended.
+    pub fn ended(&self) -> bool {
+        matches!(self.run.state, State::Ended { .. })
+    }
+
+    /// Lets a suspended run go on, as a person would.
+    pub fn unblock(&mut self) -> bool {
+        let State::Suspended(waiting) = &self.run.state else { return false };
+        match waiting.kind {
+            WaitKind::Person => self.complete(Completion::PersonAnswered { text: "go on".to_owned() }),
+            _ => self.complete(Completion::Resumed(Box::<Resume>::default())),
+        }
+    }
+}
+
+/// Deterministic numbers out of a seed and some text.
+pub fn roll(seed: u64, what: &str) -> u64 {
+    let mut hash = seed ^ 0xcbf2_9ce4_8422_2325;
+    for byte in what.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash ^= hash >> 33;
+    hash = hash.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    hash ^ (hash >> 29)
+}
+
+/// How often a step has been answered in the journal: an answer's place in its script, stable over crashes.
+pub fn answers_of(case: &Case<'_>, step: &str) -> usize {
+    case.events
+        .iter()
+        .flatten()
+        .filter(|event| match event {
+            Event::Answered { step: of, .. } | Event::Faulted { step: of, .. } => **of == *step,
+            Event::CommandFinished { step: of, .. } => **of == *step,
+            _ => false,
+        })
+        .count()
+}
+
+/// What the world answers to a command: by seed, step and how often it was asked before. Mostly sensible, sometimes
+/// not: unknown words, prose, missing fields, faults, blocked agents.
+pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
+    let id = command.id();
+    match command {
+        Command::Exec(exec) => {
+            let nth = answers_of(case, &exec.step);
+            let code = i32::from(roll(seed, &format!("{} {nth}", exec.validator.name)) % 3 == 0);
+            let exec = Exec {
+                exit: Exit::Code(code),
+                stdout: format!("run {nth}\nof {}", exec.validator.name),
+                stderr: String::new(),
+                duration_ms: 3,
+            };
+            Completion::Executed { id, exec, seen: None }
+        }
+        Command::Ask(ask) => {
+            let nth = answers_of(case, &ask.step);
+            let roll = roll(seed, &format!("{} {nth}", ask.step));
+            let word = word(case.flow, &ask.step, roll >> 8);
+            let fault = |class| fault(id, class, nth);
+            match roll % 40 {
+                0 => fault(FaultClass::RateLimited),
+                1 => fault(FaultClass::Crashed),
+                2 => fault(FaultClass::Malformed),
+                3 => fault(FaultClass::Auth),
+                4 => answer(id, &ask.step, nth, |answer| answer.text = "no json here".to_owned()),
+                5 => answer(id, &ask.step, nth, |answer| answer.output = Some(json!({"action": "fly"}))),
+                6 => answer(id, &ask.step, nth, |answer| answer.output = Some(json!({"other": 1}))),
+                7 => answer(id, &ask.step, nth, |answer| answer.blocked = Some("no access".to_owned())),
+                8 => answer(id, &ask.step, nth, |answer| answer.asks_person = Some("which one?".to_owned())),
+                9 | 10 => answer(id, &ask.step, nth, |answer| {
+                    answer.text = format!("I think so: {{\"action\": \" {} \"}} done", word.to_uppercase());
+                }),
+                _ => answer(id, &ask.step, nth, |answer| {
+                    answer.output = Some(json!({"action": word, "plan": format!("plan {nth}"),
+                        "understanding": "all of it", "summary": format!("{} {nth}", ask.step)}));
+                }),
+            }
+        }
+    }
+}
+
+fn answer(id: CommandId, step: &str, nth: usize, change: impl FnOnce(&mut Answer)) -> Completion {
+    let mut answer = Answer {
+        usage: Usage { input_tokens: 100, output_tokens: 10, cost_usd: Some(0.25) },
+        provider: "scripted".to_owned(),
+        session: Some(format!("{step}-{nth}")),
+        receipt: Some(format!("{step}:{nth}")),
+        ..Answer::default()
+    };
+    change(&mut answer);
+    Completion::Answered { ask: id, answer: Box::new(answer), seen: None }
+}
+
+fn fault(ask: CommandId, class: FaultClass, nth: usize) -> Completion {
+    let fault = Fault {
+        class,
+        message: "as scripted".to_owned(),
+        resets_in_ms: (nth % 2 == 0).then_some(100),
+        usage: Usage { input_tokens: 5, output_tokens: 0, cost_usd: None },
+        receipt: None,
+    };
+    Completion::Faulted { ask, fault, seen: None }
+}
+
+/// One of the words that a step's gate accepts.
+fn word(flow: &Flow, step: &str, roll: u64) -> String {
+    use cuegate_flow::{Gate, Reader};
+    let Some(id) = flow.find(step) else { return "next".to_owned() };
+    let Gate::Readers(readers) = &flow.step(id).gate else { return "done".to_owned() };
+    for reader in readers {
+        if let Reader::Field { words, .. } = reader {
+            return words[roll as usize % words.len()].0.to_string();
+        }
+    }
+    "next".to_owned()
+}
