@@ -1,0 +1,103 @@
+//! The files of a journal as the system shows them: creating them, and judging them before SQLite does.
+//!
+//! Nothing here opens a file that is there already. Merely closing a file that SQLite has open elsewhere in this
+//! process drops its locks (POSIX; "How To Corrupt An SQLite Database File", 2.2).
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+
+/// The size of SQLite's pages, in bytes. Its default, but named when a journal is created: a file of another size
+/// than a multiple of it was cut.
+pub(super) const PAGE_SIZE: u64 = 4096;
+
+/// How a journal at rest, one without a write-ahead log, looks from outside. Any change to it shows here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rest {
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
+
+impl Rest {
+    /// Looks at the journal at `path`, links resolved. `None` when it has a log: it is in use, or was when its
+    /// last writer was killed.
+    pub(super) fn of(path: &Path) -> Result<Option<Self>, Error> {
+        // The file first: a writer that starts in between is seen by its log.
+        let file = look_at(path)?;
+        let rest = Self { inode: file.ino(), size: file.size(), modified: (file.mtime(), file.mtime_nsec()) };
+        Ok(if log_size(path)?.is_none() { Some(rest) } else { None })
+    }
+}
+
+/// Creates the file and the folders above it, where they are missing. The file is readable by its owner only,
+/// because records hold prompts; SQLite gives those beside it the same mode.
+pub(super) fn create(path: &Path) -> Result<(), Error> {
+    let named = |path: &Path, source| Error::Io { path: path.to_owned(), doing: "create", source };
+    if let Some(folder) = path.parent() {
+        create_folder(folder).map_err(|source| named(folder, source))?;
+    }
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(source) if source.kind() != ErrorKind::AlreadyExists => Err(named(path, source)),
+        _ => Ok(()),
+    }
+}
+
+/// Follows symbolic links, as SQLite does before it names the files beside the journal.
+pub(super) fn resolve(path: &Path) -> Result<PathBuf, Error> {
+    fs::canonicalize(path).map_err(|source| match source.kind() {
+        ErrorKind::NotFound => Error::Missing { path: path.to_owned() },
+        _ => Error::Io { path: path.to_owned(), doing: "find", source },
+    })
+}
+
+/// Refuses what SQLite would take for whole: a cut last page, which it fills with zeros, and an emptied file whose
+/// log still holds records, which it would delete.
+pub(super) fn refuse_cut(path: &Path) -> Result<(), Error> {
+    let damaged = |what: &str| Error::Damaged { path: path.to_owned(), what: what.to_owned(), source: None };
+    // The log is looked at first: a journal that is being created gets its first page before its log.
+    if log_size(path)?.is_some_and(|size| size > 0) {
+        return match look_at(path)?.size() {
+            0 => Err(damaged("the file is empty, its write-ahead log is not")),
+            _ => Ok(()),
+        };
+    }
+    // While there is a log the file may end anywhere: its last pages are in the log until they are in the file.
+    match Rest::of(path)? {
+        Some(rest) if rest.size % PAGE_SIZE != 0 && Rest::of(path)? == Some(rest) => {
+            Err(damaged("it is no database, or the end of the file is missing"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Creates a folder and those above it, and makes the new names durable: SQLite syncs only its own folder.
+fn create_folder(folder: &Path) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    let above = folder.parent().unwrap_or(Path::new(""));
+    create_folder(above)?;
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => File::open(if above.as_os_str().is_empty() { Path::new(".") } else { above })?.sync_all(),
+    }
+}
+
+fn log_size(path: &Path) -> Result<Option<u64>, Error> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    match fs::metadata(&log) {
+        Ok(log) => Ok(Some(log.size())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::Io { path: log.into(), doing: "look at", source }),
+    }
+}
+
+fn look_at(path: &Path) -> Result<Metadata, Error> {
+    fs::metadata(path).map_err(|source| Error::Io { path: path.to_owned(), doing: "look at", source })
+}

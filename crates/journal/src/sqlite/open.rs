@@ -1,0 +1,112 @@
+//! Opening a journal for writing, and creating it.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::fault::Fault;
+use super::files;
+use super::schema::{self, Format};
+use crate::Error;
+
+/// How long an operation waits for other processes. They hold the lock for one append, a few milliseconds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Pages that SQLite keeps in memory, in KiB (negative: its way of saying "not a number of pages").
+/// A run is read once and appended to, which needs few; the whole program is to stay under 20 MiB.
+const CACHE_SIZE: i32 = -1024;
+
+/// Statements kept prepared: all that this crate has.
+const STATEMENTS_MAX: usize = 32;
+
+/// What is left of the write-ahead log after a checkpoint, in bytes: SQLite's usual 1000 pages between checkpoints.
+const LOG_SIZE_MAX: i64 = 4 << 20;
+
+/// How a journal is opened for writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// What a finished operation survives.
+    pub durability: Durability,
+}
+
+/// What a finished operation survives. The file is whole after any of these crashes, whichever is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// Loss of power: each operation waits for the disk.
+    #[default]
+    Synced,
+    /// The end of the program. After a loss of power the last operations may be missing.
+    Relaxed,
+}
+
+/// Opens the journal at `path`, creating it and its folders where they are missing.
+pub(super) fn writer(path: &Path, options: Options) -> Result<Connection, Error> {
+    files::create(path)?;
+    files::refuse_cut(&files::resolve(path)?)?;
+    let doing = "open it";
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags)
+        .map_err(|error| Fault::from(error).into_error(path, doing))?;
+    let deadline = Instant::now() + BUSY_TIMEOUT;
+    loop {
+        match prepare(&mut connection, path, options) {
+            // Two processes that create a journal meet in the change to WAL, where SQLite does not wait.
+            Err(fault) if fault.is_busy() && Instant::now() < deadline => {
+                thread::sleep(Duration::from_millis(5))
+            }
+            Err(fault) => return Err(fault.into_error(path, doing)),
+            Ok(()) => return Ok(connection),
+        }
+    }
+}
+
+/// Sets what holds for readers and writers alike.
+pub(super) fn configure(connection: &Connection) -> Result<(), rusqlite::Error> {
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    connection.pragma_update(None, "cache_size", CACHE_SIZE)?;
+    connection.pragma_update(None, "mmap_size", 0)?;
+    connection.pragma_update(None, "temp_store", "memory")
+}
+
+fn prepare(connection: &mut Connection, path: &Path, options: Options) -> Result<(), Fault> {
+    configure(connection)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    // First only look: neither the database of another program nor a newer journal may be changed.
+    let format = Format::of(&connection.transaction()?)?;
+    match format {
+        Format::Foreign => return Err(Error::Foreign { path: path.to_owned() }.into()),
+        Format::Version(version) if version > schema::VERSION => return Ok(()),
+        Format::Empty | Format::Version(_) => {}
+    }
+    connection.pragma_update(None, "page_size", files::PAGE_SIZE.cast_signed())?;
+    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    if mode != "wal" {
+        let source = format!("the file system has no write-ahead log (journal mode `{mode}`)").into();
+        return Err(Error::Store { path: path.to_owned(), doing: "open it", source }.into());
+    }
+    connection.pragma_update(None, "journal_size_limit", LOG_SIZE_MAX)?;
+    let synced = options.durability == Durability::Synced;
+    connection.pragma_update(None, "synchronous", if synced { "full" } else { "normal" })?;
+    // On macOS a plain fsync leaves the data in the cache of the disk; elsewhere this changes nothing.
+    connection.pragma_update(None, "fullfsync", synced)?;
+    match format {
+        Format::Version(schema::VERSION) => Ok(()),
+        _ => migrate(connection),
+    }
+}
+
+fn migrate(connection: &mut Connection) -> Result<(), Fault> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Looked at again, now that no other process can get in between.
+    let from = match Format::of(&transaction)? {
+        Format::Version(version) => version,
+        Format::Empty | Format::Foreign => 0,
+    };
+    if from < schema::VERSION {
+        schema::migrate(&transaction, from)?;
+    }
+    Ok(transaction.commit()?)
+}

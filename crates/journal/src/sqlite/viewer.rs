@@ -1,0 +1,94 @@
+//! Reading a journal without leaving a trace.
+//!
+//! SQLite reads a journal that has a write-ahead log only with the log and its index beside it, and a reader that
+//! finds none creates them. So a journal at rest, which has no log, is opened as immutable: no locks, no files,
+//! also in a folder that can't be written. A writer may start at any time, therefore what was read from a journal
+//! at rest counts only if it was at rest before and after; otherwise it is read again, together with the log.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::fault::Fault;
+use super::files::{self, Rest};
+use super::open::configure;
+use super::schema::Format;
+use crate::Error;
+
+/// A connection that only reads.
+#[derive(Debug)]
+pub(super) struct Viewer {
+    path: PathBuf,
+    connection: Connection,
+    /// How the file looked when it was opened as immutable; `None` where the log is read as well.
+    rest: Option<Rest>,
+}
+
+impl Viewer {
+    /// Opens the journal at `path`.
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        let path = files::resolve(path)?;
+        files::refuse_cut(&path)?;
+        let connected = connect(&path).and_then(|connected| {
+            let (connection, rest) = connected;
+            let mut viewer = Self { path: path.clone(), connection, rest };
+            match viewer.read(|connection| Format::of(&connection.unchecked_transaction()?))? {
+                // Between the creation of the file and that of its tables.
+                Format::Empty => Err(Error::Missing { path: path.clone() }.into()),
+                Format::Foreign => Err(Error::Foreign { path: path.clone() }.into()),
+                Format::Version(_) => Ok(viewer),
+            }
+        });
+        connected.map_err(|fault| fault.into_error(&path, "open it"))
+    }
+
+    /// Reads with `query`, more than once if a writer starts meanwhile.
+    pub(super) fn read<T>(&mut self, query: impl Fn(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
+        loop {
+            let answer = query(&self.connection);
+            match self.rest {
+                Some(rest) if Rest::of(&self.path)? != Some(rest) => {
+                    (self.connection, self.rest) = connect(&self.path)?;
+                }
+                _ => return answer,
+            }
+        }
+    }
+}
+
+fn connect(path: &Path) -> Result<(Connection, Option<Rest>), Fault> {
+    let rest = Rest::of(path)?;
+    let mode = if rest.is_some() { "mode=ro&immutable=1" } else { "mode=ro" };
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(uri(path, mode), flags)?;
+    configure(&connection)?;
+    Ok((connection, rest))
+}
+
+/// Writes a path as SQLite's URI. Everything that could mean something there is escaped, slashes included: two of
+/// them at the beginning would name a machine.
+fn uri(path: &Path, query: &str) -> String {
+    let mut uri = String::from("file:");
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'_' => uri.push(char::from(byte)),
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri + "?" + query
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_stays_a_path() {
+        assert_eq!(
+            uri(Path::new("//a b/ü?#%.db"), "mode=ro"),
+            "file:%2F%2Fa%20b%2F%C3%BC%3F%23%25.db?mode=ro"
+        );
+    }
+}

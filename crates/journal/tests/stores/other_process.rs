@@ -1,0 +1,153 @@
+//! This test binary once more, as another process that works on the same journal.
+
+use std::env;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use cuegate_journal::sqlite::{Options, SqliteJournal};
+use cuegate_journal::{Blob, Error, Journal, NewRecord, Owner};
+
+use crate::conformance::{record, run};
+
+const ROLE: &str = "CUEGATE_JOURNAL_TEST_ROLE";
+const PATH: &str = "CUEGATE_JOURNAL_TEST_PATH";
+
+/// Marks a line for the parent among those of the test harness.
+const MARK: char = '@';
+
+/// A process in one of the roles below.
+pub struct OtherProcess {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl OtherProcess {
+    pub fn start(role: &str, path: &Path) -> Self {
+        let mut child = Command::new(env::current_exe().unwrap())
+            .args(["other_process::plays_its_role", "--exact", "--nocapture"])
+            .envs([(ROLE, role.as_ref()), (PATH, path.as_os_str())])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, input, output }
+    }
+
+    /// Says that it may go on.
+    pub fn nod(&mut self) {
+        self.input.write_all(b"\n").unwrap();
+    }
+
+    /// Waits for the next thing that it says; `None` when it has ended.
+    pub fn hear(&mut self) -> Option<String> {
+        loop {
+            let mut line = String::new();
+            if self.output.read_line(&mut line).unwrap() == 0 {
+                return None;
+            }
+            // A line that was cut by a kill was not said.
+            if let Some((_, said)) = line.split_once(MARK)
+                && let Some(said) = said.strip_suffix('\n')
+            {
+                return Some(said.to_owned());
+            }
+        }
+    }
+
+    /// Kills it as the system does when memory runs out, and returns all that it had said.
+    pub fn kill(mut self) -> Vec<String> {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        std::iter::from_fn(|| self.hear()).collect()
+    }
+
+    /// Lets it end by itself.
+    pub fn end(mut self) {
+        drop(self.input);
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+/// Does nothing in the process in which the tests run.
+#[test]
+fn plays_its_role() {
+    let (Ok(role), Some(path)) = (env::var(ROLE), env::var_os(PATH)) else { return };
+    let path = Path::new(&path);
+    match role.as_str() {
+        "writer" => write_for_ever(path),
+        "creator" => create(path),
+        "racer" => race(path),
+        "viewer" => view(path),
+        _ => panic!("there is no role `{role}`"),
+    }
+}
+
+fn say(what: impl std::fmt::Display) {
+    println!("{MARK}{what}");
+}
+
+fn hear() -> bool {
+    std::io::stdin().read_line(&mut String::new()).unwrap() > 0
+}
+
+/// Appends to run `a` until it is killed. Each record names its blob and the message that it consumes, and its
+/// number is said once it is kept.
+fn write_for_ever(path: &Path) {
+    let journal = SqliteJournal::open(path, Options::default()).unwrap();
+    match journal.create(&run("a"), 1) {
+        Ok(()) | Err(Error::Exists { .. }) => {}
+        Err(error) => panic!("{error}"),
+    }
+    let lease = journal.acquire(&run("a"), &Owner::current()).unwrap();
+    let seen = journal.read(&run("a"), 0).unwrap().len() as u64;
+    for seq in seen.. {
+        let blob = Blob::new(seq.to_string().repeat(1 + (seq as usize * 37) % 3000).into_bytes());
+        let message = journal.post(&run("a"), 1, b"hello").unwrap();
+        let body = format!("{} {message}", blob.digest());
+        journal
+            .append(&lease, seq, NewRecord { blobs: &[blob], consumes: &[message], ..record(&body) })
+            .unwrap();
+        say(seq);
+    }
+}
+
+/// Opens a journal that is not there yet, when it is told to, and creates run `a` in it.
+fn create(path: &Path) {
+    say("ready");
+    hear();
+    let journal = SqliteJournal::open(path, Options::default()).unwrap();
+    match journal.create(&run("a"), 1) {
+        Ok(()) => say("created"),
+        Err(Error::Exists { .. }) => say("exists"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Appends to run `a` under the lease that is held, until there are 300 records; says how many are its own.
+fn race(path: &Path) {
+    let journal = SqliteJournal::open(path, Options::default()).unwrap();
+    let lease = journal.holder(&run("a")).unwrap().unwrap();
+    say("ready");
+    hear();
+    let (mut seq, mut own) = (0, 0);
+    while seq < 300 {
+        match journal.append(&lease, seq, record("racing")) {
+            Ok(()) => (seq, own) = (seq + 1, own + 1),
+            Err(Error::Conflict { found, .. }) if found > seq => seq = found,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    say(own);
+}
+
+/// Says how many records run `a` has, each time it is asked.
+fn view(path: &Path) {
+    let journal = SqliteJournal::open_read_only(path).unwrap();
+    while hear() {
+        say(journal.read(&run("a"), 0).unwrap().len());
+    }
+}

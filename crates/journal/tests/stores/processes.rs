@@ -1,0 +1,87 @@
+//! Several processes at one SQLite file.
+
+use std::fs;
+use std::path::Path;
+
+use cuegate_journal::Journal;
+use cuegate_journal::sqlite::{Durability, Options, SqliteJournal};
+
+use crate::conformance::{record, run, started};
+use crate::other_process::OtherProcess;
+
+/// Starts processes of one role and lets them go when all are there.
+fn together(role: &str, count: usize, path: &Path) -> Vec<OtherProcess> {
+    let mut others: Vec<_> = (0..count).map(|_| OtherProcess::start(role, path)).collect();
+    for other in &mut others {
+        assert_eq!(other.hear().as_deref(), Some("ready"));
+    }
+    for other in &mut others {
+        other.nod();
+    }
+    others
+}
+
+#[test]
+fn racing_processes_win_each_place_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = SqliteJournal::open(&path, Options::default()).unwrap();
+    started(&journal);
+    let mut won = Vec::new();
+    for mut other in together("racer", 2, &path) {
+        won.push(other.hear().unwrap().parse::<u64>().unwrap());
+        other.end();
+    }
+    assert_eq!(won.iter().sum::<u64>(), 300, "{won:?}");
+    assert_eq!(journal.read(&run("a"), 0).unwrap().len(), 300);
+}
+
+#[test]
+fn racing_processes_create_one_journal() {
+    for _ in 0..20 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state").join("journal.db");
+        let mut said = Vec::new();
+        for mut other in together("creator", 4, &path) {
+            said.push(other.hear().unwrap());
+            other.end();
+        }
+        said.sort();
+        assert_eq!(said, ["created", "exists", "exists", "exists"]);
+    }
+}
+
+#[test]
+fn a_viewer_follows_writers_that_come_and_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let relaxed = Options { durability: Durability::Relaxed };
+    let journal = SqliteJournal::open(&path, relaxed).unwrap();
+    let lease = started(&journal);
+    journal.append(&lease, 0, record("zero")).unwrap();
+    drop(journal);
+
+    let mut viewer = OtherProcess::start("viewer", &path);
+    let mut seen = || {
+        viewer.nod();
+        viewer.hear().unwrap().parse::<u64>().unwrap()
+    };
+    assert_eq!(seen(), 1);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a viewer creates no file");
+
+    // Closed before the viewer looks, and longer than one checkpoint of the log while it looks.
+    let mut seq = 1;
+    for more in [1, 2500, 1] {
+        let journal = SqliteJournal::open(&path, relaxed).unwrap();
+        for _ in 0..more {
+            journal.append(&lease, seq, record("more")).unwrap();
+            seq += 1;
+            if more > 1 && seq % 100 == 0 {
+                assert_eq!(seen(), seq);
+            }
+        }
+        drop(journal);
+        assert_eq!(seen(), seq);
+    }
+    viewer.end();
+}
