@@ -1,0 +1,293 @@
+//! What is asked, what comes back, and the trait between.
+
+use std::{ffi::OsString, future::Future, path::PathBuf, pin::Pin, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What an ask is for. Scripts and prices tell these apart; agents do not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The work of a step.
+    Work,
+    /// A report that a step owes.
+    Report,
+    /// A decision between outcomes.
+    Judge,
+    /// A check of another step's work.
+    Check,
+    /// A second try after an answer that could not be used.
+    Repair,
+    /// Work after a failed validator.
+    Remedy,
+}
+
+/// How much the agent may do, from least to most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Permission {
+    /// Reads only.
+    Plan,
+    /// Asks before each action; with nobody there, writing is denied.
+    Default,
+    /// Edits files.
+    AcceptEdits,
+    /// Everything.
+    BypassPermissions,
+}
+
+/// What a provider can do. It decides how an ask is put, never whether its answer is validated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// It makes the agent answer by a JSON Schema.
+    pub schema: bool,
+    /// It can continue a conversation.
+    pub sessions: bool,
+    /// It can branch off from an earlier point of a conversation.
+    pub fork: bool,
+    /// It has a system prompt apart from the prompt.
+    pub system_prompt: bool,
+    /// It can restrict which tools exist.
+    pub tools: bool,
+    /// It reports what an ask cost.
+    pub cost: bool,
+    /// Its agent has tools, so an ask can change files.
+    pub edits: bool,
+}
+
+/// A conversation to continue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// The provider's name for it.
+    pub id: String,
+    /// Branch off instead of adding to it.
+    pub fork: bool,
+}
+
+/// One ask, complete: a provider needs nothing else to put it.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Unique over all runs; the same for the same ask after a crash.
+    pub id: String,
+    /// The step, by name.
+    pub step: String,
+    /// The persona, when the step has one: its key, and other names it goes by.
+    pub persona: Option<String>,
+    /// What the ask is for.
+    pub kind: Kind,
+    /// What the agent is told.
+    pub prompt: String,
+    /// What it is told before everything else.
+    pub system: Option<String>,
+    /// What its answer must look like.
+    pub schema: Option<Value>,
+    /// The model, by the provider's name for it.
+    pub model: Option<String>,
+    /// The conversation to continue; `None` begins one.
+    pub session: Option<Session>,
+    /// How much it may do.
+    pub permission: Permission,
+    /// The tools it may use; `None` = all.
+    pub tools: Option<Vec<String>>,
+    /// The folder it works in.
+    pub work: PathBuf,
+    /// After how many milliseconds it is stopped.
+    pub timeout_ms: u64,
+}
+
+/// Something an agent did, as it happens. For eyes and logs, never for decisions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "activity", rename_all = "snake_case")]
+pub enum Activity {
+    /// It said something.
+    Text {
+        /// What.
+        text: String,
+    },
+    /// It used a tool.
+    Tool {
+        /// Which.
+        name: String,
+        /// On what: a path, a command.
+        target: String,
+    },
+    /// It used up so much since the last such event.
+    Usage(Usage),
+    /// The provider's program says that it tries again by itself.
+    Retry {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What an ask used up.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens read, cached ones included.
+    #[serde(default)]
+    pub input_tokens: u64,
+    /// Tokens written.
+    #[serde(default)]
+    pub output_tokens: u64,
+    /// Money in US dollars; `None` = not known, which is not zero.
+    #[serde(default)]
+    pub cost_usd: Option<f64>,
+}
+
+/// What came back.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Answer {
+    /// The structured answer, when the provider gives one apart from the text.
+    pub output: Option<Value>,
+    /// The text.
+    pub text: String,
+    /// What it used up, this ask alone.
+    pub usage: Usage,
+    /// The conversation as it is now.
+    pub session: Option<String>,
+    /// The model that answered.
+    pub model: Option<String>,
+    /// Whether files of the working tree can have changed. `false` only where the provider knows.
+    pub edited: bool,
+    /// The agent says that it cannot proceed, and why.
+    pub blocked: Option<String>,
+    /// The agent asks a person, and what.
+    pub asks_person: Option<String>,
+    /// The provider's own mark of this answer. It is journaled and handed back on resume.
+    pub receipt: Option<String>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultClass {
+    /// Too many requests; a later one may pass.
+    RateLimited,
+    /// The service is too busy; a later one may pass.
+    Overloaded,
+    /// The key or login is not accepted.
+    Auth,
+    /// The service refuses this content.
+    Refused,
+    /// The conversation no longer fits.
+    ContextOverflow,
+    /// The program ended without an answer.
+    Crashed,
+    /// It took longer than it may.
+    Timeout,
+    /// What came back cannot be read.
+    Malformed,
+    /// The service does not know the model.
+    UnknownModel,
+    /// The program is not there or too old.
+    MissingProgram,
+    /// The script has no answer left for this ask.
+    ScriptExhausted,
+    /// The agent touched what it must not.
+    Violation,
+}
+
+/// An ask without an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Fault {
+    /// What kind of fault.
+    pub class: FaultClass,
+    /// What happened, for people.
+    pub message: String,
+    /// In how many milliseconds it may be tried again, when the service says so.
+    pub resets_in_ms: Option<u64>,
+    /// What it used up nevertheless.
+    pub usage: Usage,
+    /// As in [`Answer::receipt`].
+    pub receipt: Option<String>,
+}
+
+impl Fault {
+    /// A fault that used nothing up.
+    pub fn new(class: FaultClass, message: impl Into<String>) -> Fault {
+        Fault { class, message: message.into(), resets_in_ms: None, usage: Usage::default(), receipt: None }
+    }
+}
+
+/// A program to start for an ask. The caller starts it, keeps its output and ends it.
+#[derive(Debug, Clone, Default)]
+pub struct Launch {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Environment on top of the caller's.
+    pub env: Vec<(OsString, OsString)>,
+    /// What it reads from standard input.
+    pub stdin: Vec<u8>,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// It exited with this code.
+    Exit(i32),
+    /// A signal ended it.
+    Signal(i32),
+    /// It could not be started.
+    NotStarted(String),
+    /// It was stopped because it took too long.
+    TimedOut,
+    /// It was stopped because it wrote too much.
+    TooMuchOutput,
+}
+
+/// Makes an answer out of a program's output: line by line as it comes, or all at once after a crash of ours.
+pub trait AnswerReader: Send {
+    /// Reads a line of standard output, without its line end.
+    fn line(&mut self, line: &[u8]) -> Vec<Activity>;
+
+    /// Reads how it ended, and says what came of it.
+    ///
+    /// # Errors
+    /// With the fault, when no answer came of it.
+    fn end(self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault>;
+}
+
+/// An answer that is made in this process.
+pub type Local = Pin<Box<dyn Future<Output = Result<Answer, Fault>> + Send>>;
+
+/// An ask, ready to be put.
+pub enum Prepared {
+    /// By a program.
+    Process {
+        /// What to start.
+        launch: Launch,
+        /// What reads its output.
+        reader: Box<dyn AnswerReader>,
+    },
+    /// In this process. Dropping the future cancels it.
+    Local(Local),
+}
+
+/// A way to ask agents.
+///
+/// Shaped by what the agent programs of 2026 can do: they are started with one prompt, stream JSON lines, and
+/// end with a result whose status has to be read from several places at once. That is why a provider only
+/// says what to start and how to read it: starting, spooling, limiting and ending is one code for all.
+pub trait Provider: Send + Sync {
+    /// Its name, as `--provider` takes it.
+    fn name(&self) -> &'static str;
+
+    /// What it can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Told once, before the first ask, which receipts a run has already journaled.
+    fn restore(&self, receipts: &[String]);
+
+    /// Gets an ask ready.
+    ///
+    /// # Errors
+    /// With the fault, when it cannot even be put.
+    fn prepare(&self, request: &Request) -> Result<Prepared, Fault>;
+}
+
+/// Providers are shared between concurrent asks.
+pub type Shared = Arc<dyn Provider>;

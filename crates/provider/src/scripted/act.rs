@@ -1,0 +1,180 @@
+//! What a scripted agent does to the working tree.
+
+use std::{
+    fs,
+    io::{self, Read as _},
+    path::{Component, Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    thread,
+    time::Duration,
+};
+
+use super::script::Write;
+
+/// How many bytes of a command's output are kept. They are for eyes.
+const OUTPUT_MAX: usize = 4 * 1024;
+
+/// How long to wait for the rest of the output after a command has ended. A server it left behind may hold the
+/// pipe open for ever.
+const OUTPUT_GRACE: Duration = Duration::from_millis(200);
+
+/// Why a write did not happen.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WriteFault {
+    #[error("the path `{path}` leads out of the working tree")]
+    Outside { path: String },
+    #[error("failed to write `{path}`: {source}")]
+    Io { path: String, source: io::Error },
+}
+
+/// Writes a file into a working tree, whose path is canonical.
+///
+/// The check is for scripts that are wrong, not for attackers that race it: the wall of the operating system,
+/// inside which this process is started, is what holds against those.
+pub(super) fn write(tree: &Path, write: &Write) -> Result<(), WriteFault> {
+    let path = &write.path;
+    let file = inside(tree, path).ok_or_else(|| WriteFault::Outside { path: path.clone() })?;
+    let parents = file.parent().map_or(Ok(()), fs::create_dir_all);
+    parents
+        .and_then(|()| fs::write(&file, &write.content))
+        .map_err(|source| WriteFault::Io { path: path.clone(), source })
+}
+
+/// The place that a path names in the tree, links followed; `None` when it leads out.
+fn inside(tree: &Path, path: &str) -> Option<PathBuf> {
+    let mut place = tree.to_path_buf();
+    for component in Path::new(path).components() {
+        match component {
+            Component::CurDir => {}
+            Component::Normal(name) => place.push(name),
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+        }
+        if place.is_symlink() {
+            // A link to nowhere leads nowhere in the tree either.
+            place = place.canonicalize().ok().filter(|real| real.starts_with(tree))?;
+        }
+    }
+    (place != tree).then_some(place)
+}
+
+/// Runs a command in the working tree and tells what came of it; `None` when there is nothing to tell.
+pub(super) fn run(tree: &Path, command: &str) -> Option<String> {
+    let (status, output) = match shell(tree, command) {
+        Ok((status, output)) => (status, output),
+        Err(error) => return Some(format!("`{command}` did not start: {error}")),
+    };
+    match (status.success(), output.trim_end()) {
+        (true, "") => None,
+        (true, output) => Some(output.to_owned()),
+        (false, output) => Some(format!("`{command}` failed ({status})\n{output}").trim_end().to_owned()),
+    }
+}
+
+fn shell(tree: &Path, command: &str) -> io::Result<(std::process::ExitStatus, String)> {
+    let (mut reader, writer) = io::pipe()?;
+    // The sandbox comes later: until then a command can reach whatever this process can.
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .current_dir(tree)
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer)
+        .spawn()?;
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let (done, finished) = mpsc::channel();
+    let keep = Arc::clone(&kept);
+    thread::spawn(move || {
+        let mut chunk = [0; 4096];
+        // What is over the limit is read and dropped, so that the command does not block on a full pipe.
+        while let Ok(read @ 1..) = reader.read(&mut chunk) {
+            let mut kept = keep.lock().unwrap_or_else(PoisonError::into_inner);
+            let room = OUTPUT_MAX.saturating_sub(kept.len()).min(read);
+            kept.extend_from_slice(&chunk[..room]);
+            if room < read && !kept.ends_with(b" ...") {
+                kept.extend_from_slice(b" ...");
+            }
+        }
+        done.send(()).ok();
+    });
+    let status = child.wait()?;
+    finished.recv_timeout(OUTPUT_GRACE).ok();
+    let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok((status, String::from_utf8_lossy(&kept).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink, path::Path};
+
+    use super::{Write, WriteFault, run, write};
+
+    fn put(tree: &Path, path: &str) -> Result<(), WriteFault> {
+        write(tree, &Write { path: path.to_owned(), content: "new".to_owned() })
+    }
+
+    #[test]
+    fn writes_stay_in_the_tree() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (tree, outside) = (root.join("tree"), root.join("outside"));
+        for folder in [&tree.join("src"), &outside] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        fs::write(outside.join("secret"), "old").unwrap();
+        symlink(&outside, tree.join("out")).unwrap();
+        symlink(outside.join("secret"), tree.join("file-out")).unwrap();
+        symlink(outside.join("absent"), tree.join("nowhere")).unwrap();
+        symlink("../outside", tree.join("relative-out")).unwrap();
+        symlink("src", tree.join("in")).unwrap();
+        symlink("self", tree.join("self")).unwrap();
+
+        for path in ["a.txt", "./b.txt", "src/deep/er/c.txt", "in/d.txt"] {
+            put(&tree, path).unwrap();
+        }
+        assert_eq!(fs::read_to_string(tree.join("src/d.txt")).unwrap(), "new");
+        for path in [
+            "../x",
+            "src/../../x",
+            "src/../x",
+            "/tmp/cuegate-x",
+            "out/x",
+            "file-out",
+            "nowhere",
+            "self",
+            "",
+            ".",
+            "relative-out/x",
+        ] {
+            let fault = put(&tree, path).unwrap_err();
+            assert!(matches!(fault, WriteFault::Outside { .. }), "{path}: {fault}");
+        }
+        assert!(matches!(put(&tree, "src"), Err(WriteFault::Io { .. })), "a folder is no file");
+        assert!(matches!(put(&tree, "a\0b"), Err(WriteFault::Io { .. })));
+        assert_eq!(fs::read_to_string(outside.join("secret")).unwrap(), "old");
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 1, "nothing was written outside");
+        assert_eq!(fs::read_dir(&root).unwrap().count(), 2, "nothing was written beside the tree");
+    }
+
+    #[test]
+    fn commands_run_in_the_tree_and_tell_what_they_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = |command: &str| run(folder.path(), command);
+        assert_eq!(run("echo x > made"), None);
+        assert_eq!(fs::read_to_string(folder.path().join("made")).unwrap(), "x\n");
+        assert_eq!(run("cat made; echo err >&2").as_deref(), Some("x\nerr"));
+        assert_eq!(run("cat"), None, "nothing to read");
+        assert_eq!(run("echo no; exit 3").as_deref(), Some("`echo no; exit 3` failed (exit status: 3)\nno"));
+        let long = run("yes | head -c 100000").unwrap();
+        assert!(long.len() < 5000 && long.ends_with("..."), "{}", long.len());
+    }
+
+    #[test]
+    fn a_command_that_leaves_a_server_behind_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        // The server ends when the test lets go of its end of the named pipe.
+        run(folder.path(), "mkfifo gate");
+        assert_eq!(run(folder.path(), "echo up; cat gate & ").as_deref(), Some("up"));
+        fs::write(folder.path().join("gate"), "").unwrap();
+    }
+}

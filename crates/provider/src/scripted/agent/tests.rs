@@ -1,0 +1,184 @@
+use std::time::Duration;
+
+use super::{ScriptedProgram, ScriptedProvider};
+use crate::{
+    Answer, Fault, FaultClass, Kind, Launch, Permission, Prepared, Provider, Request, Session, Usage,
+    scripted::Script,
+};
+
+fn request() -> Request {
+    Request {
+        id: "run/7/0".to_owned(),
+        step: "fix".to_owned(),
+        persona: None,
+        kind: Kind::Work,
+        prompt: "do it".to_owned(),
+        system: None,
+        schema: None,
+        model: Some("large".to_owned()),
+        session: None,
+        permission: Permission::Plan,
+        tools: None,
+        work: ".".into(),
+        timeout_ms: 60_000,
+    }
+}
+
+fn provider(entries: &str, program: bool) -> ScriptedProvider {
+    let script = Script::parse(&format!("answers: {entries}"), "s.yaml").unwrap();
+    let program = program.then(|| ScriptedProgram { exe: "cuegate".into(), args: vec!["__scripted".into()] });
+    ScriptedProvider::new(script, program)
+}
+
+async fn local(provider: &ScriptedProvider, request: &Request) -> Result<Answer, Fault> {
+    match provider.prepare(request)? {
+        Prepared::Local(answer) => answer.await,
+        Prepared::Process { .. } => panic!("it needs no program"),
+    }
+}
+
+fn process(provider: &ScriptedProvider) -> Option<Launch> {
+    match provider.prepare(&request()) {
+        Ok(Prepared::Process { launch, .. }) => Some(launch),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_what_the_entry_says() {
+    let provider = provider(
+        "[{output: {a: 1}, text: hello, usage: {input_tokens: 5, output_tokens: 6, cost_usd: 0.5},
+           blocked: no key, asks_user: which one?}, {}]",
+        true,
+    );
+    let answer = local(&provider, &request()).await.unwrap();
+    assert!(answer.receipt.as_ref().is_some_and(|receipt| receipt.contains(":0:")), "{:?}", answer.receipt);
+    assert_eq!(
+        Answer { receipt: None, ..answer },
+        Answer {
+            output: Some(serde_json::json!({"a": 1})),
+            text: "hello".to_owned(),
+            usage: Usage { input_tokens: 5, output_tokens: 6, cost_usd: Some(0.5) },
+            session: Some("scripted-0c2373c8c0160ea0".to_owned()),
+            model: Some("scripted".to_owned()),
+            edited: false,
+            blocked: Some("no key".to_owned()),
+            asks_person: Some("which one?".to_owned()),
+            receipt: None,
+        }
+    );
+    let empty = local(&provider, &request()).await.unwrap();
+    assert_eq!((empty.output, empty.text.as_str(), empty.usage), (None, "", Usage::default()));
+}
+
+#[tokio::test]
+async fn sessions_follow_from_the_ask() {
+    let provider = provider("[{times: 3}, {session: mine}]", false);
+    let continued = |fork| Request { session: Some(Session { id: "s1".to_owned(), fork }), ..request() };
+    let mut sessions = Vec::new();
+    for request in [request(), continued(false), continued(true), continued(false)] {
+        sessions.push(local(&provider, &request).await.unwrap().session.unwrap());
+    }
+    assert_eq!(sessions[1..], ["s1", &sessions[0], "mine"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_error_is_its_fault() {
+    for (word, class) in [
+        ("rate_limited", FaultClass::RateLimited),
+        ("overloaded", FaultClass::Overloaded),
+        ("auth", FaultClass::Auth),
+        ("refused", FaultClass::Refused),
+        ("context_overflow", FaultClass::ContextOverflow),
+        ("crashed", FaultClass::Crashed),
+        ("timeout", FaultClass::Timeout),
+        ("malformed", FaultClass::Malformed),
+        ("hang", FaultClass::Timeout),
+    ] {
+        let provider = provider(&format!("[{{error: {word}, usage: {{input_tokens: 9}}}}, {{}}]"), false);
+        let started = tokio::time::Instant::now();
+        let fault = local(&provider, &request()).await.unwrap_err();
+        assert_eq!((fault.class, fault.usage.input_tokens), (class, 9), "{word}: {fault}");
+        assert!(fault.receipt.is_some_and(|receipt| receipt.contains(":0:")));
+        let waited = Duration::from_secs(if class == FaultClass::Timeout { 60 } else { 0 });
+        assert_eq!(started.elapsed().as_secs(), waited.as_secs(), "{word}");
+        assert!(local(&provider, &request()).await.is_ok(), "a fault uses its entry up: {word}");
+    }
+    let provider = provider("[{error: rate_limited, resets_in_ms: 200}]", false);
+    assert_eq!(local(&provider, &request()).await.unwrap_err().resets_in_ms, Some(200));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delay_takes_its_time_and_no_more_than_allowed() {
+    let provider = provider("[{delay_ms: 50}, {delay_ms: 90000}, {text: next}]", false);
+    let started = tokio::time::Instant::now();
+    local(&provider, &request()).await.unwrap();
+    assert!((50..60).contains(&started.elapsed().as_millis()));
+    assert_eq!(local(&provider, &request()).await.unwrap_err().class, FaultClass::Timeout);
+    assert_eq!(local(&provider, &request()).await.unwrap().text, "next");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ask_that_its_caller_stops_is_over_even_then() {
+    let provider = provider("[{error: hang}, {text: next}]", false);
+    let Ok(Prepared::Local(answer)) = provider.prepare(&request()) else { panic!("local") };
+    let fault =
+        tokio::time::timeout(Duration::from_millis(request().timeout_ms), answer).await.unwrap().unwrap_err();
+    assert_eq!(fault.class, FaultClass::Timeout, "its own end comes before that of a clock started later");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ask_that_is_cut_gets_its_entry_again() {
+    let provider = provider("[{delay_ms: 500, text: first}, {text: second}]", false);
+    drop(provider.prepare(&request()));
+    let cut = tokio::time::timeout(Duration::from_millis(5), local(&provider, &request())).await;
+    assert!(cut.is_err());
+    assert_eq!(local(&provider, &request()).await.unwrap().text, "first");
+    assert_eq!(local(&provider, &request()).await.unwrap().text, "second");
+}
+
+#[test]
+fn no_runtime_is_needed_to_answer_at_once() {
+    use std::task::{Context, Poll, Waker};
+
+    let provider = provider("[{text: x}]", false);
+    let Ok(Prepared::Local(mut answer)) = provider.prepare(&request()) else { panic!("local") };
+    let polled = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(matches!(polled, Poll::Ready(Ok(answer)) if answer.text == "x"));
+}
+
+#[test]
+fn what_acts_hangs_or_crashes_is_a_program() {
+    for (entry, expected) in [
+        ("{text: x}", false),
+        ("{delay_ms: 5}", false),
+        ("{error: auth}", false),
+        ("{error: timeout}", false),
+        ("{error: malformed}", false),
+        ("{writes: [{path: a, content: b}]}", true),
+        ("{runs: [ls], delay_ms: 5}", true),
+        ("{runs: [ls], error: auth}", true),
+        ("{error: hang}", true),
+        ("{error: crashed}", true),
+    ] {
+        let launch = process(&provider(&format!("[{entry}]"), true));
+        assert_eq!(launch.is_some(), expected, "{entry}");
+        if let Some(launch) = launch {
+            assert_eq!((launch.program.to_str(), launch.args), (Some("cuegate"), vec!["__scripted".into()]));
+        }
+    }
+}
+
+#[test]
+fn without_a_program_nothing_can_be_touched() {
+    let provider = provider("[{writes: [{path: a, content: b}]}]", false);
+    for _ in 0..2 {
+        let fault = provider.prepare(&request()).err().unwrap();
+        assert_eq!(
+            (fault.class, fault.receipt),
+            (FaultClass::MissingProgram, None),
+            "and its entry is not used up"
+        );
+        assert!(fault.message.contains("answer 1 for step `fix`"), "{}", fault.message);
+    }
+}

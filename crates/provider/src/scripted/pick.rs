@@ -1,0 +1,184 @@
+//! Which entry answers an ask: reserved when it starts, used up when an answer or a fault came back.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::script::{Entry, OnExhausted, Script, fingerprint};
+use crate::{Fault, FaultClass, Kind, Request};
+
+/// A script and how far it is.
+pub(super) struct Pool {
+    script: Script,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Per entry: how often it answered, and how often it is about to.
+    counts: Vec<Counts>,
+    /// The entry that answered last, per sort of ask.
+    last: HashMap<u32, usize>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    used: u64,
+    reserved: u64,
+}
+
+impl Pool {
+    pub fn new(script: Script) -> Arc<Pool> {
+        let counts = vec![Counts::default(); script.entries.len()];
+        Arc::new(Pool { script, state: Mutex::new(State { counts, last: HashMap::new() }) })
+    }
+
+    /// Counts the answers that a run has already journaled. Receipts of other scripts say nothing here.
+    pub fn restore(&self, receipts: &[String]) {
+        let mut state = self.state();
+        for receipt in receipts {
+            self.mark(&mut state, receipt);
+        }
+    }
+
+    /// Reserves the first entry in order that is left and whose conditions match.
+    ///
+    /// # Errors
+    /// With [`FaultClass::ScriptExhausted`] when there is none.
+    pub fn reserve(self: &Arc<Pool>, request: &Request) -> Result<Reservation, Fault> {
+        let mut state = self.state();
+        let sort = sort_of(request);
+        let index = self.first_left(&state, request).or_else(|| self.repeated(&state, request, sort));
+        let Some(index) = index else { return Err(self.exhausted(&state, request)) };
+        state.counts[index].reserved += 1;
+        drop(state);
+        Ok(Reservation { pool: Arc::clone(self), index, sort, open: true })
+    }
+
+    fn first_left(&self, state: &State, request: &Request) -> Option<usize> {
+        let left = |&index: &usize| {
+            let (entry, counts) = (&self.script.entries[index], state.counts[index]);
+            let is_left = entry.times == 0 || counts.used + counts.reserved < u64::from(entry.times);
+            is_left && entry.matches(request)
+        };
+        let conductor = |index: &usize| self.script.entries[*index].kind == Some(Kind::Judge);
+        let indices = 0..self.script.entries.len();
+        if self.script.scenario && request.kind == Kind::Judge {
+            return indices.clone().filter(conductor).chain(indices).find(left);
+        }
+        indices.into_iter().find(left)
+    }
+
+    fn repeated(&self, state: &State, request: &Request, sort: u32) -> Option<usize> {
+        if self.script.on_exhausted != OnExhausted::RepeatLast {
+            return None;
+        }
+        let last_matching = || self.script.entries.iter().rposition(|entry| entry.matches(request));
+        state.last.get(&sort).copied().or_else(last_matching)
+    }
+
+    fn exhausted(&self, state: &State, request: &Request) -> Fault {
+        let kind = kind_word(request.kind);
+        let persona = request.persona.as_ref().map(|name| format!(", persona {name}")).unwrap_or_default();
+        let (entries, used) =
+            (self.script.len(), state.counts.iter().filter(|counts| counts.used > 0).count());
+        let hint = match self.script.entries.iter().filter(|entry| entry.matches(request)).count() {
+            0 => "the conditions of no entry match this ask".to_owned(),
+            n => {
+                format!("{n} would match and had their `times`; add one, or set `on_exhausted: repeat_last`")
+            }
+        };
+        Fault::new(
+            FaultClass::ScriptExhausted,
+            format!(
+                "no scripted answer left for step `{}` (kind {kind}{persona}): {entries} entries, {used} used; \
+                 hint: {hint}",
+                request.step
+            ),
+        )
+    }
+
+    /// Counts an answer by its receipt: the one place where an entry is used up, live or restored.
+    fn mark(&self, state: &mut State, receipt: &str) {
+        let mut parts = receipt.split(':');
+        if parts.next() != Some(self.script.digest()) {
+            return;
+        }
+        let Some(index) = parts.next().and_then(|index| index.parse::<usize>().ok()) else { return };
+        let Some(counts) = state.counts.get_mut(index) else { return };
+        counts.used += 1;
+        if let Some(sort) = parts.next().and_then(|sort| u32::from_str_radix(sort, 16).ok()) {
+            state.last.insert(sort, index);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic of another ask cannot leave it half changed: nothing between lock and unlock can panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An entry that is about to answer. Dropped unfinished, it is free again for the same ask.
+pub(super) struct Reservation {
+    pool: Arc<Pool>,
+    index: usize,
+    sort: u32,
+    open: bool,
+}
+
+impl Reservation {
+    pub fn entry(&self) -> &Entry {
+        &self.pool.script.entries[self.index]
+    }
+
+    /// One-based, for people.
+    pub fn number(&self) -> usize {
+        self.index + 1
+    }
+
+    /// `<script>:<entry>:<sort of ask>`. The third part keeps `repeat_last` the same after a resume.
+    pub fn receipt(&self) -> String {
+        format!("{}:{}:{:08x}", self.pool.script.digest(), self.index, self.sort)
+    }
+
+    /// An answer or a fault came back under this receipt. It is the reservation's own, but where the spool of an
+    /// earlier process is adopted it may be another: what was answered counts then.
+    pub fn settle(mut self, receipt: &str) {
+        let mut state = self.pool.state();
+        state.counts[self.index].reserved -= 1;
+        self.pool.mark(&mut state, receipt);
+        drop(state);
+        self.open = false;
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if self.open {
+            self.pool.state().counts[self.index].reserved -= 1;
+        }
+    }
+}
+
+/// Asks of one step, kind and persona are of one sort.
+fn sort_of(request: &Request) -> u32 {
+    let persona = request.persona.as_deref().unwrap_or_default();
+    let hash = fingerprint(&[&request.step, kind_word(request.kind), persona]);
+    (hash >> 32) as u32 ^ hash as u32
+}
+
+/// The kind as scripts write it.
+fn kind_word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Work => "work",
+        Kind::Report => "report",
+        Kind::Judge => "judge",
+        Kind::Check => "check",
+        Kind::Repair => "repair",
+        Kind::Remedy => "remedy",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+use std::{cell::Cell, fs, path::Path, time::Duration};
+
+use super::{After, End, Job, perform};
+use crate::{
+    Activity, Answer, Ended, Fault, FaultClass, Kind, Permission, Prepared, Provider, Request,
+    scripted::{Script, ScriptedProgram, ScriptedProvider},
+};
+
+fn provider(entry: &str) -> ScriptedProvider {
+    let script = Script::parse(&format!("answers: [{entry}, {{text: next}}]"), "s.yaml").unwrap();
+    ScriptedProvider::new(script, Some(ScriptedProgram { exe: "/bin/cuegate".into(), args: Vec::new() }))
+}
+
+fn prepare(provider: &ScriptedProvider) -> Prepared {
+    let request = Request {
+        id: "r1".to_owned(),
+        step: "fix".to_owned(),
+        persona: None,
+        kind: Kind::Work,
+        prompt: String::new(),
+        system: None,
+        schema: None,
+        model: None,
+        session: None,
+        permission: Permission::Plan,
+        tools: None,
+        work: ".".into(),
+        timeout_ms: 1000,
+    };
+    provider.prepare(&request).unwrap()
+}
+
+/// Performs an entry in a tree as the child would, without being one.
+fn play(provider: &ScriptedProvider, tree: &Path) -> (Vec<Activity>, After, String, Result<Answer, Fault>) {
+    let Prepared::Process { launch, mut reader } = prepare(provider) else { panic!("a program") };
+    let job: Job = serde_json::from_slice(&launch.stdin).unwrap();
+    let mut out = Vec::new();
+    let after = perform(job, tree, &mut out, |_| ()).unwrap();
+    let ended = match after {
+        After::Exit => Ended::Exit(0),
+        After::Kill => Ended::Signal(9),
+        After::Wait => Ended::TimedOut,
+    };
+    let activities = out.split(|byte| *byte == b'\n').flat_map(|line| reader.line(line)).collect();
+    (activities, after, String::from_utf8(out).unwrap(), reader.end(ended, b""))
+}
+
+fn tree() -> (tempfile::TempDir, std::path::PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().canonicalize().unwrap();
+    (folder, path)
+}
+
+/// The next entry answers: the first one is used up.
+fn is_used_up(provider: &ScriptedProvider) -> bool {
+    matches!(prepare(provider), Prepared::Local(_))
+}
+
+#[test]
+fn it_edits_runs_tells_and_answers() {
+    let (_folder, tree) = tree();
+    let provider = provider(
+        "{writes: [{path: src/a.txt, content: hi}], runs: [cat src/a.txt, exit 3], text: done, output: {x: 0.1},
+          usage: {input_tokens: 3, cost_usd: 0.012}}",
+    );
+    let (activities, after, out, answer) = play(&provider, &tree);
+    assert_eq!(fs::read_to_string(tree.join("src/a.txt")).unwrap(), "hi");
+    assert_eq!(after, After::Exit);
+    let tool = |name: &str, target: &str| Activity::Tool { name: name.to_owned(), target: target.to_owned() };
+    let text = |text: &str| Activity::Text { text: text.to_owned() };
+    assert_eq!(
+        activities,
+        [
+            tool("write", "src/a.txt"),
+            tool("run", "cat src/a.txt"),
+            text("hi"),
+            tool("run", "exit 3"),
+            text("`exit 3` failed (exit status: 3)"),
+        ]
+    );
+    let answer = answer.unwrap();
+    assert_eq!((answer.text.as_str(), answer.edited), ("done", true));
+    assert_eq!((answer.output, answer.usage.cost_usd), (Some(serde_json::json!({"x": 0.1})), Some(0.012)));
+    assert!(out.lines().count() == 6 && out.ends_with("}\n"), "{out}");
+    assert!(is_used_up(&provider));
+}
+
+#[test]
+fn it_takes_its_time_after_the_edits() {
+    let (_folder, tree) = tree();
+    let edited = Cell::new(None);
+    let writes = vec![super::Write { path: "a".to_owned(), content: String::new() }];
+    let job = Job { writes, runs: Vec::new(), delay_ms: 50, end: End::Never };
+    let after =
+        perform(job, &tree, &mut Vec::new(), |time| edited.set(Some((time, tree.join("a").exists()))))
+            .unwrap();
+    assert_eq!((after, edited.get()), (After::Wait, Some((Duration::from_millis(50), true))));
+}
+
+#[test]
+fn a_path_that_leads_out_is_a_violation_and_the_end() {
+    let (_folder, tree) = tree();
+    let provider = provider(
+        "{writes: [{path: a, content: x}, {path: ../b, content: x}, {path: c, content: x}], runs: [touch d],
+          text: done, usage: {output_tokens: 4}}",
+    );
+    let (activities, _, _, answer) = play(&provider, &tree);
+    let fault = answer.unwrap_err();
+    assert_eq!((fault.class, fault.usage.output_tokens), (FaultClass::Violation, 4));
+    assert_eq!(fault.message, "the path `../b` leads out of the working tree");
+    assert!(fault.receipt.is_some());
+    assert_eq!(
+        (activities.len(), fs::read_dir(&tree).unwrap().count()),
+        (1, 1),
+        "only the first was written"
+    );
+    assert!(is_used_up(&provider));
+}
+
+#[test]
+fn a_write_that_fails_says_why() {
+    let (_folder, tree) = tree();
+    fs::create_dir(tree.join("a")).unwrap();
+    let (_, _, _, answer) = play(&provider("{writes: [{path: a, content: x}]}"), &tree);
+    let fault = answer.unwrap_err();
+    assert_eq!(fault.class, FaultClass::Crashed);
+    assert!(fault.message.starts_with("failed to write `a`: "), "{fault}");
+}
+
+#[test]
+fn errors_come_after_the_edits() {
+    for (word, after, class) in [
+        ("rate_limited", After::Exit, FaultClass::RateLimited),
+        ("auth", After::Exit, FaultClass::Auth),
+        ("malformed", After::Exit, FaultClass::Malformed),
+        ("crashed", After::Kill, FaultClass::Crashed),
+        ("hang", After::Wait, FaultClass::Timeout),
+        ("timeout", After::Wait, FaultClass::Timeout),
+    ] {
+        let (_folder, tree) = tree();
+        let entry = format!(
+            "{{writes: [{{path: a, content: x}}], error: {word}, resets_in_ms: 7, usage: {{input_tokens: 2}}}}"
+        );
+        let provider = provider(&entry);
+        let (_, happened, out, answer) = play(&provider, &tree);
+        let fault = answer.unwrap_err();
+        assert!(tree.join("a").exists(), "{word}");
+        assert_eq!((happened, fault.class, fault.usage.input_tokens), (after, class, 2), "{word}: {out}");
+        assert_eq!(fault.resets_in_ms, (word == "rate_limited" || word == "auth").then_some(7));
+        assert!(fault.receipt.is_some() && is_used_up(&provider), "{word}");
+    }
+}
+
+#[test]
+fn every_end_is_told_apart() {
+    let answer = r#"{"answer":{"output":null,"text":"x","usage":{},"session":null,"model":null,"edited":true,"blocked":null,"asks_person":null,"receipt":null}}"#;
+    let activity = r#"{"activity":{"activity":"text","text":"thinking"}}"#;
+    let cases: [(&[&str], Ended, &str); 13] = [
+        (&[activity, "", answer], Ended::Exit(0), ""),
+        (&[], Ended::Exit(0), ""),
+        (&[activity], Ended::Exit(0), ""),
+        (&[], Ended::Exit(1), "out of cheese"),
+        (&[&answer[..40]], Ended::Exit(0), ""),
+        (&["hello", answer], Ended::Exit(0), ""),
+        (&[answer, answer], Ended::Exit(0), ""),
+        (&[r#"{"future":1}"#], Ended::Exit(0), ""),
+        (&[answer], Ended::Exit(3), ""),
+        (&[answer], Ended::Signal(9), ""),
+        (&[answer], Ended::TimedOut, ""),
+        (&[answer], Ended::TooMuchOutput, ""),
+        (&[], Ended::NotStarted("no such file".to_owned()), ""),
+    ];
+    let mut told = String::new();
+    for (lines, ended, stderr) in cases {
+        let provider = provider("{runs: [ls]}");
+        let Prepared::Process { mut reader, .. } = prepare(&provider) else { panic!("a program") };
+        for line in lines {
+            reader.line(line.as_bytes());
+        }
+        let outcome = match reader.end(ended.clone(), stderr.as_bytes()) {
+            Ok(answer) => format!("Ok: {}", answer.text),
+            Err(fault) => format!("{:?}: {fault}", fault.class),
+        };
+        let used = if is_used_up(&provider) { "used up" } else { "free" };
+        told += &format!("{} lines, {ended:?} -> {outcome} ({used})\n", lines.len());
+    }
+    insta::assert_snapshot!(told, @r##"
+3 lines, Exit(0) -> Ok: x (used up)
+0 lines, Exit(0) -> Malformed: no answer from the scripted agent: it ended without a result (used up)
+1 lines, Exit(0) -> Malformed: no answer from the scripted agent: it ended without a result (used up)
+0 lines, Exit(1) -> Crashed: no answer from the scripted agent: it exited with 1; it said: out of cheese (used up)
+1 lines, Exit(0) -> Malformed: no answer from the scripted agent: its output cannot be read: `{"answer":{"output":null,"text":"x","usa` (used up)
+2 lines, Exit(0) -> Malformed: no answer from the scripted agent: its output cannot be read: `hello` (used up)
+2 lines, Exit(0) -> Malformed: no answer from the scripted agent: its output cannot be read: `{"answer":{"output":null,"text":"x","usage":{},"session":null,"model":null,"edited":true,"blocked":null,"asks_person":null,"receipt":null}}` (used up)
+1 lines, Exit(0) -> Malformed: no answer from the scripted agent: its output cannot be read: `{"future":1}` (used up)
+1 lines, Exit(3) -> Crashed: no answer from the scripted agent: it exited with 3 (used up)
+1 lines, Signal(9) -> Crashed: no answer from the scripted agent: signal 9 ended it (used up)
+1 lines, TimedOut -> Timeout: no answer from the scripted agent: it took longer than it may (used up)
+1 lines, TooMuchOutput -> Malformed: no answer from the scripted agent: it wrote more than it may (used up)
+0 lines, NotStarted("no such file") -> MissingProgram: no answer from the scripted agent: `/bin/cuegate` did not start: no such file (free)
+"##);
+}
+
+#[test]
+fn a_reader_that_is_dropped_frees_its_entry() {
+    let provider = provider("{runs: [ls]}");
+    drop(prepare(&provider));
+    assert!(!is_used_up(&provider));
+}
+
+#[test]
+fn it_stops_when_nobody_listens() {
+    struct Deaf;
+    impl std::io::Write for Deaf {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let (_folder, tree) = tree();
+    let runs = vec!["touch a".to_owned()];
+    let job = Job { writes: Vec::new(), runs, delay_ms: 0, end: End::Never };
+    assert!(perform(job, &tree, &mut Deaf, |_| ()).is_err());
+    assert!(!tree.join("a").exists(), "it tells first, then acts");
+}

@@ -1,0 +1,199 @@
+//! A script: which answers there are, and which asks each of them is for.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Kind, Request, Usage};
+
+/// The answers of a scripted agent, read and validated.
+#[derive(Debug, Clone)]
+pub struct Script {
+    pub(super) entries: Vec<Entry>,
+    pub(super) on_exhausted: OnExhausted,
+    /// A mock scenario, in which the persona `conductor` answers judge asks: its entries come first for these,
+    /// because an entry of the step's own persona is its work.
+    pub(super) scenario: bool,
+    pub(super) digest: String,
+    pub(super) file_name: String,
+}
+
+impl Script {
+    /// Names the text that the script was read from: 12 lower-case hexadecimal digits, the same for ever.
+    ///
+    /// Receipts begin with it, so that those of another script are told apart.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The file that the script was read from, as it was called.
+    pub fn file_name(&self) -> &str {
+        &self.file_name
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether no ask can be answered.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+/// One answer, in the shape of the script file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Entry {
+    pub step: Option<String>,
+    pub persona: Option<String>,
+    pub kind: Option<Kind>,
+    pub output: Option<Value>,
+    pub text: Option<String>,
+    #[serde(default)]
+    pub writes: Vec<Write>,
+    #[serde(default)]
+    pub runs: Vec<String>,
+    #[serde(default)]
+    pub usage: Spent,
+    #[serde(default)]
+    pub delay_ms: u64,
+    pub error: Option<Trouble>,
+    pub resets_in_ms: Option<u64>,
+    /// 0 = for ever.
+    #[serde(default = "once")]
+    pub times: u32,
+    pub blocked: Option<String>,
+    pub asks_user: Option<String>,
+    pub session: Option<String>,
+}
+
+fn once() -> u32 {
+    1
+}
+
+impl Entry {
+    /// Whether all conditions that are given match; without any, every ask does.
+    pub fn matches(&self, request: &Request) -> bool {
+        self.step.as_ref().is_none_or(|step| *step == request.step)
+            && self.kind.is_none_or(|kind| kind == request.kind)
+            && self.persona.as_ref().is_none_or(|wanted| goes_by(request.persona.as_deref(), wanted))
+    }
+
+    /// Whether it touches the working tree.
+    pub fn acts(&self) -> bool {
+        !self.writes.is_empty() || !self.runs.is_empty()
+    }
+
+    /// Whether it has to be performed by a program, so that it can be killed while it works.
+    pub fn needs_program(&self) -> bool {
+        self.acts() || matches!(self.error, Some(Trouble::Hang | Trouble::Crashed))
+    }
+}
+
+/// A persona is known by its key and, where that is a path, by the file's name without its ending.
+fn goes_by(persona: Option<&str>, wanted: &str) -> bool {
+    let Some(persona) = persona else { return false };
+    if persona == wanted {
+        return true;
+    }
+    let file = persona.rsplit(['/', '\\']).next().unwrap_or(persona);
+    let is_path = file.len() < persona.len() || file.ends_with(".md");
+    is_path && file.rsplit_once('.').map_or(file, |(stem, _)| stem) == wanted
+}
+
+/// A file to be written before answering.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Write {
+    pub path: String,
+    pub content: String,
+}
+
+/// [`Usage`] as a script has it: strict about its fields.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Spent {
+    #[serde(default)]
+    pub input_tokens: u64,
+    #[serde(default)]
+    pub output_tokens: u64,
+    pub cost_usd: Option<f64>,
+}
+
+impl From<Spent> for Usage {
+    fn from(Spent { input_tokens, output_tokens, cost_usd }: Spent) -> Usage {
+        Usage { input_tokens, output_tokens, cost_usd }
+    }
+}
+
+/// What goes wrong instead of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Trouble {
+    RateLimited,
+    Overloaded,
+    Auth,
+    Refused,
+    ContextOverflow,
+    Crashed,
+    Timeout,
+    Malformed,
+    Hang,
+}
+
+/// What happens to an ask that no entry is left for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum OnExhausted {
+    #[default]
+    Fail,
+    RepeatLast,
+}
+
+/// FNV-1a, 64 bits: the standard library's hashes may differ between its versions, receipts and session ids
+/// must not.
+pub(super) fn fingerprint(parts: &[&str]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for part in parts {
+        // 0xff is in no UTF-8 text: `["ab", "c"]` and `["a", "bc"]` differ.
+        for byte in part.bytes().chain([0xff]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    hash
+}
+
+/// The script's name in receipts.
+pub(super) fn digest_of(text: &str) -> String {
+    let mut digest = format!("{:016x}", fingerprint(&[text]));
+    digest.truncate(12);
+    digest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{digest_of, goes_by};
+
+    #[test]
+    fn personas_go_by_key_and_by_file_stem() {
+        for (persona, wanted, expected) in [
+            (Some("coder"), "coder", true),
+            (Some("coder"), "code", false),
+            (Some("../personas/coder.md"), "coder", true),
+            (Some("../personas/coder.md"), "../personas/coder.md", true),
+            (Some("../personas/coder.md"), "personas", false),
+            (Some("coder.md"), "coder", true),
+            (Some("agents/test-coder"), "test-coder", true),
+            (Some("coder.v2"), "coder", false),
+            (None, "coder", false),
+        ] {
+            assert_eq!(goes_by(persona, wanted), expected, "{persona:?} by {wanted}");
+        }
+    }
+
+    #[test]
+    fn digests_never_change() {
+        assert_eq!(digest_of("answers: []\n"), "09251cef14fc");
+    }
+}
