@@ -28,6 +28,8 @@ pub fn started(flow: &Flow) -> Started {
         flow: flow.name.clone(),
         dialect: flow.dialect.to_owned(),
         path: "test".to_owned(),
+        base: String::new(),
+        file: None,
         sources: Vec::new(),
         params: Default::default(),
         task: None,
@@ -89,7 +91,9 @@ impl<'f> Case<'f> {
     pub fn unblock(&mut self) -> bool {
         let State::Suspended(waiting) = &self.run.state else { return false };
         match waiting.kind {
-            WaitKind::Person => self.complete(Completion::PersonAnswered { text: "go on".to_owned() }),
+            WaitKind::Person => {
+                self.complete(Completion::PersonAnswered { text: "go on".to_owned(), found: None })
+            }
             _ => self.complete(Completion::Resumed(Box::<Resume>::default())),
         }
     }

@@ -45,6 +45,8 @@ pub enum Completion {
     PersonAnswered {
         /// What.
         text: String,
+        /// The tree as it was found.
+        found: Option<TreeState>,
     },
     /// Somebody interrupted the run.
     Interrupted,

@@ -134,6 +134,12 @@ pub struct Started {
     pub dialect: String,
     /// What was loaded, as it was typed.
     pub path: String,
+    /// The folder of the definition among its files.
+    #[serde(default)]
+    pub base: String,
+    /// The file that was named in that folder, when it was not the folder itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// Every file that was read to load it.
     pub sources: Vec<SourceBlob>,
     /// Values given at start, by variable name, defaults filled in.
@@ -510,6 +516,9 @@ pub enum Event {
     PersonAnswered {
         /// What.
         text: BlobRef,
+        /// The tree as it was found.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        found: Option<TreeState>,
     },
     /// Validators were passed over, as the definition says.
     ValidationSkipped {

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     command::CommandId,
-    event::{AskKind, EndState, Event, Hold, Part, Remedy, RowEnd, Started, TreeState, Usage, Waiting},
+    event::{
+        AskKind, EndState, Event, Hold, Part, Remedy, RowEnd, Started, TreeState, Usage, WaitKind, Waiting,
+    },
 };
 
 /// Where a run stands. It holds digests and small facts, never long texts.
@@ -347,7 +349,8 @@ impl Run {
                 }
             }
             Event::Suspended { waiting } => self.state = State::Suspended(waiting.clone()),
-            Event::Resumed { iterations_max, repairs_max, provider, script, .. } => {
+            Event::Resumed { iterations_max, repairs_max, provider, script, found } => {
+                self.stand_on(found);
                 self.state = State::Running;
                 self.forget_faults();
                 self.iterations_max = iterations_max.unwrap_or(self.iterations_max);
@@ -366,7 +369,10 @@ impl Run {
                 self.visit = None;
                 self.state = State::Ended { state: *state, reason: reason.clone(), hold: hold.clone() };
             }
-            Event::PersonAnswered { .. } => self.state = State::Running,
+            Event::PersonAnswered { found, .. } => {
+                self.stand_on(found);
+                self.state = State::Running;
+            }
             Event::BoundaryViolated { .. } | Event::ValidationSkipped { .. } => {}
         }
     }
@@ -455,6 +461,19 @@ impl Run {
         }
         if let Some(tree) = tree {
             self.tree = Some(tree.clone());
+        }
+    }
+
+    /// What people changed while a run waited is theirs: the next visit is measured against the tree as it was
+    /// found. After a crash or an interruption the difference is what the cut ask did, and stays with its visit.
+    fn stand_on(&mut self, found: &Option<TreeState>) {
+        let was_at_work = match &self.state {
+            State::Suspended(waiting) => waiting.kind == WaitKind::Interrupted,
+            State::Ended { .. } => false,
+            State::New | State::Running => true,
+        };
+        if !was_at_work && let Some(found) = found {
+            self.tree = Some(found.clone());
         }
     }
 

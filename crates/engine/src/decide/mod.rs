@@ -41,7 +41,7 @@ pub fn decide(flow: &Flow, run: &Run, now: i64, completion: Completion) -> Decis
         Completion::Answered { ask, answer, seen } => answered::answered(&mut decider, ask, *answer, seen),
         Completion::Faulted { ask, fault, seen } => faulted::faulted(&mut decider, ask, fault, seen),
         Completion::Executed { id, exec, seen } => executed::executed(&mut decider, id, &exec, seen),
-        Completion::PersonAnswered { text } => person::answered(&mut decider, &text),
+        Completion::PersonAnswered { text, found } => person::answered(&mut decider, &text, found),
         Completion::Interrupted => control::interrupted(&mut decider),
         Completion::Cancelled => control::cancelled(&mut decider),
         Completion::Resumed(resume) => control::resumed(&mut decider, *resume),

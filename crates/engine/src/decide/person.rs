@@ -4,18 +4,18 @@ use cuegate_flow::{Gate, Outcome};
 
 use super::{Decider, enter, leave};
 use crate::{
-    event::{Event, Part, WaitKind},
+    event::{Event, Part, TreeState, WaitKind},
     run::{Follow, State, Work},
 };
 
-pub(super) fn answered(decider: &mut Decider<'_>, text: &str) {
+pub(super) fn answered(decider: &mut Decider<'_>, text: &str, found: Option<TreeState>) {
     let State::Suspended(waiting) = &decider.run.state else { return };
     if waiting.kind != WaitKind::Person {
         return;
     }
     let Some(node) = decider.run.node.clone() else { return };
     let blob = decider.keep(text);
-    decider.emit(Event::PersonAnswered { text: blob.clone() });
+    decider.emit(Event::PersonAnswered { text: blob.clone(), found });
     match node.work {
         // The flow asked: on it goes.
         Work::Person => {

@@ -1,0 +1,162 @@
+//! A run with its journal: the one place where records are written.
+
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use cuegate_engine::{Completion, Decision, Event, Record, Resume, Run, Start, decide};
+use cuegate_flow::Flow;
+use cuegate_journal::{Blob, Journal, Lease, MessageId, NewRecord, Owner, RunId};
+
+use crate::error::Error;
+
+/// A record as it was journaled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its number.
+    pub seq: u64,
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// What it holds.
+    pub events: Vec<Event>,
+}
+
+/// A run that this process drives: nobody else writes to it while the book is open.
+pub struct Book {
+    journal: Arc<dyn Journal>,
+    lease: Lease,
+    flow: Arc<Flow>,
+    run: Run,
+}
+
+/// The time, in milliseconds since 1970.
+pub fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// All records of a run, in order.
+///
+/// # Errors
+/// When the journal cannot be read, or holds a record of a newer format.
+pub fn records(journal: &dyn Journal, run: &RunId) -> Result<Vec<Entry>, Error> {
+    let unreadable = |seq, why: String| Error::Record { run: run.to_string(), seq, why };
+    journal
+        .read(run, 0)?
+        .into_iter()
+        .map(|row| {
+            let head: Head =
+                serde_json::from_slice(&row.body).map_err(|why| unreadable(row.seq, why.to_string()))?;
+            if head.v > Record::VERSION {
+                return Err(unreadable(
+                    row.seq,
+                    format!("format {}, this program knows {}", head.v, Record::VERSION),
+                ));
+            }
+            let record: Record =
+                serde_json::from_slice(&row.body).map_err(|why| unreadable(row.seq, why.to_string()))?;
+            Ok(Entry { seq: row.seq, at_ms: row.at_ms, events: record.events })
+        })
+        .collect()
+}
+
+/// What every format of a record has.
+#[derive(serde::Deserialize)]
+struct Head {
+    v: u32,
+}
+
+impl Book {
+    /// Begins a run: its first record, together with every text that the record names.
+    ///
+    /// # Errors
+    /// When the journal refuses.
+    pub fn begin(
+        journal: Arc<dyn Journal>,
+        id: &RunId,
+        flow: Arc<Flow>,
+        start: Start,
+        texts: Vec<Vec<u8>>,
+    ) -> Result<(Book, Entry), Error> {
+        journal.create(id, now_ms())?;
+        let lease = journal.acquire(id, &Owner::current())?;
+        let mut book = Book { journal, lease, flow, run: Run::default() };
+        let entry = book.commit(Completion::Start(Box::new(start)), texts, &[])?;
+        Ok((book, entry.expect("a run that has not begun can begin")))
+    }
+
+    /// Opens a run that has begun, if nobody else has it.
+    ///
+    /// # Errors
+    /// When somebody else has it, or the journal cannot be read.
+    pub fn reopen(journal: Arc<dyn Journal>, id: &RunId, flow: Arc<Flow>) -> Result<Book, Error> {
+        let lease = journal.acquire(id, &Owner::current())?;
+        // Read after the lease is ours: nobody adds to it any more.
+        let entries = records(&*journal, id)?;
+        let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+        Ok(Book { journal, lease, flow, run })
+    }
+
+    /// Lets a run go on.
+    ///
+    /// # Errors
+    /// When the journal refuses.
+    pub fn resume(&mut self, resume: Resume, texts: Vec<Vec<u8>>) -> Result<Option<Entry>, Error> {
+        self.commit(Completion::Resumed(Box::new(resume)), texts, &[])
+    }
+
+    /// Decides what follows from a completion, journals it, and only then believes it.
+    ///
+    /// # Errors
+    /// When the journal refuses; then nothing has changed.
+    pub fn commit(
+        &mut self,
+        completion: Completion,
+        texts: Vec<Vec<u8>>,
+        consumes: &[MessageId],
+    ) -> Result<Option<Entry>, Error> {
+        let at_ms = now_ms();
+        let Decision { events, blobs } = decide(&self.flow, &self.run, at_ms, completion);
+        if events.is_empty() {
+            return Ok(None);
+        }
+        let record = Record { v: Record::VERSION, events };
+        let body = serde_json::to_vec(&record).expect("events are plain data and can be written as JSON");
+        let blobs: Vec<Blob> = texts.into_iter().chain(blobs).map(Blob::new).collect();
+        let seq = self.run.seq;
+        self.journal.append(&self.lease, seq, NewRecord { at_ms, body: &body, blobs: &blobs, consumes })?;
+        self.run.apply_record(&record.events);
+        Ok(Some(Entry { seq, at_ms, events: record.events }))
+    }
+
+    /// The state.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// The run's name.
+    pub fn id(&self) -> &RunId {
+        &self.lease.run
+    }
+
+    /// What it follows.
+    pub fn flow(&self) -> &Arc<Flow> {
+        &self.flow
+    }
+
+    /// Where it is kept.
+    pub fn journal(&self) -> &Arc<dyn Journal> {
+        &self.journal
+    }
+
+    /// Lets others have it. Dropping the book does the same.
+    pub fn close(self) {}
+}
+
+impl Drop for Book {
+    fn drop(&mut self) {
+        // A lease that cannot be given back is one that somebody takes over when this process has ended.
+        let _ = self.journal.release(&self.lease);
+    }
+}

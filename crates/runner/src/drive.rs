@@ -1,0 +1,192 @@
+//! The loop: what is pending is performed, what comes back is decided and journaled, until nothing is pending.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use cuegate_engine::{CommandId, Completion, EndState, State, WaitKind, pending};
+use cuegate_journal::Message;
+use serde::{Deserialize, Serialize};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+};
+
+use crate::{
+    book::{Book, Entry},
+    error::Error,
+    performer::{Performed, Performer},
+};
+
+/// Something to show while a run goes on.
+#[derive(Debug)]
+pub enum Notice<'n> {
+    /// A record was journaled.
+    Record(&'n Entry),
+    /// An agent did something. For eyes only.
+    Activity(&'n Doing),
+    /// Time passed.
+    Tick,
+}
+
+/// What an agent is doing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Doing {
+    /// In which ask.
+    pub ask: CommandId,
+    /// What.
+    pub activity: cuegate_provider::Activity,
+}
+
+/// What other processes may put into a run's inbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "message", rename_all = "snake_case")]
+pub enum Letter {
+    /// End the run.
+    Cancel,
+    /// A person's answer.
+    Answer {
+        /// What they say.
+        text: String,
+    },
+}
+
+/// How often the inbox is looked into and time is shown to pass.
+const TICK: Duration = Duration::from_millis(250);
+
+/// How long children get to end after a cut before the loop goes on without them.
+const CUT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Drives a run until it ends or waits. `stop` turning true interrupts it.
+///
+/// # Errors
+/// When the journal or this machine fails. The run stands at its last record.
+pub async fn drive<P: Performer + 'static>(
+    book: &mut Book,
+    performer: &Arc<P>,
+    mut activity: mpsc::Receiver<Doing>,
+    mut stop: watch::Receiver<bool>,
+    tell: &mut (dyn FnMut(Notice<'_>) + Send),
+) -> Result<(), Error> {
+    let (cut, cut_seen) = watch::channel(false);
+    let mut at_work: JoinSet<(CommandId, Result<Option<Performed>, Error>)> = JoinSet::new();
+    let mut started: BTreeSet<CommandId> = BTreeSet::new();
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    let result = loop {
+        if *stop.borrow() {
+            break interrupt(book, &cut, &mut at_work, &**performer, tell).await;
+        }
+        if matches!(book.run().state, State::Ended { .. }) {
+            break Ok(());
+        }
+        let wanted = pending(book.flow(), book.run());
+        for command in wanted {
+            let id = command.id();
+            if started.insert(id) {
+                let performance = performer.clone().perform(book.flow().clone(), command, cut_seen.clone());
+                at_work.spawn(async move { (id, performance.await) });
+            }
+        }
+        if at_work.is_empty() {
+            break Ok(());
+        }
+        tokio::select! {
+            biased;
+            _ = stop.changed() => {}
+            Some(done) = at_work.join_next() => {
+                if let Err(error) = finish(book, &**performer, done, tell) {
+                    break Err(error);
+                }
+            }
+            Some(doing) = activity.recv() => tell(Notice::Activity(&doing)),
+            _ = ticks.tick() => {
+                tell(Notice::Tick);
+                if let Err(error) = read_inbox(book, tell) {
+                    break Err(error);
+                }
+            }
+        }
+    };
+    // Whatever is still at work is no longer wanted: the run ended, or this machine failed.
+    let _ = cut.send(true);
+    drain(&mut at_work).await;
+    result
+}
+
+/// Journals what came back. A performance that was cut has nothing to tell.
+fn finish(
+    book: &mut Book,
+    performer: &dyn Performer,
+    done: Result<(CommandId, Result<Option<Performed>, Error>), tokio::task::JoinError>,
+    tell: &mut (dyn FnMut(Notice<'_>) + Send),
+) -> Result<(), Error> {
+    let (id, result) = done.map_err(|error| Error::Task(error.to_string()))?;
+    if let Some(Performed { completion, texts }) = result? {
+        if let Some(entry) = book.commit(completion, texts, &[])? {
+            tell(Notice::Record(&entry));
+        }
+        performer.forget(id);
+    }
+    Ok(())
+}
+
+/// Ends what is at work, keeps what had finished all the same, and suspends the run.
+async fn interrupt(
+    book: &mut Book,
+    cut: &watch::Sender<bool>,
+    at_work: &mut JoinSet<(CommandId, Result<Option<Performed>, Error>)>,
+    performer: &dyn Performer,
+    tell: &mut (dyn FnMut(Notice<'_>) + Send),
+) -> Result<(), Error> {
+    let _ = cut.send(true);
+    let patience = tokio::time::sleep(CUT_PATIENCE);
+    tokio::pin!(patience);
+    loop {
+        tokio::select! {
+            done = at_work.join_next() => match done {
+                Some(done) => finish(book, performer, done, tell)?,
+                None => break,
+            },
+            () = &mut patience => break,
+        }
+    }
+    if let Some(entry) = book.commit(Completion::Interrupted, Vec::new(), &[])? {
+        tell(Notice::Record(&entry));
+    }
+    Ok(())
+}
+
+async fn drain(at_work: &mut JoinSet<(CommandId, Result<Option<Performed>, Error>)>) {
+    let all = async { while at_work.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(CUT_PATIENCE, all).await;
+    at_work.abort_all();
+}
+
+/// Acts on what other processes asked for.
+///
+/// # Errors
+/// When the journal refuses.
+pub fn read_inbox(book: &mut Book, tell: &mut (dyn FnMut(Notice<'_>) + Send)) -> Result<(), Error> {
+    for Message { id, body, .. } in book.journal().inbox(book.id())? {
+        let completion = match serde_json::from_slice(&body) {
+            Ok(Letter::Cancel) => Completion::Cancelled,
+            Ok(Letter::Answer { text }) if waits_for_person(book) => {
+                Completion::PersonAnswered { text, found: None }
+            }
+            // An answer that came before its question waits for it; what nobody can read stays where it is.
+            Ok(Letter::Answer { .. }) | Err(_) => continue,
+        };
+        if let Some(entry) = book.commit(completion, Vec::new(), &[id])? {
+            tell(Notice::Record(&entry));
+        }
+    }
+    Ok(())
+}
+
+fn waits_for_person(book: &Book) -> bool {
+    matches!(&book.run().state, State::Suspended(waiting) if waiting.kind == WaitKind::Person)
+}
+
+/// Whether a run ended for good: nothing lets it go on.
+pub fn is_over(state: &State) -> bool {
+    matches!(state, State::Ended { state, .. } if *state != EndState::Exhausted)
+}

@@ -1,0 +1,71 @@
+//! What can go wrong while a run is driven, besides what the engine decides about.
+
+use std::{io, path::PathBuf};
+
+use crate::{process, tree};
+
+/// A fault of this machine or of the journal. The run stays where its last record left it and can be resumed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The journal.
+    #[error("{0}")]
+    Journal(#[from] cuegate_journal::Error),
+    /// A record that this program cannot read.
+    #[error("record {seq} of run `{run}` cannot be read: {why}")]
+    Record {
+        /// The run.
+        run: String,
+        /// The record.
+        seq: u64,
+        /// Why not.
+        why: String,
+    },
+    /// A text that the journal should hold is not there.
+    #[error("the journal lacks the text `{digest}`")]
+    Blob {
+        /// Its digest.
+        digest: String,
+    },
+    /// A child process.
+    #[error("{0}")]
+    Process(#[from] process::Error),
+    /// The working tree.
+    #[error("{0}")]
+    Tree(#[from] tree::Error),
+    /// A file of ours.
+    #[error("failed to {doing} `{path}`", path = path.display())]
+    Io {
+        /// What was done.
+        doing: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+    /// A thread of ours was lost.
+    #[error("a task was lost: {0}")]
+    Task(String),
+}
+
+impl Error {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Journal(error) => error.hint().map(str::to_owned),
+            Error::Tree(error) => error.hint().map(str::to_owned),
+            Error::Record { .. } => {
+                Some("it was written by a newer cuegate, or the journal is damaged".to_owned())
+            }
+            Error::Blob { .. } => {
+                Some("the journal is damaged; other runs in it are not affected".to_owned())
+            }
+            Error::Process(_) | Error::Io { .. } | Error::Task(_) => None,
+        }
+    }
+}
+
+pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
+    let path = path.into();
+    move |source| Error::Io { doing, path, source }
+}

@@ -1,0 +1,22 @@
+//! Drives: performs commands, journals first, feeds completions back. Processes, working trees, effects.
+//!
+//! *Never* decides, parses definitions, prints or exits.
+
+mod book;
+mod drive;
+mod error;
+mod home;
+mod local;
+mod performer;
+pub mod process;
+mod prompt;
+mod translate;
+pub mod tree;
+
+pub use book::{Book, Entry, now_ms, records};
+pub use drive::{Doing, Letter, Notice, drive, is_over, read_inbox};
+pub use error::Error;
+pub use home::Home;
+pub use local::{Local, Setting, state_of};
+pub use performer::{Performance, Performed, Performer};
+pub use prompt::{join, lookup};

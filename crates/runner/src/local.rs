@@ -1,0 +1,369 @@
+//! Performs commands on this machine: asks the provider, runs validators, looks at the working tree.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use cuegate_engine::{AskCommand, Command, CommandId, Completion, Exec, ExecCommand, Exit, Seen, TreeState};
+use cuegate_flow::{BlobRef, Flow};
+use cuegate_journal::{Journal, RunId};
+use cuegate_provider::{self as provider, Prepared};
+use tokio::sync::{mpsc, watch};
+
+use crate::{
+    book::now_ms,
+    drive::Doing,
+    error::Error,
+    home::Home,
+    performer::{Performance, Performed, Performer},
+    process::{self, Finished, Launch, Shim},
+    prompt::join,
+    translate,
+    tree::Trees,
+};
+
+/// After how long an ask is stopped. Agents work for tens of minutes; one that is silent for an hour is lost.
+const ASK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+/// How many bytes an agent may print in one ask.
+const ASK_OUTPUT_MAX: u64 = 256 << 20;
+/// How many bytes a validator may print: the end of it goes into a prompt, and all of it into the journal.
+const VALIDATOR_OUTPUT_MAX: u64 = 4 << 20;
+
+/// What the performer works with.
+pub struct Setting {
+    /// The run.
+    pub run: RunId,
+    /// The project's state folder.
+    pub home: Home,
+    /// Where texts are kept.
+    pub journal: Arc<dyn Journal>,
+    /// Who is asked.
+    pub provider: provider::Shared,
+    /// A model for all asks, in place of the definition's.
+    pub model: Option<String>,
+    /// How our own binary is started as a shim.
+    pub shim: Shim,
+    /// The folder agents and validators work in.
+    pub work: PathBuf,
+    /// Whether the run owns that folder and may restore it.
+    pub owned: bool,
+    /// The working tree, where there is git.
+    pub trees: Option<Trees>,
+    /// Whether the tree may differ from what the journal says: after a crash or an interruption.
+    pub suspect: bool,
+    /// Where to tell what agents do.
+    pub activity: mpsc::Sender<Doing>,
+}
+
+/// The performer of this machine.
+pub struct Local {
+    setting: Setting,
+    suspect: AtomicBool,
+}
+
+impl Local {
+    /// A performer for one run.
+    pub fn new(setting: Setting) -> Local {
+        let suspect = AtomicBool::new(setting.suspect);
+        Local { setting, suspect }
+    }
+
+    async fn ask(
+        &self,
+        flow: &Flow,
+        command: AskCommand,
+        mut cut: watch::Receiver<bool>,
+    ) -> Result<Option<Performed>, Error> {
+        if !wait_until(command.not_before_ms, &mut cut).await {
+            return Ok(None);
+        }
+        self.restore(command.tree.as_ref()).await?;
+        let begun = std::time::Instant::now();
+        let can = self.setting.provider.capabilities();
+        let session = command.session.as_ref().filter(|_| can.sessions);
+        let journal = &*self.setting.journal;
+        let mut prompt = String::new();
+        if session.is_none() {
+            prompt.push_str(&join(journal, &command.without_session)?);
+        }
+        prompt.push_str(&join(journal, &command.prompt)?);
+        let system = Some(join(journal, &command.system)?).filter(|system| !system.is_empty());
+        let request = translate::request(
+            &self.setting.run,
+            flow,
+            &command,
+            prompt,
+            system,
+            session,
+            self.setting.model.clone(),
+            self.setting.work.clone(),
+            ASK_TIMEOUT,
+        );
+        let (told, system_told) = (request.prompt.clone(), request.system.clone());
+        let answered = match self.setting.provider.prepare(&request) {
+            Err(fault) => Some(Err(fault)),
+            Ok(Prepared::Local(answer)) => local(answer, &mut cut).await,
+            Ok(Prepared::Process { launch, reader }) => {
+                self.process(command.id, launch, reader, &mut cut).await?
+            }
+        };
+        let Some(answered) = answered else { return Ok(None) };
+        let edited = match &answered {
+            Ok(answer) => answer.edited,
+            Err(_) => can.edits,
+        };
+        let seen = if edited { self.seen(command.tree.as_ref()).await? } else { None };
+        if let Some(seen) = &seen
+            && !command.boundary.permission.may_write()
+            && !seen.changed.is_empty()
+        {
+            // The engine will reject it; a tree that the run owns is put back before the next ask.
+            self.suspect.store(true, Ordering::Relaxed);
+        }
+        Ok(Some(match answered {
+            Err(fault) => {
+                let fault = translate::fault(fault);
+                let completion = Completion::Faulted { ask: command.id, fault, seen };
+                Performed { completion, texts: Vec::new() }
+            }
+            Ok(answer) => {
+                let mut answer = translate::answer(answer, self.setting.provider.name());
+                answer.prompt = Some(BlobRef::of(told.as_bytes()));
+                answer.system_prompt = system_told.as_ref().map(|text| BlobRef::of(text.as_bytes()));
+                answer.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+                let texts = std::iter::once(told).chain(system_told).map(String::into_bytes).collect();
+                let completion = Completion::Answered { ask: command.id, answer: Box::new(answer), seen };
+                Performed { completion, texts }
+            }
+        }))
+    }
+
+    /// Asks by a program, or takes what a former run of it left complete.
+    async fn process(
+        &self,
+        id: CommandId,
+        launch: provider::Launch,
+        mut reader: Box<dyn provider::AnswerReader>,
+        cut: &mut watch::Receiver<bool>,
+    ) -> Result<Option<Result<provider::Answer, provider::Fault>>, Error> {
+        let dir = self.setting.home.command(&self.setting.run, id);
+        if let Some(finished) = process::adopt(&dir).await? {
+            for line in finished.stdout.split(|byte| *byte == b'\n') {
+                reader.line(line);
+            }
+            return Ok(Some(reader.end(ended(&finished), &finished.stderr)));
+        }
+        let launch = Launch {
+            args: launch.args,
+            env: launch.env,
+            stdin: launch.stdin,
+            timeout: Some(ASK_TIMEOUT),
+            output_max: ASK_OUTPUT_MAX,
+            ..Launch::new(launch.program, self.setting.work.clone())
+        };
+        let mut child = process::start(&self.setting.shim, &dir, &launch).await?;
+        loop {
+            tokio::select! {
+                line = child.line() => {
+                    let Some(line) = line else { break };
+                    for activity in reader.line(&line) {
+                        // A display that cannot keep up misses something; the agent does not wait for it.
+                        let _ = self.setting.activity.try_send(Doing { ask: id, activity });
+                    }
+                }
+                () = is_cut(cut) => {
+                    // It may have finished at this very moment: then it is an answer like any other.
+                    let finished = child.cancel().await?;
+                    if finished.cut {
+                        return Ok(None);
+                    }
+                    return Ok(Some(reader.end(ended(&finished), &finished.stderr)));
+                }
+            }
+        }
+        let finished = child.wait().await?;
+        Ok(Some(reader.end(ended(&finished), &finished.stderr)))
+    }
+
+    async fn exec(
+        &self,
+        command: ExecCommand,
+        mut cut: watch::Receiver<bool>,
+    ) -> Result<Option<Performed>, Error> {
+        let dir = self.setting.home.command(&self.setting.run, command.id);
+        let finished = match process::adopt(&dir).await? {
+            Some(finished) => finished,
+            None => {
+                let launch = Launch {
+                    args: vec!["-c".into(), command.validator.command.to_string().into()],
+                    timeout: Some(Duration::from_millis(command.validator.timeout_ms)),
+                    output_max: VALIDATOR_OUTPUT_MAX,
+                    ..Launch::new("sh", self.setting.work.clone())
+                };
+                let mut child = process::start(&self.setting.shim, &dir, &launch).await?;
+                let finished = loop {
+                    tokio::select! {
+                        line = child.line() => if line.is_none() { break child.wait().await?; },
+                        () = is_cut(&mut cut) => break child.cancel().await?,
+                    }
+                };
+                if finished.cut {
+                    return Ok(None);
+                }
+                finished
+            }
+        };
+        let seen = self.seen(None).await?;
+        let exec = Exec {
+            exit: exit(&finished),
+            stdout: String::from_utf8_lossy(&finished.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&finished.stderr).into_owned(),
+            duration_ms: finished.elapsed_ms,
+        };
+        Ok(Some(Performed {
+            completion: Completion::Executed { id: command.id, exec, seen },
+            texts: Vec::new(),
+        }))
+    }
+
+    /// The working tree now, and what differs from `before`.
+    async fn seen(&self, before: Option<&TreeState>) -> Result<Option<Seen>, Error> {
+        let Some(trees) = self.setting.trees.clone() else { return Ok(None) };
+        let before = before.map(|state| state.tree.clone());
+        blocking(move || {
+            let tree = state_of(&trees)?;
+            let changed = match before {
+                Some(before) if before != tree.tree => {
+                    trees.changes(&before, &tree.tree)?.into_iter().map(|change| change.path).collect()
+                }
+                _ => Vec::new(),
+            };
+            Ok(Some(Seen { tree, changed }))
+        })
+        .await
+    }
+
+    /// Puts a tree that the run owns back to where the journal says it is, when it may differ. What differs is set
+    /// aside as a tree object first.
+    async fn restore(&self, to: Option<&TreeState>) -> Result<(), Error> {
+        let (Some(trees), Some(to)) = (self.setting.trees.clone(), to.cloned()) else { return Ok(()) };
+        if !self.setting.owned || !self.suspect.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        blocking(move || {
+            if state_of(&trees)?.tree != to.tree {
+                trees.set_aside()?;
+                trees.restore(&to.tree)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// The working tree as the engine keeps it.
+///
+/// # Errors
+/// When git cannot read it.
+pub fn state_of(trees: &Trees) -> Result<TreeState, Error> {
+    let snapshot = trees.snapshot()?;
+    Ok(TreeState { tree: snapshot.tree, head: snapshot.head, refs: snapshot.refs })
+}
+
+impl Performer for Local {
+    fn perform(
+        self: Arc<Self>,
+        flow: Arc<Flow>,
+        command: Command,
+        cut: watch::Receiver<bool>,
+    ) -> Performance {
+        Box::pin(async move {
+            match command {
+                Command::Ask(ask) => self.ask(&flow, *ask, cut).await,
+                Command::Exec(exec) => self.exec(exec, cut).await,
+            }
+        })
+    }
+
+    fn forget(&self, id: CommandId) {
+        let dir = self.setting.home.command(&self.setting.run, id);
+        if dir.exists() {
+            // What stays behind costs disk, nothing else: its command never becomes pending again.
+            let _ = std::fs::remove_dir_all(dir);
+        }
+    }
+}
+
+/// An answer made in this process; `None` when it was cut.
+async fn local(
+    answer: provider::Local,
+    cut: &mut watch::Receiver<bool>,
+) -> Option<Result<provider::Answer, provider::Fault>> {
+    tokio::select! {
+        answer = tokio::time::timeout(ASK_TIMEOUT, answer) => Some(answer.unwrap_or_else(|_| {
+            Err(provider::Fault::new(provider::FaultClass::Timeout, "no answer within an hour"))
+        })),
+        () = is_cut(cut) => None,
+    }
+}
+
+/// Waits for a moment; false when it was cut.
+async fn wait_until(moment_ms: Option<i64>, cut: &mut watch::Receiver<bool>) -> bool {
+    loop {
+        if *cut.borrow() {
+            return false;
+        }
+        let left = moment_ms.unwrap_or(0).saturating_sub(now_ms());
+        let Ok(left @ 1..) = u64::try_from(left) else { return true };
+        // In short sleeps: after a night with the lid closed the moment has come, whatever the timer thinks.
+        let nap = Duration::from_millis(left.min(1_000));
+        tokio::select! {
+            () = tokio::time::sleep(nap) => {}
+            () = is_cut(cut) => return false,
+        }
+    }
+}
+
+async fn is_cut(cut: &mut watch::Receiver<bool>) {
+    // A sender that is gone has nobody left to cut for.
+    if cut.wait_for(|cut| *cut).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Error::Task(error.to_string()))?
+}
+
+fn ended(finished: &Finished) -> provider::Ended {
+    if finished.timed_out {
+        return provider::Ended::TimedOut;
+    }
+    if finished.capped {
+        return provider::Ended::TooMuchOutput;
+    }
+    match &finished.exit {
+        process::Exit::Code(code) => provider::Ended::Exit(*code),
+        process::Exit::Signal(signal) => provider::Ended::Signal(*signal),
+        process::Exit::NotFound(why) | process::Exit::NotStarted(why) => {
+            provider::Ended::NotStarted(why.clone())
+        }
+    }
+}
+
+fn exit(finished: &Finished) -> Exit {
+    match ended(finished) {
+        provider::Ended::TimedOut => Exit::TimedOut,
+        provider::Ended::TooMuchOutput => Exit::TooMuchOutput,
+        provider::Ended::Exit(code) => Exit::Code(code),
+        provider::Ended::Signal(signal) => Exit::Signal(signal),
+        provider::Ended::NotStarted(why) => Exit::NotStarted(why),
+    }
+}

@@ -1,0 +1,147 @@
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::child::Child;
+use super::error::{Error, io_at};
+use super::lock;
+use super::spool::{self, Spool, as_ms};
+use super::wire::{Spec, VERSION, Word};
+
+/// How to start our own binary as a shim: the program and the arguments that lead to [`super::shim_main`].
+#[derive(Debug, Clone)]
+pub struct Shim {
+    /// Absolute path of our own binary.
+    pub exe: PathBuf,
+    /// For example `__shim`.
+    pub args: Vec<OsString>,
+}
+
+/// What to start. The environment is the runner's, less `env_remove`, plus `env`.
+#[derive(Clone)]
+pub struct Launch {
+    /// A path, or a name that is looked up in the child's `PATH`. A relative path counts from `cwd`.
+    pub program: OsString,
+    /// Its arguments. They stand in `spec.json` and in the process list: no secrets.
+    pub args: Vec<OsString>,
+    /// The working folder. A missing one ends as [`super::Exit::NotStarted`].
+    pub cwd: PathBuf,
+    /// Set for the child. Never written to disk.
+    pub env: Vec<(OsString, OsString)>,
+    /// Unset for the child.
+    pub env_remove: Vec<OsString>,
+    /// What the child reads on stdin, then end of file. Stands on disk beside its output.
+    pub stdin: Vec<u8>,
+    /// Longest running time, by a clock that stands still while the machine sleeps. `None`: no limit.
+    pub timeout: Option<Duration>,
+    /// Most bytes of stdout and, apart from it, of stderr. One byte more and the child is killed.
+    pub output_max: u64,
+}
+
+impl Launch {
+    /// A launch without arguments, input or time limit, and with room for 64 MiB of output.
+    pub fn new(program: impl Into<OsString>, cwd: impl Into<PathBuf>) -> Launch {
+        Launch {
+            program: program.into(),
+            args: Vec::new(),
+            cwd: cwd.into(),
+            env: Vec::new(),
+            env_remove: Vec::new(),
+            stdin: Vec::new(),
+            timeout: None,
+            output_max: 64 << 20,
+        }
+    }
+}
+
+/// Names of variables only, and the length of the input: values may be secret.
+impl fmt::Debug for Launch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.env.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Launch")
+            .field("program", &self.program)
+            .field("args", &self.args)
+            .field("cwd", &self.cwd)
+            .field("env", &names)
+            .field("env_remove", &self.env_remove)
+            .field("stdin", &format_args!("{} bytes", self.stdin.len()))
+            .field("timeout", &self.timeout)
+            .field("output_max", &self.output_max)
+            .finish()
+    }
+}
+
+/// Starts a command in its folder `dir` (made if missing), whose former spool is removed: [`super::adopt`] it first.
+///
+/// Waits up to 10 s for a former shim of the same folder to end, then kills it and its process group. On Linux whatever
+/// else a killed shim left behind is killed too. Needs a tokio runtime with time and IO enabled.
+///
+/// A program that cannot be started is no error here: [`Child::wait`] tells.
+///
+/// # Errors
+/// [`Error::Busy`] when a former shim could not be ended, [`Error::Io`] and [`Error::Shim`] when this one could not begin.
+pub async fn start(shim: &Shim, dir: &Path, launch: &Launch) -> Result<Child, Error> {
+    let spool = Spool::at(dir)?;
+    fs::create_dir_all(&spool.dir).map_err(io_at("create", &spool.dir))?;
+    let held = lock::claim(&spool, lock::PATIENCE).await?;
+    let start = new_start();
+    let spec = spec(shim, launch, &start)?;
+    spool.clear()?;
+    spool::create(&spool.stdin())?.write_all(&launch.stdin).map_err(io_at("write", &spool.stdin()))?;
+    spool::write_json_synced(&spool.spec(), &spec)?;
+    let log = spool::create(&spool.log())?;
+    // Another start may take the lock before our shim does. Then the spec is no longer ours, and the shim, which compares
+    // `start`, ends at once.
+    drop(held);
+
+    let mut command = tokio::process::Command::new(&shim.exe);
+    command.args(&shim.args).arg(&spool.dir).arg(&start);
+    command.envs(launch.env.iter().map(|(name, value)| (name, value)));
+    for name in &launch.env_remove {
+        command.env_remove(name);
+    }
+    // Its own group: Ctrl-C at the terminal is for the runner, which then ends its children in order.
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
+    let process = command.spawn().map_err(|source| Error::Shim { exe: shim.exe.clone(), source })?;
+    Ok(Child::new(spool, start, process))
+}
+
+fn spec(shim: &Shim, launch: &Launch, start: &str) -> Result<Spec, Error> {
+    let cwd = std::path::absolute(&launch.cwd).map_err(io_at("find", &launch.cwd))?;
+    Ok(Spec {
+        version: VERSION,
+        start: start.to_owned(),
+        shim_args: shim.args.iter().map(|word| Word::from(word.as_os_str())).collect(),
+        program: Word::from(launch.program.as_os_str()),
+        args: launch.args.iter().map(|word| Word::from(word.as_os_str())).collect(),
+        cwd: Word::from(cwd.as_os_str()),
+        timeout_ms: launch.timeout.map(as_ms),
+        output_max: launch.output_max,
+    })
+}
+
+/// A name that no other start has, on this machine: time, process and count. It is not secret.
+fn new_start() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    format!("{nanos:x}-{:x}-{:x}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_no_value_of_the_environment() {
+        let mut launch = Launch::new("agent", "/");
+        launch.env.push(("API_KEY".into(), "sk-hush".into()));
+        launch.stdin = b"the plan".to_vec();
+        let shown = format!("{launch:?}");
+        assert!(shown.contains("API_KEY") && !shown.contains("hush") && !shown.contains("plan"), "{shown}");
+    }
+}

@@ -1,0 +1,135 @@
+//! Looking at and ending processes that may not be our own children.
+
+#[cfg(target_os = "linux")]
+use std::fs;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The variable by which every process of a start is known, also one that left its group and lost its parents.
+/// Jenkins finds the leftovers of a build in the same way (`BUILD_ID`).
+pub(super) const MARK: &str = "CUEGATE_START";
+
+/// When a process started, in words that only that process has within one boot; `None` when it is gone.
+#[cfg(target_os = "linux")]
+pub(super) fn started(pid: i32) -> Option<String> {
+    Some(Stat::of(pid)?.started)
+}
+
+/// When a process started, in words that only that process has within one boot; `None` when it is gone.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn started(pid: i32) -> Option<String> {
+    let pid = pid.to_string();
+    let output = std::process::Command::new("ps").args(["-o", "lstart=", "-p", &pid]).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
+/// The processes whose parent we are. As a subreaper these are in time all our descendants: who loses its parent becomes
+/// our child. A child cannot vanish, nor its id be reused, until we reap it, so it can be killed by id.
+#[cfg(target_os = "linux")]
+pub(super) fn children() -> Vec<i32> {
+    let own = std::process::id().cast_signed();
+    all().filter(|&pid| Stat::of(pid).is_some_and(|stat| stat.parent == own)).collect()
+}
+
+/// Without subreapers nobody becomes our child but whom we started.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn children() -> Vec<i32> {
+    Vec::new()
+}
+
+/// Kills all processes that carry the mark of `start`; returns how many there were. Zombies have no environment any more
+/// and don't count.
+#[cfg(target_os = "linux")]
+pub(super) fn kill_marked(start: &str) -> usize {
+    use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+    let mark = format!("{MARK}={start}");
+    let own = std::process::id().cast_signed();
+    let marked = |pid: i32| {
+        fs::read(format!("/proc/{pid}/environ"))
+            .is_ok_and(|environ| environ.split(|&byte| byte == 0).any(|entry| entry == mark.as_bytes()))
+    };
+    let mut count = 0;
+    for pid in all().filter(|&pid| pid != own) {
+        // The handle comes first: what is killed is then surely the process whose environment was read.
+        let Some(handle) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
+        else {
+            continue;
+        };
+        if marked(pid) {
+            count += 1;
+            let _ = pidfd_send_signal(&handle, Signal::KILL);
+        }
+    }
+    count
+}
+
+/// Nothing: other systems don't show the environment of a process.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn kill_marked(_start: &str) -> usize {
+    0
+}
+
+/// SIGKILL to one process; one that is gone is fine, one that we may not kill stays.
+pub(super) fn kill(pid: i32) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn all() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+#[cfg(target_os = "linux")]
+struct Stat {
+    parent: i32,
+    started: String,
+}
+
+#[cfg(target_os = "linux")]
+impl Stat {
+    /// Reads `/proc/PID/stat`, see proc_pid_stat(5): field 4 is the parent, field 22 the start time. The second field is
+    /// the name in parentheses, which may itself hold parentheses and spaces.
+    fn of(pid: i32) -> Option<Stat> {
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let name_end = stat.iter().rposition(|&byte| byte == b')')?;
+        let fields = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
+        let mut fields = fields.split_ascii_whitespace().skip(1);
+        let parent = fields.next()?.parse().ok()?;
+        Some(Stat { parent, started: fields.nth(17)?.to_owned() })
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_child_is_listed_has_a_start_time_and_loses_it() {
+        let mut child = Command::new("sleep").arg("100").spawn().unwrap();
+        let pid = child.id().cast_signed();
+        assert!(children().contains(&pid));
+        assert!(started(pid).is_some());
+        assert_ne!(started(pid), started(1));
+        kill(pid);
+        child.wait().unwrap();
+        assert_eq!(started(pid), None);
+    }
+
+    #[test]
+    fn only_the_marked_are_killed() {
+        let sleeper = |start: &str| Command::new("sleep").arg("100").env(MARK, start).spawn().unwrap();
+        let (mut ours, mut other) = (sleeper("ours-1"), sleeper("ours-12"));
+        assert_eq!(kill_marked("ours-1"), 1);
+        assert!(!ours.wait().unwrap().success());
+        assert_eq!(other.try_wait().unwrap(), None);
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+}

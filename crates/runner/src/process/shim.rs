@@ -1,0 +1,214 @@
+//! The shim: a small program between the runner and one child. Threads and no runtime, a few hundred KiB.
+//!
+//! The main thread starts the child, and only it: the kernel ties the child's death signal to the thread that forked it.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Pid;
+
+use super::lock;
+use super::processes::{self, MARK};
+use super::spool::{self, Spool, read_json};
+use super::stage;
+use super::tape::Tape;
+use super::watch::{Event, Reader, Watch, end_all, watch_end, watch_lifeline};
+use super::wire::{Ended, ExitRecord, Group, Process, Spec, VERSION};
+
+/// The pumps need no more.
+const STACK_BYTES: usize = 128 << 10;
+
+/// The body of the hidden subcommand that makes our binary a shim. `args` are those after the subcommand's own name, as
+/// [`super::start`] and the shim itself give them. Blocks until the child is gone; must be called on the main thread.
+///
+/// Says on stderr why it failed, which goes to `shim.log`.
+pub fn shim_main(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.collect();
+    let result = match args.as_slice() {
+        [flag, rest @ ..] if flag == stage::FLAG => stage::exec(rest),
+        [dir, start] => run(Path::new(dir), &start.to_string_lossy()),
+        _ => Err("a shim is started by cuegate only".to_owned()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            if !message.is_empty() {
+                let _ = writeln!(io::stderr(), "{message}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(dir: &Path, start: &str) -> Result<(), String> {
+    let spool = Spool { dir: dir.to_owned() };
+    let lock = lock::open(&spool).map_err(|error| explain(&error))?;
+    if !lock::try_for_blocking(&lock, lock::PATIENCE).map_err(|error| explain(&error))? {
+        return Err("another shim holds the lock".to_owned());
+    }
+    let spec: Spec = read_json(&spool.spec()).ok_or("failed to read `spec.json`")?;
+    if spec.version != VERSION || spec.start != start {
+        return Err("another start took this folder".to_owned());
+    }
+    become_subreaper()?;
+    let out = Arc::new(Tape::create(&spool.out(), spec.output_max).map_err(|error| explain(&error))?);
+    let err = Arc::new(Tape::create(&spool.err(), spec.output_max).map_err(|error| explain(&error))?);
+    let (sender, events) = channel();
+    let to_main = sender.clone();
+    spawn("lifeline", move || watch_lifeline(&to_main))?;
+
+    let mut ended = Ended {
+        version: VERSION,
+        start: spec.start.clone(),
+        exit: ExitRecord::Code(0),
+        timed_out: false,
+        capped: false,
+        cut: false,
+        left: 0,
+        elapsed_ms: 0,
+        out_bytes: 0,
+        err_bytes: 0,
+    };
+    let timeout = spec.timeout_ms.map(Duration::from_millis);
+    let mut reader = Reader::Gone;
+    match start_child(spec, &spool) {
+        Err(refusal) => ended.exit = refusal,
+        Ok(mut child) => {
+            let pid = Pid::from_child(&child);
+            let watch = Watch::new(pid, &events, &mut ended);
+            let watched = follow(&mut child, pid, &spool, [&out, &err], &sender)
+                .and_then(|()| watch.until_gone(timeout, &spool));
+            reader = watched.inspect_err(|_| end_all(pid))?;
+        }
+    }
+    ended.out_bytes = out.close().map_err(|error| explain(&error))?;
+    ended.err_bytes = err.close().map_err(|error| explain(&error))?;
+    spool::write_json_synced(&spool.exit(), &ended).map_err(|error| explain(&error))?;
+    if reader == Reader::There {
+        deliver_lines(&events);
+    }
+    Ok(())
+}
+
+/// Starts the threads that watch the child.
+fn follow(
+    child: &mut std::process::Child,
+    pid: Pid,
+    spool: &Spool,
+    [out, err]: [&Arc<Tape>; 2],
+    sender: &Sender<Event>,
+) -> Result<(), String> {
+    record_group(spool, pid)?;
+    record_streams(child, [out, err], sender)?;
+    let to_main = sender.clone();
+    spawn("end", move || watch_end(pid, &to_main))?;
+    let (tape, path, to_main) = (Arc::clone(out), spool.out(), sender.clone());
+    spawn("lines", move || {
+        let _ = tape.follow(&path, io::stdout().lock());
+        let _ = to_main.send(Event::Followed);
+    })
+}
+
+/// Lets the runner read what it has not read yet, for as long as there is a runner. The spool is complete by now.
+fn deliver_lines(events: &Receiver<Event>) {
+    while let Ok(event) = events.recv() {
+        if matches!(event, Event::Followed | Event::Cut | Event::Polite) {
+            return;
+        }
+    }
+}
+
+fn start_child(spec: Spec, spool: &Spool) -> Result<std::process::Child, ExitRecord> {
+    let cwd = PathBuf::from(OsString::from(spec.cwd));
+    let refuse = |error: &io::Error, what: &str| ExitRecord::NotStarted(format!("{what}: {error}"));
+    fs::read_dir(&cwd).map_err(|error| refuse(&error, &format!("folder `{}`", cwd.display())))?;
+    let stdin = File::open(spool.stdin()).map_err(|error| refuse(&error, "its input"))?;
+    let program = OsString::from(spec.program);
+    let args = spec.args.into_iter().map(OsString::from).collect();
+    Command::new(own_exe().map_err(|error| refuse(&error, "our own program"))?)
+        .args(spec.shim_args.into_iter().map(OsString::from))
+        .arg(stage::FLAG)
+        .args(stage::args(&spool.refused(), program, args))
+        .current_dir(cwd)
+        .env(MARK, spec.start)
+        .stdin(stdin)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| refuse(&error, "the second stage of the shim"))
+}
+
+/// The file that we run from, even if it was replaced since: an upgrade must not break a running shim.
+fn own_exe() -> io::Result<PathBuf> {
+    let running = PathBuf::from("/proc/self/exe");
+    if cfg!(target_os = "linux") && running.exists() { Ok(running) } else { std::env::current_exe() }
+}
+
+fn record_group(spool: &Spool, leader: Pid) -> Result<(), String> {
+    let process = |pid: i32| Process { pid, started: processes::started(pid) };
+    let group = Group {
+        version: VERSION,
+        shim: process(std::process::id().cast_signed()),
+        leader: process(leader.as_raw_nonzero().get()),
+    };
+    // Not synced: it is of use only while these processes live.
+    let mut file = spool::create(&spool.group()).map_err(|error| explain(&error))?;
+    file.write_all(&spool::to_json(&group)).map_err(|error| format!("failed to write `group.json`: {error}"))
+}
+
+fn record_streams(
+    child: &mut std::process::Child,
+    tapes: [&Arc<Tape>; 2],
+    sender: &Sender<Event>,
+) -> Result<(), String> {
+    let stdout = child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+    let stderr = child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+    for (stream, tape) in [stdout, stderr].into_iter().zip(tapes) {
+        let stream = stream.expect("the child's streams were asked to be pipes");
+        let (tape, sender) = (Arc::clone(tape), sender.clone());
+        spawn("stream", move || {
+            let result = tape.record(stream, || {
+                let _ = sender.send(Event::Full);
+            });
+            let _ = sender.send(Event::Recorded(result));
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn become_subreaper() -> Result<(), String> {
+    let own = rustix::process::getpid();
+    rustix::process::set_child_subreaper(Some(own))
+        .map_err(|error| format!("failed to become a subreaper: {error}"))
+}
+
+/// Only Linux has subreapers; elsewhere a process that leaves the group escapes.
+#[cfg(not(target_os = "linux"))]
+fn become_subreaper() -> Result<(), String> {
+    Ok(())
+}
+
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    let builder = thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
+    builder.spawn(body).map(drop).map_err(|error| format!("failed to start a thread: {error}"))
+}
+
+/// An error with its causes, on one line.
+fn explain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,171 @@
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::error::{Error, io_at};
+use super::lock;
+use super::wire::{Ended, Spec, VERSION};
+
+/// How a command ended, and all that it wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// How the program itself ended. After a kill of ours this is whatever the program made of it.
+    pub exit: Exit,
+    /// The time limit was reached.
+    pub timed_out: bool,
+    /// It wrote more than `output_max` bytes to stdout or to stderr; the first `output_max` are here.
+    pub capped: bool,
+    /// The lifeline ended first: the runner died or cancelled.
+    pub cut: bool,
+    /// Processes that could not be ended within 5 s: another user's (`sudo`) or stuck in the kernel. Normally 0;
+    /// always 0 where there are no subreapers (macOS), because there nobody can count them.
+    pub left: u32,
+    /// Milliseconds from the start of the program to its end. Time asleep does not count.
+    pub elapsed_ms: u64,
+    /// What it wrote to stdout.
+    pub stdout: Vec<u8>,
+    /// What it wrote to stderr.
+    pub stderr: Vec<u8>,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    /// It ended by itself, with this code (0–255).
+    Code(i32),
+    /// A signal of this number ended it.
+    Signal(i32),
+    /// There is no such program, or its interpreter is missing; the system's words.
+    NotFound(String),
+    /// It could not be started for another reason (not executable, missing folder); the system's words.
+    NotStarted(String),
+}
+
+/// Returns how the command in `dir` ended, if it ended by itself and all of it is on disk; else `None`, and the command
+/// has to be started again. For resume. A time limit or an output cap that was reached is an end like any other.
+///
+/// Waits up to 10 s for a shim that is still ending there: it may be about to complete the spool, and a finished ask must
+/// not be paid twice. A damaged or foreign spool counts as none.
+///
+/// # Errors
+/// [`Error::Io`] when the lock cannot be read, [`Error::Busy`] when a shim holds it for longer than that.
+pub async fn adopt(dir: &Path) -> Result<Option<Finished>, Error> {
+    let spool = Spool::at(dir)?;
+    if !spool.spec().exists() {
+        return Ok(None);
+    }
+    let lock = lock::open(&spool)?;
+    if !lock::try_for(&lock, lock::PATIENCE).await.map_err(io_at("lock", &spool.lock()))? {
+        return Err(Error::Busy { dir: spool.dir });
+    }
+    Ok(spool.finished(None).filter(|finished| !finished.cut))
+}
+
+/// The folder of one command.
+#[derive(Debug, Clone)]
+pub(super) struct Spool {
+    pub dir: PathBuf,
+}
+
+impl Spool {
+    /// `dir` made absolute: the shim must not depend on the runner's working folder.
+    pub fn at(dir: &Path) -> Result<Spool, Error> {
+        Ok(Spool { dir: std::path::absolute(dir).map_err(io_at("find", dir))? })
+    }
+    pub fn spec(&self) -> PathBuf {
+        self.dir.join("spec.json")
+    }
+    pub fn lock(&self) -> PathBuf {
+        self.dir.join("lock")
+    }
+    pub fn stdin(&self) -> PathBuf {
+        self.dir.join("stdin")
+    }
+    pub fn out(&self) -> PathBuf {
+        self.dir.join("out")
+    }
+    pub fn err(&self) -> PathBuf {
+        self.dir.join("err")
+    }
+    pub fn group(&self) -> PathBuf {
+        self.dir.join("group.json")
+    }
+    pub fn refused(&self) -> PathBuf {
+        self.dir.join("refused")
+    }
+    pub fn log(&self) -> PathBuf {
+        self.dir.join("shim.log")
+    }
+    pub fn exit(&self) -> PathBuf {
+        self.dir.join("exit.json")
+    }
+
+    /// Removes what a former start left. `exit.json` goes first, so that a crash in between never leaves a spool that
+    /// looks complete.
+    pub fn clear(&self) -> Result<(), Error> {
+        for path in
+            [self.exit(), self.out(), self.err(), self.group(), self.refused(), self.stdin(), self.log()]
+        {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(io_at("remove", &path)(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The spool's content if it is complete and whole, and, where `start` is given, of that start.
+    pub fn finished(&self, start: Option<&str>) -> Option<Finished> {
+        let ended: Ended = read_json(&self.exit())?;
+        let spec: Spec = read_json(&self.spec())?;
+        let ours = ended.version == VERSION
+            && ended.start == spec.start
+            && start.is_none_or(|start| start == ended.start);
+        if !ours {
+            return None;
+        }
+        let stdout = fs::read(self.out()).ok().filter(|out| out.len() as u64 == ended.out_bytes)?;
+        let stderr = fs::read(self.err()).ok().filter(|err| err.len() as u64 == ended.err_bytes)?;
+        let Ended { exit, timed_out, capped, cut, left, elapsed_ms, .. } = ended;
+        Some(Finished { exit: exit.into(), timed_out, capped, cut, left, elapsed_ms, stdout, stderr })
+    }
+}
+
+/// Milliseconds, saturating: nobody waits for half a billion years.
+pub(super) fn as_ms(duration: Duration) -> u64 {
+    duration.as_millis().try_into().unwrap_or(u64::MAX)
+}
+
+/// Creates or empties a file that only its owner may read: prompts and answers are nobody else's business.
+pub(super) fn create(path: &Path) -> Result<File, Error> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path).map_err(io_at("create", path))
+}
+
+/// Writes `path` whole or not at all, and returns when it is on disk.
+pub(super) fn write_json_synced(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+    let partial = path.with_extension("partial");
+    let mut file = create(&partial)?;
+    file.write_all(&to_json(value)).map_err(io_at("write", &partial))?;
+    file.sync_all().map_err(io_at("sync", &partial))?;
+    fs::rename(&partial, path).map_err(io_at("rename to", path))?;
+    let dir = path.parent().expect("a file of a spool has a folder");
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(io_at("sync", dir))
+}
+
+pub(super) fn to_json(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("the wire types have only string keys and cannot fail to serialise")
+}
+
+/// `None` for a file that is missing, unreadable or damaged: for the spool these are one case.
+pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}

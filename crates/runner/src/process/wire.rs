@@ -1,0 +1,118 @@
+//! The files that runner and shim exchange, apart from the types that the rest of the program sees.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use serde::{Deserialize, Serialize};
+
+use super::spool::Exit;
+
+/// Version of all files of this folder. Another one is read as "no complete spool".
+pub(super) const VERSION: u32 = 1;
+
+/// `spec.json`: what the shim is to start.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Spec {
+    pub version: u32,
+    /// Names this start and no other; the child's environment carries it, see [`super::processes::MARK`].
+    pub start: String,
+    /// The arguments that make our binary a shim, for its second stage.
+    pub shim_args: Vec<Word>,
+    pub program: Word,
+    pub args: Vec<Word>,
+    pub cwd: Word,
+    pub timeout_ms: Option<u64>,
+    pub output_max: u64,
+}
+
+/// `exit.json`: how it ended.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Ended {
+    pub version: u32,
+    pub start: String,
+    pub exit: ExitRecord,
+    pub timed_out: bool,
+    pub capped: bool,
+    pub cut: bool,
+    pub left: u32,
+    pub elapsed_ms: u64,
+    pub out_bytes: u64,
+    pub err_bytes: u64,
+}
+
+/// `group.json`: whom to kill when a shim hangs.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Group {
+    pub version: u32,
+    pub shim: Process,
+    /// The child, leader of the process group of the same number.
+    pub leader: Process,
+}
+
+/// A process id with the start time that makes it unique within one boot.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Process {
+    pub pid: i32,
+    pub started: Option<String>,
+}
+
+/// `refused`, and part of `exit.json`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ExitRecord {
+    Code(i32),
+    Signal(i32),
+    NotFound(String),
+    NotStarted(String),
+}
+
+impl From<ExitRecord> for Exit {
+    fn from(record: ExitRecord) -> Exit {
+        match record {
+            ExitRecord::Code(code) => Exit::Code(code),
+            ExitRecord::Signal(signal) => Exit::Signal(signal),
+            ExitRecord::NotFound(why) => Exit::NotFound(why),
+            ExitRecord::NotStarted(why) => Exit::NotStarted(why),
+        }
+    }
+}
+
+/// A path or argument: text where it is text, so that people can read the file; bytes where it is not.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Word {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl From<&OsStr> for Word {
+    fn from(word: &OsStr) -> Word {
+        match word.to_str() {
+            Some(text) => Word::Text(text.to_owned()),
+            None => Word::Bytes(word.as_bytes().to_owned()),
+        }
+    }
+}
+
+impl From<Word> for OsString {
+    fn from(word: Word) -> OsString {
+        match word {
+            Word::Text(text) => text.into(),
+            Word::Bytes(bytes) => OsString::from_vec(bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_survives_the_file_even_when_it_is_no_text() {
+        for bytes in [&b"plain"[..], b"", b"\xff\xfe", "ünï\n".as_bytes()] {
+            let word = OsStr::from_bytes(bytes);
+            let json = serde_json::to_string(&Word::from(word)).unwrap();
+            assert_eq!(OsString::from(serde_json::from_str::<Word>(&json).unwrap()), word, "{json}");
+        }
+    }
+}

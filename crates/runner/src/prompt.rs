@@ -1,0 +1,39 @@
+//! Joining the parts of a prompt into the text that is sent.
+
+use cuegate_engine::{Part, fenced};
+use cuegate_flow::BlobRef;
+use cuegate_journal::Journal;
+
+use crate::error::Error;
+
+/// The text of some parts: kept values are looked up, what an agent wrote stands between fences.
+///
+/// # Errors
+/// When the journal lacks a value or cannot be read.
+pub fn join(journal: &dyn Journal, parts: &[Part]) -> Result<String, Error> {
+    let mut text = String::new();
+    for part in parts {
+        match part {
+            Part::Text(part) => text.push_str(part),
+            Part::Blob { blob, fence } => {
+                let value = lookup(journal, blob)?;
+                match fence {
+                    None => text.push_str(&value),
+                    Some(label) => text.push_str(&fenced(label, blob, &value)),
+                }
+            }
+        }
+    }
+    Ok(text)
+}
+
+/// A kept text.
+///
+/// # Errors
+/// When the journal lacks it or cannot be read.
+pub fn lookup(journal: &dyn Journal, blob: &BlobRef) -> Result<String, Error> {
+    let missing = || Error::Blob { digest: blob.digest.clone() };
+    let digest = blob.digest.parse().map_err(|_| missing())?;
+    let bytes = journal.blob(&digest)?.ok_or_else(missing)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,99 @@
+use super::error::Error;
+use super::snapshot::Trees;
+
+/// A file that differs between two snapshots.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Change {
+    /// Relative to the root of the working tree, with `/`. Bytes that are no UTF-8 are replaced.
+    pub path: String,
+    /// In which way.
+    pub kind: Kind,
+}
+
+/// How a file differs. Moving one is a deletion and an addition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Only in the later snapshot.
+    Added,
+    /// Another content, or another executable bit, or, for a submodule, another commit.
+    Modified,
+    /// Only in the earlier snapshot.
+    Deleted,
+    /// A file became a symbolic link or a submodule, or the other way round.
+    TypeChanged,
+}
+
+/// How much of a file differs, in lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stat {
+    /// As [`Change::path`].
+    pub path: String,
+    /// Lines only in the later snapshot; `None` for what is no text.
+    pub added: Option<u64>,
+    /// Lines only in the earlier snapshot; `None` for what is no text.
+    pub removed: Option<u64>,
+}
+
+impl Trees {
+    /// Lists what differs from the tree `from` to the tree `to`, by path.
+    ///
+    /// # Errors
+    /// One of them is no tree that this state folder or the repository knows.
+    pub fn changes(&self, from: &str, to: &str) -> Result<Vec<Change>, Error> {
+        let output = self.diff(&["--name-status", "-z"], from, to)?;
+        let mut fields = output.split(|&byte| byte == 0);
+        let mut changes = Vec::new();
+        while let (Some([letter]), Some(path)) = (fields.next(), fields.next()) {
+            let kind = match letter {
+                b'A' => Kind::Added,
+                b'D' => Kind::Deleted,
+                b'T' => Kind::TypeChanged,
+                _ => Kind::Modified,
+            };
+            changes.push(Change { path: lossy(path), kind });
+        }
+        Ok(changes)
+    }
+
+    /// The same as a patch that `git apply` takes, unless a file is no text. Bytes that are no UTF-8 are replaced.
+    ///
+    /// # Errors
+    /// As [`Trees::changes`].
+    pub fn patch(&self, from: &str, to: &str) -> Result<String, Error> {
+        Ok(lossy(&self.diff(&["--patch", "--src-prefix=a/", "--dst-prefix=b/", "--unified=3"], from, to)?))
+    }
+
+    /// The same in numbers.
+    ///
+    /// # Errors
+    /// As [`Trees::changes`].
+    pub fn stat(&self, from: &str, to: &str) -> Result<Vec<Stat>, Error> {
+        let output = self.diff(&["--numstat", "-z"], from, to)?;
+        let entries = output.split(|&byte| byte == 0).filter_map(|entry| {
+            let mut fields = entry.splitn(3, |&byte| byte == b'\t');
+            let mut number = || fields.next().map(|field| std::str::from_utf8(field).ok()?.parse().ok());
+            let (added, removed) = (number()?, number()?);
+            Some(Stat { added, removed, path: lossy(fields.next()?) })
+        });
+        Ok(entries.collect())
+    }
+
+    fn diff(&self, format: &[&str], from: &str, to: &str) -> Result<Vec<u8>, Error> {
+        let mut args =
+            vec!["diff-tree", "-r", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv"];
+        args.extend(["--ignore-submodules=none", "--no-relative", "-O/dev/null"]);
+        args.extend(format);
+        args.extend([object_id(from)?, object_id(to)?]);
+        self.git.run(&args)
+    }
+}
+
+/// What is no object id could be an option to git.
+pub(super) fn object_id(text: &str) -> Result<&str, Error> {
+    let is_id = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_id { Ok(text) } else { Err(Error::NoTree(text.to_owned())) }
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
