@@ -48,11 +48,11 @@ pub(super) fn reject(
     }
     let iteration = decider.run.iterations;
     let reason = if bad.absent {
-        // The wording that owners of the older step registries know (seed document "Step Flow Design", rule R4).
+        // The words of rule R4 in the "Step Flow Design" that owners of step registries know.
         format!(
             "[StepFlow] No intent produced for iteration {iteration} on step \"{}\". Flow steps must produce \
-             structured output with a valid intent. Check that the step's schema includes the intent and the \
-             agent returns valid JSON ({})",
+             structured output with a valid intent. Check that the step's schema includes next_action.action and \
+             the LLM returns valid JSON. ({})",
             asked.name, bad.why
         )
     } else {
