@@ -1,0 +1,387 @@
+//! Beginning and continuing runs: from a checked definition to a driven book.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use cuegate_engine::{Place, Resume, Run, SourceBlob, Start, Started, State, TreeState};
+use cuegate_flow::{BlobRef, Flow, Str};
+use cuegate_journal::{Journal, RunId};
+use cuegate_provider::{
+    self as provider,
+    scripted::{Script, ScriptedProgram, ScriptedProvider},
+};
+use cuegate_runner::{
+    Book, Doing, Entry, Home, Local, Notice, Setting, drive, lookup,
+    process::Shim,
+    state_of,
+    tree::{self, Trees, worktree},
+};
+use tokio::sync::{mpsc, watch};
+
+use crate::{
+    Failure,
+    definition::{self, Definition, KeptFiles, Location},
+};
+
+/// How our own binary is started again for its hidden parts.
+#[derive(Debug, Clone)]
+pub struct Program {
+    exe: PathBuf,
+}
+
+impl Program {
+    /// The binary at this path, which has to be `cuegate` itself.
+    pub fn at(exe: impl Into<PathBuf>) -> Program {
+        Program { exe: exe.into() }
+    }
+
+    /// The running binary.
+    ///
+    /// # Errors
+    /// When the system does not say which it is.
+    pub fn current() -> Result<Program, Failure> {
+        let exe = std::env::current_exe()
+            .map_err(|error| Failure::environment(format!("failed to find the running program: {error}")))?;
+        Ok(Program { exe })
+    }
+
+    fn shim(&self) -> Shim {
+        Shim { exe: self.exe.clone(), args: vec!["__shim".into()] }
+    }
+
+    fn scripted(&self) -> ScriptedProgram {
+        ScriptedProgram { exe: self.exe.clone(), args: vec!["__scripted".into()] }
+    }
+}
+
+/// What a run is begun with, besides its definition.
+#[derive(Debug, Clone, Default)]
+pub struct Wishes {
+    /// What was typed for the definition.
+    pub path: String,
+    /// Values by variable name.
+    pub params: BTreeMap<String, String>,
+    /// Names among them that the definition does not declare.
+    pub set: Vec<String>,
+    /// The task.
+    pub task: Option<String>,
+    /// Who is asked.
+    pub provider: String,
+    /// The script file, by path and content.
+    pub script: Option<(String, String)>,
+    /// A model for all asks.
+    pub model: Option<String>,
+    /// Whether to work in a worktree of its own, whatever the definition says.
+    pub worktree: bool,
+    /// Another limit of iterations.
+    pub iterations_max: Option<u32>,
+    /// How often a bad answer is asked again.
+    pub repairs_max: Option<u32>,
+    /// How long a limit of the provider is waited for, in milliseconds.
+    pub wait_max_ms: u64,
+}
+
+/// How often a bad answer is asked again when nobody says.
+const REPAIRS_MAX: u32 = 1;
+
+/// A run, ready to be driven.
+pub struct Ready {
+    book: Book,
+    setting: Setting,
+    activity: mpsc::Receiver<Doing>,
+    /// Records that were written while it was made ready.
+    pub entries: Vec<Entry>,
+}
+
+/// The provider of this name.
+///
+/// # Errors
+/// When there is none, or its script cannot be read.
+pub fn provider(
+    name: &str,
+    script: Option<&(String, String)>,
+    program: &Program,
+) -> Result<provider::Shared, Failure> {
+    match name {
+        "scripted" => {
+            let (path, text) = script.ok_or_else(|| {
+                Failure::usage("the scripted agent has no script", "give one with `--script FILE`")
+            })?;
+            let script = Script::parse(text, path).map_err(|error| Failure {
+                message: error.to_string(),
+                hint: error.hint.clone(),
+                code: crate::exit::USAGE,
+            })?;
+            Ok(Arc::new(ScriptedProvider::new(script, Some(program.scripted()))))
+        }
+        other => Err(Failure::usage(
+            format!("there is no provider `{other}`"),
+            "this version has `scripted` (with `--script FILE`); real agents are not built in yet",
+        )),
+    }
+}
+
+/// Where a run is going to work, before it begins.
+#[derive(Debug, Clone)]
+pub struct Ground {
+    /// The place.
+    pub place: Place,
+    /// The tree it starts from.
+    pub tree: Option<TreeState>,
+    trees: Option<Trees>,
+}
+
+/// Finds or makes the place that a run works in.
+///
+/// # Errors
+/// When a worktree is wanted and cannot be made, or git fails.
+pub fn ground(home: &Home, id: &RunId, definition: &Definition, wishes: &Wishes) -> Result<Ground, Failure> {
+    let settings = &definition.settings.worktree;
+    let main = Trees::open(home.root(), &home.trees())?;
+    if !(wishes.worktree || settings.enabled) {
+        let dirty = main.is_some() && tree::is_dirty(home.root())?;
+        let tree = main.as_ref().map(state_of).transpose()?;
+        let place = Place { work: home.root().display().to_string(), dirty, ..Place::default() };
+        return Ok(Ground { place, tree, trees: main });
+    }
+    if main.is_none() {
+        return Err(Failure::usage(
+            "a worktree is wanted, but this folder is in no git repository",
+            "run `git init` and commit, or leave out the worktree",
+        ));
+    }
+    let folder = match &settings.root {
+        Some(root) => home.root().join(root),
+        None => home.worktrees(),
+    };
+    let branch = format!("cuegate/{id}");
+    let made = worktree::add(home.root(), &folder.join(id.as_str()), &branch, None)?;
+    let dirty = tree::is_dirty(home.root())?;
+    let trees = Trees::open(&made.path, &home.trees())?;
+    let tree = trees.as_ref().map(state_of).transpose()?;
+    let work = made.path.display().to_string();
+    Ok(Ground { place: Place { work, owned: true, branch: Some(made.branch), dirty }, tree, trees })
+}
+
+/// Begins a run: its first record is written when this returns.
+///
+/// # Errors
+/// When the provider, the journal or this machine refuses.
+pub fn begin(
+    home: &Home,
+    journal: &Arc<dyn Journal>,
+    id: &RunId,
+    location: &Location,
+    definition: &Definition,
+    ground: Ground,
+    wishes: &Wishes,
+    program: &Program,
+) -> Result<Ready, Failure> {
+    let flow = definition
+        .flow
+        .clone()
+        .ok_or_else(|| Failure::usage("the definition is not sound", "see `cuegate check`"))?;
+    let asked = provider(&wishes.provider, wishes.script.as_ref(), program)?;
+    let mut texts: Vec<Vec<u8>> = Vec::new();
+    let mut keep = |bytes: &[u8]| {
+        texts.push(bytes.to_vec());
+        BlobRef::of(bytes)
+    };
+    let sources = definition
+        .files
+        .iter()
+        .map(|(path, bytes)| SourceBlob { path: path.clone(), blob: keep(bytes) })
+        .collect();
+    let params: BTreeMap<Str, BlobRef> =
+        wishes.params.iter().map(|(name, value)| (name.as_str().into(), keep(value.as_bytes()))).collect();
+    let task = wishes.task.as_ref().map(|task| keep(task.as_bytes()));
+    let script = wishes
+        .script
+        .as_ref()
+        .map(|(path, text)| SourceBlob { path: path.clone(), blob: keep(text.as_bytes()) });
+    let started = Started {
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        flow: flow.name.clone(),
+        dialect: flow.dialect.to_owned(),
+        path: wishes.path.clone(),
+        base: location.base.clone(),
+        file: location.file.clone(),
+        sources,
+        params,
+        task,
+        set: wishes.set.clone(),
+        provider: wishes.provider.clone(),
+        model: wishes.model.clone(),
+        script,
+        iterations_max: wishes.iterations_max.unwrap_or(flow.limits.iterations_max),
+        repairs_max: wishes.repairs_max.unwrap_or(REPAIRS_MAX),
+        wait_max_ms: wishes.wait_max_ms,
+        place: ground.place.clone(),
+        tree: ground.tree,
+    };
+    let (book, entry) = Book::begin(journal.clone(), id, flow, Start { started }, texts)?;
+    let (tell, activity) = mpsc::channel(256);
+    let setting = Setting {
+        run: id.clone(),
+        home: home.clone(),
+        journal: journal.clone(),
+        provider: asked,
+        model: wishes.model.clone(),
+        shim: program.shim(),
+        work: PathBuf::from(&ground.place.work),
+        owned: ground.place.owned,
+        trees: ground.trees,
+        suspect: false,
+        activity: tell,
+    };
+    Ok(Ready { book, setting, activity, entries: vec![entry] })
+}
+
+/// What a run is continued with; `None` = as before.
+#[derive(Debug, Clone, Default)]
+pub struct Again {
+    /// Another limit of iterations.
+    pub iterations_max: Option<u32>,
+    /// Another limit of repairs.
+    pub repairs_max: Option<u32>,
+    /// Another provider.
+    pub provider: Option<String>,
+    /// Another script, by path and content.
+    pub script: Option<(String, String)>,
+}
+
+/// Loads the flow of a run from what the run kept.
+///
+/// # Errors
+/// When the journal lacks a file, or this program no longer accepts the definition.
+pub fn reload(journal: &dyn Journal, run: &Run) -> Result<Arc<Flow>, Failure> {
+    let started = run.started();
+    let files =
+        KeptFiles::new(journal, started.sources.iter().map(|kept| (kept.path.clone(), kept.blob.clone())));
+    let loaded = definition::load(&files, &started.base, started.file.as_deref(), &started.set);
+    loaded.flow.ok_or_else(|| {
+        let first =
+            loaded.diagnostics.first().map(|finding| format!(": {}", finding.message)).unwrap_or_default();
+        Failure {
+            message: format!(
+                "this version of cuegate does not accept the definition that the run was begun with{first}"
+            ),
+            hint: Some(format!("continue it with cuegate {}", started.program)),
+            code: crate::exit::ENVIRONMENT,
+        }
+    })
+}
+
+/// Gets a run ready to go on from its last record.
+///
+/// # Errors
+/// When somebody else drives it, or the provider, the journal or this machine refuses.
+pub fn resume(
+    home: &Home,
+    journal: &Arc<dyn Journal>,
+    id: &RunId,
+    again: &Again,
+    program: &Program,
+) -> Result<Ready, Failure> {
+    let entries = cuegate_runner::records(&**journal, id)?;
+    let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let flow = reload(&**journal, &run)?;
+    let mut book = Book::reopen(journal.clone(), id, flow)?;
+    let started = book.run().started().clone();
+    let name = again.provider.clone().unwrap_or_else(|| started.provider.clone());
+    let script = match (&again.script, &started.script) {
+        (Some(script), _) => Some(script.clone()),
+        (None, Some(kept)) => Some((kept.path.clone(), lookup(&**journal, &kept.blob)?)),
+        (None, None) => None,
+    };
+    let asked = provider(&name, script.as_ref(), program)?;
+    let work = PathBuf::from(&started.place.work);
+    let trees = if work.is_dir() { Trees::open(&work, &home.trees())? } else { return Err(gone(&work)) };
+    let found = trees.as_ref().map(state_of).transpose()?;
+    // The tree may hold partial edits of an ask that was cut off; nothing else was at work when it waited.
+    let suspect = matches!(&book.run().state, State::Running)
+        || matches!(&book.run().state, State::Suspended(waiting) if waiting.kind == cuegate_engine::WaitKind::Interrupted);
+    let mut texts = Vec::new();
+    let new_script = again.script.as_ref().map(|(path, text)| {
+        texts.push(text.as_bytes().to_vec());
+        SourceBlob { path: path.clone(), blob: BlobRef::of(text.as_bytes()) }
+    });
+    let entry = book.resume(
+        Resume {
+            iterations_max: again.iterations_max,
+            repairs_max: again.repairs_max,
+            provider: again.provider.clone(),
+            script: new_script,
+            found,
+        },
+        texts,
+    )?;
+    asked.restore(&book.run().receipts);
+    let (tell, activity) = mpsc::channel(256);
+    let setting = Setting {
+        run: id.clone(),
+        home: home.clone(),
+        journal: journal.clone(),
+        provider: asked,
+        model: started.model.clone(),
+        shim: program.shim(),
+        work,
+        owned: started.place.owned,
+        trees,
+        suspect,
+        activity: tell,
+    };
+    Ok(Ready { book, setting, activity, entries: entry.into_iter().collect() })
+}
+
+fn gone(work: &Path) -> Failure {
+    Failure {
+        message: format!("the folder `{}` that the run works in is gone", work.display()),
+        hint: Some("bring it back, or `cuegate cancel` the run".to_owned()),
+        code: crate::exit::ENVIRONMENT,
+    }
+}
+
+impl Ready {
+    /// The state.
+    pub fn run(&self) -> &Run {
+        self.book.run()
+    }
+
+    /// The run's name.
+    pub fn id(&self) -> &RunId {
+        self.book.id()
+    }
+
+    /// Records a person's answer.
+    ///
+    /// # Errors
+    /// When the journal refuses.
+    pub fn answer(&mut self, text: &str) -> Result<(), Failure> {
+        let found = self.setting.trees.as_ref().map(state_of).transpose()?;
+        let completion = cuegate_engine::Completion::PersonAnswered { text: text.to_owned(), found };
+        let entry = self.book.commit(completion, Vec::new(), &[])?;
+        self.entries.extend(entry);
+        Ok(())
+    }
+
+    /// Drives it until it ends or waits, and returns the state it was left in.
+    ///
+    /// # Errors
+    /// When the journal or this machine fails; the run stands at its last record.
+    pub async fn drive(
+        mut self,
+        stop: watch::Receiver<bool>,
+        tell: &mut (dyn FnMut(Notice<'_>) + Send),
+    ) -> Result<Run, Failure> {
+        for entry in &self.entries {
+            tell(Notice::Record(entry));
+        }
+        let performer = Arc::new(Local::new(self.setting));
+        drive(&mut self.book, &performer, self.activity, stop, tell).await?;
+        Ok(self.book.run().clone())
+    }
+}

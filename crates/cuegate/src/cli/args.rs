@@ -1,0 +1,219 @@
+//! Arguments as typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Check it, price it, run it, replay it: declarative workflows of coding agents.
+#[derive(Debug, Parser)]
+#[command(name = "cuegate", version, about, max_term_width = 100)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Verb {
+    /// Find what is wrong with definitions, before a token is spent
+    Check(Check),
+    /// Print the manual page of a finding
+    Explain(Explain),
+    /// Print a definition as the flow that will run
+    Show(Show),
+    /// Run a definition
+    Run(Box<Run>),
+    /// Continue a run after a crash, a limit or an interruption
+    Resume(Resume),
+    /// Answer the question that a run waits with
+    Answer(Answer),
+    /// End a run for good
+    Cancel(Cancel),
+    /// List the runs of this project
+    Runs(Runs),
+    /// Say where a run stands
+    Status(Status),
+    /// Print what happened in a run
+    Log(Log),
+    /// Print a run's results, costs and failures
+    Report(Report),
+    /// Print what a run changed
+    Diff(Diff),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Check {
+    /// Agent folders, registry files, or names of agents below `.agent`
+    #[arg(required = true)]
+    pub(super) paths: Vec<String>,
+    /// Take warnings for errors
+    #[arg(long)]
+    pub(super) strict: bool,
+    /// Count this variable as given
+    #[arg(long, value_name = "NAME")]
+    pub(super) set: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Explain {
+    /// The code of the finding, as `check` prints it
+    pub(super) code: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    /// An agent folder, a registry file, or the name of an agent below `.agent`
+    pub(super) path: String,
+    /// Count this variable as given
+    #[arg(long, value_name = "NAME")]
+    pub(super) set: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// How much a record is waited for.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Durability {
+    /// Every record survives a loss of power
+    Synced,
+    /// Every record survives the end of the program; a loss of power may cost the last ones
+    Relaxed,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    /// An agent folder, a registry file, or the name of an agent below `.agent`. Its declared parameters are
+    /// further options
+    pub(super) path: String,
+    /// What to do, in words
+    pub(super) task: Option<String>,
+    /// Give a variable a value
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(super) set: Vec<String>,
+    /// Read the task from a file, `-` for standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "task")]
+    pub(super) input: Option<String>,
+    /// Who is asked
+    #[arg(long, value_name = "NAME")]
+    pub(super) provider: Option<String>,
+    /// The scripted agent's answers; means `--provider scripted`
+    #[arg(long, value_name = "FILE")]
+    pub(super) script: Option<PathBuf>,
+    /// A model for all asks, in place of the definition's
+    #[arg(long, value_name = "NAME")]
+    pub(super) model: Option<String>,
+    /// Work in a git worktree of its own, on a new branch
+    #[arg(long)]
+    pub(super) worktree: bool,
+    /// The most iterations
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_iterations: Option<u32>,
+    /// How often an answer that cannot be used is asked again
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
+    pub(super) repairs: Option<u32>,
+    /// What a record of the run has to survive
+    #[arg(long, value_enum, default_value = "synced")]
+    pub(super) durability: Durability,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Resume {
+    /// The run: its name, a beginning of it, or `last`
+    pub(super) run: String,
+    /// Ask somebody else
+    #[arg(long, value_name = "NAME")]
+    pub(super) provider: Option<String>,
+    /// Another script for the scripted agent, from its beginning
+    #[arg(long, value_name = "FILE")]
+    pub(super) script: Option<PathBuf>,
+    /// The most iterations, counted from the beginning of the run
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_iterations: Option<u32>,
+    /// How often an answer that cannot be used is asked again
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
+    pub(super) repairs: Option<u32>,
+    /// What a record of the run has to survive
+    #[arg(long, value_enum, default_value = "synced")]
+    pub(super) durability: Durability,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Answer {
+    /// The run: its name, a beginning of it, or `last`
+    pub(super) run: String,
+    /// The answer
+    pub(super) text: String,
+    /// Only record the answer
+    #[arg(long)]
+    pub(super) no_continue: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Cancel {
+    /// The run: its name, a beginning of it, or `last`
+    pub(super) run: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Runs {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Status {
+    /// The run: its name, a beginning of it, or `last`
+    pub(super) run: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Log {
+    /// The run: its name, a beginning of it, or `last`
+    pub(super) run: String,
+    /// Go on while the run goes on
+    #[arg(short, long)]
+    pub(super) follow: bool,
+    /// Print a JSON object a line
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Print texts of any length in the JSON
+    #[arg(long, requires = "json")]
+    pub(super) full: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Report {
+    /// The run: its name, a beginning of it, or `last`
+    pub(super) run: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Diff {
+    /// The run: its name, a beginning of it, or `last`
+    pub(super) run: String,
+    /// Print only how many lines changed in which file
+    #[arg(long)]
+    pub(super) stat: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}

@@ -1,0 +1,96 @@
+//! `answer` and `cancel`: what other processes may say to a run.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use cuegate_engine::{Completion, Run, State, WaitKind};
+use cuegate_journal::{Error, Journal, RunId, sqlite::Durability};
+use cuegate_runner::{Book, Letter, is_over, now_ms};
+
+use super::{Place, resume::go_on};
+use crate::{
+    Failure,
+    begin::{self, Again, Program},
+    cli::{
+        args::{Answer, Cancel},
+        print,
+    },
+    exit, project,
+};
+
+/// How long the owner of a run gets to act on what it is told.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
+    let (journal, id) = open(place, &args.run)?;
+    match &state(&*journal, &id)?.state {
+        State::Suspended(waiting) if waiting.kind == WaitKind::Person => {}
+        State::Ended { reason, .. } => {
+            return Err(Failure::usage(
+                format!("run {id} has ended: {reason}"),
+                "nobody waits for an answer",
+            ));
+        }
+        _ => {
+            return Err(Failure::usage(
+                format!("run {id} does not wait for an answer"),
+                format!("`cuegate status {id}` says where it stands"),
+            ));
+        }
+    }
+    let mut ready = begin::resume(&place.home, &journal, &id, &Again::default(), &Program::current()?)?;
+    ready.answer(&args.text)?;
+    if args.no_continue {
+        print::line(&format!("run {id}: the answer is recorded; `cuegate resume {id}` goes on"));
+        return Ok(exit::DONE);
+    }
+    go_on(place, &journal, &id, ready, args.json)
+}
+
+pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {
+    let (journal, id) = open(place, &args.run)?;
+    let run = state(&*journal, &id)?;
+    if is_over(&run.state) {
+        print::line(&format!("run {id} has ended already"));
+        return Ok(exit::DONE);
+    }
+    let flow = begin::reload(&*journal, &run)?;
+    match Book::reopen(journal.clone(), &id, flow) {
+        Ok(mut book) => {
+            book.commit(Completion::Cancelled, Vec::new(), &[])?;
+        }
+        Err(cuegate_runner::Error::Journal(Error::Held { lease })) => {
+            let letter = serde_json::to_vec(&Letter::Cancel).unwrap_or_default();
+            journal.post(&id, now_ms(), &letter)?;
+            let since = Instant::now();
+            while !is_over(&state(&*journal, &id)?.state) {
+                if since.elapsed() > PATIENCE {
+                    return Err(Failure::environment(format!(
+                        "run {id} is driven by {}, which does not react",
+                        lease.owner
+                    )));
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+        Err(error) => return Err(error.into()),
+    }
+    print::line(&format!("run {id} is cancelled; `cuegate diff {id}` shows what it changed"));
+    Ok(exit::DONE)
+}
+
+fn open(place: &Place, typed: &str) -> Result<(Arc<dyn Journal>, RunId), Failure> {
+    if !place.home.journal().exists() {
+        return Err(project::no_runs());
+    }
+    let journal = project::open(&place.home, Durability::Synced)?;
+    let id = project::find(&*journal, typed)?;
+    Ok((journal, id))
+}
+
+fn state(journal: &dyn Journal, id: &RunId) -> Result<Run, Failure> {
+    let entries = cuegate_runner::records(journal, id)?;
+    Ok(Run::fold(entries.iter().map(|entry| entry.events.as_slice())))
+}

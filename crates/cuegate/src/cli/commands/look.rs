@@ -1,0 +1,98 @@
+//! `runs`, `status`, `log` and `report`: reading what happened.
+
+use std::time::Duration;
+
+use cuegate_runner::now_ms;
+use cuegate_view::{Liveness, LogOptions, RunState, RunView, Stamped, TimeZone, Timeline, event_json};
+
+use super::{Place, texts, view_of};
+use crate::{
+    Failure,
+    cli::{
+        args::{Log, Report, Runs, Status},
+        print,
+    },
+    exit, project,
+};
+
+pub(super) fn runs(place: &Place, args: &Runs) -> Result<u8, Failure> {
+    let mut views: Vec<RunView> = Vec::new();
+    if let Some(journal) = project::view(&place.home)? {
+        for run in journal.runs()?.into_iter().filter(|run| run.records > 0) {
+            views.push(view_of(&*journal, &run.run)?.0);
+        }
+    }
+    if args.json {
+        print::json(&cuegate_view::runs_json(&views));
+    } else if views.is_empty() {
+        print::line("no run has begun here; `cuegate run PATH` begins one");
+    } else {
+        print::data(&cuegate_view::runs_table(&views, now_ms()));
+    }
+    Ok(exit::DONE)
+}
+
+pub(super) fn status(place: &Place, args: &Status) -> Result<u8, Failure> {
+    let journal = place.view()?;
+    let id = project::find(&*journal, &args.run)?;
+    let (view, _) = view_of(&*journal, &id)?;
+    if args.json {
+        print::json(&view.to_json());
+    } else {
+        print::data(&cuegate_view::status(&view, now_ms(), &TimeZone::system()));
+    }
+    Ok(exit::DONE)
+}
+
+pub(super) fn report(place: &Place, args: &Report) -> Result<u8, Failure> {
+    let journal = place.view()?;
+    let id = project::find(&*journal, &args.run)?;
+    let (view, _) = view_of(&*journal, &id)?;
+    if args.json {
+        print::json(&view.to_json());
+    } else {
+        print::data(&cuegate_view::report(&view, &texts(&*journal), &TimeZone::system()));
+    }
+    Ok(exit::DONE)
+}
+
+/// How often a journal is looked into while it is followed.
+const FOLLOW: Duration = Duration::from_millis(200);
+
+pub(super) fn log(place: &Place, args: &Log) -> Result<u8, Failure> {
+    let journal = place.view()?;
+    let id = project::find(&*journal, &args.run)?;
+    let mut timeline = Timeline::new(TimeZone::system());
+    let mut seen = 0;
+    loop {
+        let (view, records) = view_of(&*journal, &id)?;
+        for record in records.iter().filter(|record| record.seq >= seen) {
+            tell(&id.to_string(), record, &mut timeline, args, &texts(&*journal));
+        }
+        seen = records.len() as u64;
+        // A run that waits or ended says nothing more until somebody lets it go on.
+        let goes_on = view.state == RunState::Running && view.live == Liveness::Alive;
+        if !(args.follow && goes_on) {
+            return Ok(exit::DONE);
+        }
+        std::thread::sleep(FOLLOW);
+    }
+}
+
+fn tell(
+    run: &str,
+    record: &Stamped,
+    timeline: &mut Timeline,
+    args: &Log,
+    texts: &dyn Fn(&cuegate_flow::BlobRef) -> Option<String>,
+) {
+    if args.json {
+        for event in event_json(run, record, texts, LogOptions { full: args.full }) {
+            print::data(&event.to_string());
+        }
+        return;
+    }
+    for line in timeline.line(record) {
+        print::data(&line);
+    }
+}

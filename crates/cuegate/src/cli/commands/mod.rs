@@ -1,0 +1,140 @@
+//! One file a command.
+
+mod answer;
+mod check;
+mod diff;
+mod look;
+mod resume;
+mod run;
+
+use std::{ffi::OsString, path::PathBuf, sync::Arc};
+
+use clap::{CommandFactory, FromArgMatches};
+use cuegate_flow::BlobRef;
+use cuegate_journal::{Journal, Liveness as Owning, RunId};
+use cuegate_runner::{Home, lookup};
+use cuegate_view::{Liveness, RunView, Stamped, run_view};
+
+use super::{
+    args::{Cli, Verb},
+    params, print,
+};
+use crate::{
+    Failure,
+    definition::{self, Definition, DiskFiles, Location, locate},
+    exit, project,
+};
+
+/// Parses the arguments and does what they say.
+pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
+    let place = Place::here()?;
+    // The parameters of a definition are options of `run`, so the definition is read before the options are.
+    let mut command = Cli::command();
+    for word in params::candidates(&args) {
+        if let Ok(location) = locate(&word, &place.here, place.home.root()) {
+            if let Ok(found) = load(&location, &[]) {
+                let params = found.flow.map(|flow| flow.params.clone()).unwrap_or_default();
+                command = params::extend(command, &params);
+            }
+            break;
+        }
+    }
+    let matches = match command.try_get_matches_from(args) {
+        Ok(matches) => matches,
+        Err(error) => {
+            let code = if error.use_stderr() { exit::USAGE } else { exit::DONE };
+            let _ = error.print();
+            return Ok(code);
+        }
+    };
+    let cli =
+        Cli::from_arg_matches(&matches).map_err(|error| Failure::usage(error.to_string(), "see --help"))?;
+    match cli.command {
+        Verb::Check(args) => check::check(&place, &args),
+        Verb::Explain(args) => check::explain(&args),
+        Verb::Show(args) => check::show(&place, &args),
+        Verb::Run(args) => run::run(&place, *args, matches.subcommand_matches("run")),
+        Verb::Resume(args) => resume::resume(&place, args),
+        Verb::Answer(args) => answer::answer(&place, args),
+        Verb::Cancel(args) => answer::cancel(&place, &args),
+        Verb::Runs(args) => look::runs(&place, &args),
+        Verb::Status(args) => look::status(&place, &args),
+        Verb::Log(args) => look::log(&place, &args),
+        Verb::Report(args) => look::report(&place, &args),
+        Verb::Diff(args) => diff::diff(&place, &args),
+    }
+}
+
+/// Where the program was started.
+pub(super) struct Place {
+    /// The folder.
+    here: PathBuf,
+    /// The state of the project it belongs to.
+    home: Home,
+}
+
+impl Place {
+    fn here() -> Result<Place, Failure> {
+        let here = std::env::current_dir()
+            .map_err(|error| Failure::environment(format!("failed to find the current folder: {error}")))?;
+        let home = Home::at(&project::root_of(&here));
+        Ok(Place { here, home })
+    }
+
+    fn locate(&self, typed: &str) -> Result<Location, Failure> {
+        locate(typed, &self.here, self.home.root()).map_err(|(message, hint)| Failure::usage(message, hint))
+    }
+
+    /// The journal, for reading; an error where nothing ever ran.
+    fn view(&self) -> Result<Arc<dyn Journal>, Failure> {
+        project::view(&self.home)?.ok_or_else(project::no_runs)
+    }
+}
+
+/// Loads the definition at a place.
+fn load(location: &Location, set: &[String]) -> Result<Definition, Failure> {
+    let files = DiskFiles::new(&location.root).map_err(|error| {
+        Failure::environment(format!("failed to open `{}`: {error}", location.root.display()))
+    })?;
+    Ok(definition::load(&files, &location.base, location.file.as_deref(), set))
+}
+
+/// A run as it stands in the journal.
+fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec<Stamped>), Failure> {
+    let entries = cuegate_runner::records(journal, id)?;
+    let records: Vec<Stamped> = entries.iter().map(super::live::stamped).collect();
+    let live = match journal.holder(id)?.map(|lease| lease.owner.liveness()) {
+        None => Liveness::None,
+        Some(Owning::Dead) => Liveness::Dead,
+        Some(Owning::Alive | Owning::Unknown) => Liveness::Alive,
+    };
+    // A run that says it goes on while nobody holds it lost its owner without a word.
+    Ok((run_view(id.as_str(), &records, live), records))
+}
+
+/// A kept text, for views.
+fn texts(journal: &dyn Journal) -> impl Fn(&BlobRef) -> Option<String> + '_ {
+    |blob| lookup(journal, blob).ok()
+}
+
+/// Runs async code.
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::environment(format!("failed to start: {error}")))
+}
+
+/// Prints how a run stands after it was driven.
+fn tell_end(place: &Place, journal: &dyn Journal, id: &RunId, json: bool) -> Result<u8, Failure> {
+    let (view, _) = view_of(journal, id)?;
+    if json {
+        print::json(&view.to_json());
+    } else {
+        let undo = diff::undo_hint(place, &view);
+        for line in cuegate_view::ending(&view, &cuegate_view::TimeZone::system(), undo.as_deref()) {
+            print::line(&line);
+        }
+    }
+    Ok(view.exit_code().unwrap_or(exit::ENVIRONMENT))
+}

@@ -1,0 +1,210 @@
+//! `run`.
+
+use std::io::{IsTerminal, Read};
+
+use clap::ArgMatches;
+use cuegate_flow::{Act, Severity, Source};
+use cuegate_journal::sqlite;
+use cuegate_runner::Home;
+use cuegate_view::{Beginning, beginning};
+
+use super::{Place, check, load, runtime, tell_end};
+use crate::{
+    Failure,
+    begin::{self, Ground, Program, Wishes},
+    cli::{
+        args::{Durability, Run},
+        live::Live,
+        params, print, stop,
+    },
+    definition::Definition,
+    project,
+};
+
+/// How long a limit of the provider is waited for when somebody looks on, and when nobody does, in milliseconds.
+const WAIT_MAX_MS: (u64, u64) = (10 * 60 * 1000, 60 * 1000);
+
+pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Result<u8, Failure> {
+    let location = place.locate(&args.path)?;
+    let set: Vec<String> =
+        args.set.iter().filter_map(|pair| pair.split_once('=')).map(|(name, _)| name.to_owned()).collect();
+    let definition = load(&location, &set)?;
+    let Some(flow) = definition.flow.clone() else {
+        check::tell(&definition, false);
+        let (errors, _) = check::count(&definition, false);
+        return Err(Failure::usage(
+            format!("`{}` is not sound: {errors} error{}", args.path, check::plural(errors)),
+            "nothing was started; mend the definition and run it again",
+        ));
+    };
+    let (params, extra) = params::values(&flow, matches, &args.set)?;
+    let task = task(&args, &definition)?;
+    let wishes = Wishes {
+        path: args.path.clone(),
+        params,
+        set: extra,
+        task,
+        provider: provider_name(&args)?,
+        script: args.script.as_deref().map(read_script).transpose()?,
+        model: args.model.clone(),
+        worktree: args.worktree,
+        iterations_max: args.max_iterations,
+        repairs_max: args.repairs,
+        wait_max_ms: if print::is_terminal() { WAIT_MAX_MS.0 } else { WAIT_MAX_MS.1 },
+    };
+    nothing_missing(&flow, &wishes)?;
+    let program = Program::current()?;
+    // A wrong script is wrong use: said before anything is made.
+    begin::provider(&wishes.provider, wishes.script.as_ref(), &program)?;
+    let home = Home::create(place.home.root())?;
+    let journal = project::open(&home, durability(args.durability))?;
+    let id = project::new_run_id();
+    let ground = begin::ground(&home, &id, &definition, &wishes)?;
+    tell_beginning(&definition, &ground, &wishes, &id.to_string());
+    let ready = begin::begin(&home, &journal, &id, &location, &definition, ground, &wishes, &program)?;
+    runtime()?.block_on(async {
+        let stop = stop::on_signals();
+        let mut live = Live::new();
+        ready.drive(stop, &mut |notice| live.show(&notice)).await
+    })?;
+    tell_end(place, &*journal, &id, args.json)
+}
+
+pub(super) fn durability(durability: Durability) -> sqlite::Durability {
+    match durability {
+        Durability::Synced => sqlite::Durability::Synced,
+        Durability::Relaxed => sqlite::Durability::Relaxed,
+    }
+}
+
+/// A script is for the scripted agent; without one somebody has to be named.
+fn provider_name(args: &Run) -> Result<String, Failure> {
+    match (&args.provider, &args.script) {
+        (Some(name), _) => Ok(name.clone()),
+        (None, Some(_)) => Ok("scripted".to_owned()),
+        (None, None) => Err(Failure::usage(
+            "nobody is named to ask",
+            "name one: `--provider scripted --script FILE` asks a scripted agent",
+        )),
+    }
+}
+
+/// Reads a script.
+pub(super) fn read_script(path: &std::path::Path) -> Result<(String, String), Failure> {
+    let shown = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok((shown, text)),
+        Err(error) => {
+            Err(Failure::usage(format!("failed to read `{shown}`: {error}"), "check the path of the script"))
+        }
+    }
+}
+
+/// The task: the argument, a file, or standard input where the definition needs one.
+fn task(args: &Run, definition: &Definition) -> Result<Option<String>, Failure> {
+    let stdin = || {
+        let mut text = String::new();
+        match std::io::stdin().read_to_string(&mut text) {
+            Ok(_) => Ok(text),
+            Err(error) => Err(Failure::usage(
+                format!("failed to read the task from standard input: {error}"),
+                "give it as text in UTF-8",
+            )),
+        }
+    };
+    let given = match (&args.task, args.input.as_deref()) {
+        (Some(task), _) => Some(task.clone()),
+        (None, Some("-")) => Some(stdin()?),
+        (None, Some(path)) => Some(std::fs::read_to_string(path).map_err(|error| {
+            Failure::usage(format!("failed to read `{path}`: {error}"), "check the path given with `--input`")
+        })?),
+        (None, None) if definition.settings.needs_task && !std::io::stdin().is_terminal() => {
+            Some(stdin()?).filter(|text| !text.is_empty())
+        }
+        (None, None) => None,
+    };
+    if given.is_none() && definition.settings.needs_task {
+        return Err(Failure::usage(
+            "the definition needs a task",
+            format!("say it: `cuegate run {} \"what to do\"`, or give a file with `--input FILE`", args.path),
+        ));
+    }
+    Ok(given)
+}
+
+/// Every value that a prompt on the way can read is there. What is empty is there.
+fn nothing_missing(flow: &cuegate_flow::Flow, wishes: &Wishes) -> Result<(), Failure> {
+    for step in &flow.steps {
+        let Act::Ask(ask) = &step.act else { continue };
+        let system = ask.system.iter().flat_map(|system| system.sources());
+        for source in ask.prompt.sources().into_iter().chain(system) {
+            let Source::Param(name) = source else { continue };
+            let declared = flow.params.iter().any(|param| param.name == *name);
+            if declared && !wishes.params.contains_key(&**name) {
+                return Err(Failure::usage(
+                    format!("the prompt of `{}` reads `{name}`, which has no value", step.name),
+                    format!("give it with `--set {name}=VALUE`; an empty value is one"),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, id: &str) {
+    let Some(flow) = &definition.flow else { return };
+    print::line(&format!("run {id}: {} ({})", flow.name, flow.dialect));
+    let mut permissions: Vec<&str> = flow
+        .steps
+        .iter()
+        .filter(|step| matches!(step.act, Act::Ask(_)))
+        .map(|step| step.boundary.permission.as_str())
+        .collect();
+    permissions.dedup();
+    let scripted = wishes.provider == "scripted";
+    let facts = Beginning {
+        work: ground.place.work.clone(),
+        dirty: ground.place.dirty,
+        branch: ground.place.branch.clone(),
+        provider: wishes.provider.clone(),
+        model: wishes.model.clone(),
+        login: scripted.then(|| "none needed".to_owned()),
+        permission: permissions.join(", "),
+        wall: "none: what the agent starts can reach all of this machine".to_owned(),
+        most: format!(
+            "{} iterations, {} asks",
+            wishes.iterations_max.unwrap_or(flow.limits.iterations_max),
+            most_asks(flow, wishes)
+        ),
+        settings: if scripted { "not read by the scripted agent" } else { "the project's own" }.to_owned(),
+        unsupported: definition.settings.unsupported.clone(),
+    };
+    for line in beginning(&facts) {
+        print::line(&line);
+    }
+    let warnings =
+        definition.diagnostics.iter().filter(|finding| finding.severity == Severity::Warning).count();
+    if warnings > 0 {
+        print::line(&format!(
+            "  {warnings} warning{} about the definition: `cuegate check {}`",
+            check::plural(warnings),
+            wishes.path
+        ));
+    }
+    print::line("");
+}
+
+/// An upper bound: every iteration asks once and repairs as often as it may; parallel members count each.
+fn most_asks(flow: &cuegate_flow::Flow, wishes: &Wishes) -> u64 {
+    let widest = flow
+        .steps
+        .iter()
+        .map(|step| match &step.act {
+            Act::All { members, .. } => members.len() as u64,
+            _ => 1,
+        })
+        .max()
+        .unwrap_or(1);
+    let iterations = u64::from(wishes.iterations_max.unwrap_or(flow.limits.iterations_max));
+    iterations * widest * (1 + u64::from(wishes.repairs_max.unwrap_or(1)))
+}

@@ -1,0 +1,87 @@
+//! What a person sees while a run goes on: a line per event, and on a terminal one that moves.
+
+use cuegate_provider::Activity;
+use cuegate_runner::{Entry, Notice, now_ms};
+use cuegate_view::{Stamped, TimeZone, Timeline, shorten};
+
+use super::print;
+
+/// Shows a run as it goes on.
+pub(super) struct Live {
+    timeline: Timeline,
+    moving: bool,
+    doing: Option<String>,
+    last: String,
+}
+
+/// How wide the moving line may be: narrower than most terminals, so that it never wraps.
+const WIDTH: usize = 78;
+
+impl Live {
+    /// For whoever looks at standard error.
+    pub(super) fn new() -> Live {
+        Live {
+            timeline: Timeline::new(TimeZone::system()),
+            moving: print::is_terminal(),
+            doing: None,
+            last: String::new(),
+        }
+    }
+
+    /// Shows something.
+    pub(super) fn show(&mut self, notice: &Notice<'_>) {
+        match notice {
+            Notice::Record(entry) => {
+                self.clear();
+                self.doing = None;
+                for line in self.timeline.line(&stamped(entry)) {
+                    print::line(&line);
+                }
+                self.redraw();
+            }
+            Notice::Activity(doing) => {
+                self.doing = match &doing.activity {
+                    Activity::Text { text } => Some(text.lines().next().unwrap_or_default().to_owned()),
+                    Activity::Tool { name, target } => Some(format!("{name} {target}")),
+                    Activity::Retry { reason } => Some(format!("tries again: {reason}")),
+                    Activity::Usage(_) => self.doing.take(),
+                };
+                self.redraw();
+            }
+            Notice::Tick => self.redraw(),
+        }
+    }
+
+    fn redraw(&mut self) {
+        if !self.moving {
+            return;
+        }
+        let mut line = self.timeline.doing(now_ms()).join("  ");
+        if let Some(doing) = &self.doing {
+            line = format!("{line}  {doing}");
+        }
+        let line = shorten(&line, WIDTH);
+        if line != self.last {
+            print::now(&line);
+            self.last = line;
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.moving && !self.last.is_empty() {
+            print::now("");
+            self.last.clear();
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// A record as views take it.
+pub(super) fn stamped(entry: &Entry) -> Stamped {
+    Stamped { seq: entry.seq, at_ms: entry.at_ms, events: entry.events.clone() }
+}

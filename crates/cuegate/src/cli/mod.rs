@@ -1,0 +1,38 @@
+//! The command line: arguments in, lines and exit codes out. The only part that prints.
+
+mod args;
+mod commands;
+mod live;
+mod params;
+mod print;
+mod stop;
+
+use std::{ffi::OsString, process::ExitCode};
+
+use crate::exit;
+
+/// Runs the program.
+///
+/// Hidden parts of the same binary come first: they are started by the program itself, before any runtime exists.
+pub fn main(args: Vec<OsString>) -> ExitCode {
+    match args.get(1).and_then(|word| word.to_str()) {
+        Some("__shim") => return cuegate_runner::process::shim_main(args.into_iter().skip(2)),
+        Some("__scripted") => return cuegate_provider::scripted::scripted_main(),
+        _ => {}
+    }
+    match commands::dispatch(args) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            print::failure(&failure);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// Says what to do after a panic of ours.
+pub fn explain_bug() {
+    print::bug();
+}
+
+/// The exit code of a bug, for the panic hook.
+pub const BUG: u8 = exit::BUG;

@@ -1,0 +1,127 @@
+//! Declared parameters of a definition as options of `run`.
+
+use std::{collections::BTreeMap, ffi::OsString};
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use cuegate_flow::{Flow, Param, ParamType};
+
+use crate::Failure;
+
+/// The words after `run` that can be the definition: everything that is no option.
+pub(super) fn candidates(args: &[OsString]) -> Vec<String> {
+    let words: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    if words.first().map(String::as_str) != Some("run") {
+        return Vec::new();
+    }
+    words.into_iter().skip(1).filter(|word| !word.starts_with('-')).collect()
+}
+
+/// The name of an option for a parameter.
+fn id(param: &Param) -> String {
+    format!("param {}", param.name)
+}
+
+/// The option's name without its dashes, when it is a usable one that nothing else has.
+fn long(param: &Param, taken: &[String]) -> Option<String> {
+    let long = param.flag.strip_prefix("--")?;
+    let usable = !long.is_empty() && !long.contains(|c: char| c.is_whitespace() || c == '=');
+    (usable && !taken.iter().any(|own| own == long)).then(|| long.to_owned())
+}
+
+/// The command line with an option for each parameter that can have one.
+pub(super) fn extend(command: Command, params: &[Param]) -> Command {
+    command.mut_subcommand("run", |mut run| {
+        let mut taken: Vec<String> =
+            run.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect();
+        taken.extend(["help".to_owned(), "version".to_owned()]);
+        for param in params {
+            let Some(long) = long(param, &taken) else { continue };
+            taken.push(long.clone());
+            let mut arg = Arg::new(id(param))
+                .long(long)
+                .help(param.description.to_string())
+                .help_heading("Parameters of the definition")
+                .value_name(match param.kind {
+                    ParamType::Text => "TEXT",
+                    ParamType::Number => "NUMBER",
+                    ParamType::Boolean => "true|false",
+                })
+                .action(ArgAction::Set)
+                .allow_negative_numbers(param.kind == ParamType::Number);
+            if param.kind == ParamType::Boolean {
+                arg = arg.num_args(0..=1).require_equals(true).default_missing_value("true");
+            }
+            run = run.arg(arg);
+        }
+        run
+    })
+}
+
+/// What the parameters are given, defaults filled in, and the names that the definition does not declare.
+///
+/// # Errors
+/// When a value is of the wrong kind, a required one is missing, or `--set` is not `NAME=VALUE`.
+pub(super) fn values(
+    flow: &Flow,
+    matches: Option<&ArgMatches>,
+    set: &[String],
+) -> Result<(BTreeMap<String, String>, Vec<String>), Failure> {
+    let mut given = BTreeMap::new();
+    let mut extra = Vec::new();
+    for pair in set {
+        let Some((name, value)) = pair.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+            return Err(Failure::usage(format!("`--set {pair}` names no value"), "write `--set NAME=VALUE`"));
+        };
+        match flow.params.iter().find(|param| same(&param.name, name)) {
+            Some(param) => {
+                given.insert(param.name.to_string(), value.to_owned());
+            }
+            None => {
+                extra.push(name.to_owned());
+                given.insert(name.to_owned(), value.to_owned());
+            }
+        }
+    }
+    for param in &flow.params {
+        let flag = matches.and_then(|matches| matches.try_get_one::<String>(&id(param)).ok().flatten());
+        if let Some(value) = flag {
+            given.insert(param.name.to_string(), value.clone());
+        } else if let (Some(default), false) = (&param.default, given.contains_key(&*param.name)) {
+            given.insert(param.name.to_string(), default.to_string());
+        }
+    }
+    for param in flow.params.iter() {
+        match given.get(&*param.name) {
+            Some(value) => right_kind(param, value)?,
+            None if param.required => {
+                return Err(Failure::usage(
+                    format!("`{}` needs a value: {}", param.name, param.description),
+                    format!("give it with `{} VALUE` or `--set {}=VALUE`", param.flag, param.name),
+                ));
+            }
+            None => {}
+        }
+    }
+    Ok((given, extra))
+}
+
+/// Whether two spellings name the same parameter: `iterateMax` and `iterate-max` do.
+fn same(a: &str, b: &str) -> bool {
+    let plain = |name: &str| name.replace(['-', '_'], "").to_lowercase();
+    a == b || plain(a) == plain(b)
+}
+
+fn right_kind(param: &Param, value: &str) -> Result<(), Failure> {
+    let (fits, kind) = match param.kind {
+        ParamType::Text => (true, "text"),
+        ParamType::Number => (value.parse::<f64>().is_ok_and(f64::is_finite), "a number"),
+        ParamType::Boolean => (matches!(value, "true" | "false"), "`true` or `false`"),
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!("`{}` is {kind}, not `{value}`", param.name),
+        format!("correct `{}`", param.flag),
+    ))
+}

@@ -1,0 +1,93 @@
+//! Printing: data to standard output, everything else to standard error.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the one place that prints")]
+
+use std::io::{IsTerminal, Write};
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use cuegate_flow::{Diagnostic, Severity, Sources};
+
+use crate::Failure;
+
+/// A line for people.
+pub(crate) fn line(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Data for programs and pipes.
+pub(crate) fn data(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+    // A reader that has seen enough (`| head`) is no failure.
+    let _ = write!(out, "{text}{end}");
+    let _ = out.flush();
+}
+
+/// JSON for programs.
+pub(crate) fn json(value: &serde_json::Value) {
+    data(&serde_json::to_string_pretty(value).unwrap_or_default());
+}
+
+/// Why a command could not do what it was asked to.
+pub(crate) fn failure(failure: &Failure) {
+    line(&format!("error: {}", failure.message));
+    if let Some(hint) = &failure.hint {
+        line(&format!("hint: {hint}"));
+    }
+}
+
+/// Whether a person looks at what is written to standard error.
+pub(crate) fn is_terminal() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Whether colours are wanted there.
+fn colours() -> bool {
+    is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// A line over the last one, without its end: what is going on now.
+pub(crate) fn now(text: &str) {
+    let _ = write!(std::io::stderr().lock(), "\r\x1b[2K{text}");
+    let _ = std::io::stderr().flush();
+}
+
+/// A finding under its line of the source.
+pub(crate) fn finding(finding: &Diagnostic, sources: &Sources, strict: bool) {
+    let severity = match finding.severity {
+        Severity::Warning if strict => Severity::Error,
+        severity => severity,
+    };
+    let level = match severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
+    };
+    let title = level.primary_title(&finding.message).id(finding.code);
+    let mut group = Group::with_title(title);
+    if let Some(file) = sources.get(finding.span.file) {
+        let len = file.text.len();
+        let start = (finding.span.start as usize).min(len);
+        let end = (finding.span.end as usize).clamp(start, len);
+        // A finding about many lines points at its first one.
+        let end = file.text[start..end].find('\n').map_or(end, |line| start + line);
+        let snippet = Snippet::source(&*file.text)
+            .path(&*file.path)
+            .annotation(AnnotationKind::Primary.span(start..end));
+        group = group.element(snippet);
+    }
+    if !finding.trace.is_empty() {
+        group = group.element(Level::NOTE.message(format!("a shortest way: {}", finding.trace.join(" "))));
+    }
+    if let Some(hint) = &finding.hint {
+        group = group.element(Level::HELP.message(hint.as_str()));
+    }
+    let renderer = if colours() { Renderer::styled() } else { Renderer::plain() };
+    line(&renderer.render(&[group]));
+}
+
+/// What is said after a panic.
+pub(crate) fn bug() {
+    line(
+        "this is a bug of cuegate; the run, if one was going, stands at its last record: `cuegate resume last`",
+    );
+}

@@ -1,0 +1,62 @@
+//! From a path to a checked flow.
+
+mod files;
+mod locate;
+
+pub use files::{DiskFiles, KeptFiles, Recorded};
+pub use locate::{Location, locate};
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use cuegate_dialect::{Files, Options, RunSettings};
+use cuegate_flow::{Diagnostic, Flow, Severity, Sources, sort};
+
+/// What was read of a definition, checked.
+#[derive(Debug)]
+pub struct Definition {
+    /// The flow, when it can run.
+    pub flow: Option<Arc<Flow>>,
+    /// Everything that was found, sorted by place.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The files that findings point into.
+    pub sources: Sources,
+    /// What the runner has to know besides the flow.
+    pub settings: RunSettings,
+    /// Every file that was read, by path.
+    pub files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Definition {
+    /// Whether anything of severity error was found.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|finding| finding.severity == Severity::Error)
+    }
+}
+
+/// Loads and checks the definition in folder `base` of some files; `set` names values given from outside.
+///
+/// There is one compiler: what `check` accepts is what `run` runs, and what a resumed run is loaded from again.
+pub fn load(files: &dyn Files, base: &str, file: Option<&str>, set: &[String]) -> Definition {
+    let recorded = Recorded::new(files);
+    let options =
+        Options { agent_dir: base.to_owned(), registry: file.map(str::to_owned), set: set.to_vec() };
+    let loaded = cuegate_dialect::load_agent(&recorded, &options);
+    let mut diagnostics = loaded.diagnostics;
+    let unreadable = diagnostics.iter().any(|finding| finding.severity == Severity::Error);
+    let empty = loaded.draft.steps.is_empty();
+    let mut flow = None;
+    // A draft without steps has its reason among the dialect's findings; to check it would only repeat that.
+    if !(unreadable && empty) {
+        let checked = cuegate_flow::check(loaded.draft);
+        diagnostics.extend(checked.diagnostics);
+        flow = checked.flow.filter(|_| !unreadable).map(Arc::new);
+    }
+    sort(&mut diagnostics, &loaded.sources);
+    Definition {
+        flow,
+        diagnostics,
+        sources: loaded.sources,
+        settings: loaded.run,
+        files: recorded.into_files(),
+    }
+}

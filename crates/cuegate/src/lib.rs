@@ -1,0 +1,15 @@
+//! Check it, price it, run it, replay it: declarative workflows of coding agents.
+//!
+//! This is the thin library face of the program: load a definition, check it, run it, read the result. The
+//! program itself is arguments, wiring, terminal, messages and exit codes around it.
+//!
+//! *Never* holds a rule about flows.
+
+pub mod begin;
+pub mod cli;
+pub mod definition;
+pub mod exit;
+mod failure;
+pub mod project;
+
+pub use failure::Failure;

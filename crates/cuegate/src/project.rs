@@ -1,0 +1,86 @@
+//! The project that runs belong to.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use cuegate_journal::{
+    Journal, RunId,
+    sqlite::{Durability, Options, SqliteJournal},
+};
+use cuegate_runner::Home;
+
+use crate::Failure;
+
+/// The top of the project that a folder belongs to: of its git working tree, else the folder itself.
+pub fn root_of(here: &Path) -> PathBuf {
+    let above = here.ancestors().find(|folder| folder.join(".git").exists());
+    above.unwrap_or(here).to_owned()
+}
+
+/// Opens the journal of a project for writing; it is made when missing.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn open(home: &Home, durability: Durability) -> Result<Arc<dyn Journal>, Failure> {
+    Ok(Arc::new(SqliteJournal::open(home.journal(), Options { durability })?))
+}
+
+/// Opens the journal of a project for reading. `None` when nothing ever ran here.
+///
+/// # Errors
+/// When it is there and cannot be read.
+pub fn view(home: &Home) -> Result<Option<Arc<dyn Journal>>, Failure> {
+    if !home.journal().exists() {
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(SqliteJournal::open_read_only(home.journal())?)))
+}
+
+/// The run that `typed` means: `last`, its name, or a beginning that only one has.
+///
+/// # Errors
+/// When none or several are meant.
+pub fn find(journal: &dyn Journal, typed: &str) -> Result<RunId, Failure> {
+    // A run without records died before it began; nobody can mean it.
+    let runs: Vec<RunId> =
+        journal.runs()?.into_iter().filter(|run| run.records > 0).map(|run| run.run).collect();
+    if typed == "last" {
+        return runs.into_iter().next().ok_or_else(no_runs);
+    }
+    let mut meant: Vec<&RunId> = runs.iter().filter(|run| run.as_str() == typed).collect();
+    if meant.is_empty() {
+        meant = runs.iter().filter(|run| run.as_str().starts_with(typed)).collect();
+    }
+    match meant.as_slice() {
+        [run] => Ok((*run).clone()),
+        [] => Err(Failure::usage(format!("there is no run `{typed}`"), "`cuegate runs` lists them")),
+        several => {
+            let names: Vec<&str> = several.iter().map(|run| run.as_str()).collect();
+            Err(Failure::usage(
+                format!("`{typed}` is the beginning of {}", names.join(", ")),
+                "type more of it",
+            ))
+        }
+    }
+}
+
+/// What is said where nothing ever ran.
+pub fn no_runs() -> Failure {
+    Failure::usage("no run has begun here", "`cuegate run PATH` begins one")
+}
+
+/// A new name for a run: eight letters and digits that are easy to type.
+pub fn new_run_id() -> RunId {
+    use std::hash::{BuildHasher, Hasher};
+    // No vowels, so that no words come out; no 0, 1 and l, which look alike.
+    const LETTERS: &[u8; 28] = b"bcdfghjkmnpqrstvwxz23456789y";
+    let mut random = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    let mut name = String::new();
+    for _ in 0..8 {
+        name.push(char::from(LETTERS[(random % 28) as usize]));
+        random /= 28;
+    }
+    name.parse().expect("letters and digits are a name for a run")
+}

@@ -1,0 +1,192 @@
+//! `kill -9` of the whole process group at random moments of real runs, aimed at asks, validators, commits and
+//! snapshots. Each run is resumed to the end that a run without kills has: same rows, same asks, same files, same
+//! commits, and no process left behind.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
+
+mod support;
+
+use std::{
+    collections::BTreeMap,
+    process::Child,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use serde_json::{Value, json};
+use support::{Process, Project, at_work_in, processes};
+
+/// How many kills at least, and how many of them inside each kind of work.
+const KILLS: usize = 200;
+const EACH: usize = 30;
+/// More kills than this in one run would test patience.
+const KILLS_OF_A_RUN: usize = 12;
+
+/// What the program was doing when it was killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum During {
+    Ask,
+    Commit,
+    Validator,
+    Snapshot,
+    Else,
+}
+
+const AIMS: [During; 4] = [During::Ask, During::Commit, During::Validator, During::Snapshot];
+
+/// What a process and its descendants are doing.
+fn during(pid: i32) -> During {
+    let all = processes();
+    let parents: BTreeMap<i32, &Process> = all.iter().map(|process| (process.pid, process)).collect();
+    let above = |process: &Process| {
+        let mut chain = Vec::new();
+        let mut at = process.parent;
+        while let Some(next) = parents.get(&at) {
+            chain.push(*next);
+            at = next.parent;
+        }
+        chain
+    };
+    let mut found = During::Else;
+    for process in &all {
+        let chain = above(process);
+        if !chain.iter().any(|above| above.pid == pid) {
+            continue;
+        }
+        let by_agent = chain.iter().any(|above| above.words.contains("__scripted"));
+        if by_agent && process.words.starts_with("git ") && process.words.contains(" commit ") {
+            return During::Commit;
+        }
+        if process.parent == pid && process.words.starts_with("git ") {
+            return During::Snapshot;
+        }
+        if process.words.contains("__scripted") && !process.words.contains("__shim") || by_agent {
+            found = During::Ask;
+        } else if process.words.starts_with("sh -c") || process.words.contains("test.sh") {
+            found = During::Validator;
+        }
+    }
+    found
+}
+
+/// The example's project, made slow enough everywhere to be hit.
+fn project() -> Project {
+    let project = Project::example();
+    for index in 0..800 {
+        project.write(&format!("many/{}/{index}.txt", index % 40), &format!("file {index}\n"));
+    }
+    let test = project.read("test.sh").replacen("failed=0", "sleep 0.12\nfailed=0", 1);
+    project.write("test.sh", &test);
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "--message", "slow"]);
+    project.write(".git/hooks/pre-commit", "#!/bin/sh\nsleep 0.1\n");
+    let hook = project.path().join(".git/hooks/pre-commit");
+    std::fs::set_permissions(hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let script = project.read("script.yaml").replace("delay_ms: 400", "delay_ms: 120");
+    project.write("script.yaml", &script);
+    project
+}
+
+/// What has to be the same.
+fn end_of(project: &Project) -> Value {
+    let status = project.status();
+    let rows: Vec<Value> = status["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            json!([row["step"], row["visit"], row["outcome"], row["target"], row["asks"], row["remedy"]])
+        })
+        .collect();
+    json!({
+        "state": status["state"], "reason": status["reason"], "exit_code": status["exit_code"], "rows": rows,
+        "asks": status["asks"], "tokens": status["tokens"], "cost": status["cost_usd"], "faults": status["faults"],
+        "file": project.read("convert.sh"), "git": project.git(&["status", "--porcelain"]),
+        "commits": project.git(&["log", "--format=%s"]),
+    })
+}
+
+const RUN: [&str; 5] = ["run", "fixer", "The test fails. Make it pass.", "--script", "script.yaml"];
+
+/// Kills the program while it does what is aimed at; `None` when it ended by itself first.
+fn kill(child: &mut Child, aim: During, wait_ms: u64) -> Option<During> {
+    let pid = child.id() as i32;
+    let group = Pid::from_raw(pid).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut aimed_at = None;
+    loop {
+        if child.try_wait().unwrap().is_some() {
+            return None;
+        }
+        // Once it does what is aimed at, a little later: work has a beginning, a middle and an end.
+        if aimed_at.is_none() && during(pid) == aim {
+            aimed_at = Some(Instant::now());
+        }
+        if aimed_at.is_some_and(|since| since.elapsed() >= Duration::from_millis(wait_ms)) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "the program neither ends nor does anything");
+    }
+    // Held still for a moment to see what it is doing.
+    kill_process(group, Signal::STOP).ok()?;
+    let hit = during(pid);
+    kill_process_group(group, Signal::KILL).ok()?;
+    child.wait().unwrap();
+    Some(hit)
+}
+
+/// Waits until nothing works in the project's folder any more.
+fn all_gone(project: &Project) {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    loop {
+        let left = at_work_in(project.path());
+        if left.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "still alive: {left:#?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn killed_anywhere_ends_the_same() {
+    let whole = project();
+    let ran = whole.run(&RUN);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let expected = end_of(&whole);
+    assert_eq!(expected["state"], "completed");
+    let mut hits: BTreeMap<During, usize> = BTreeMap::new();
+    let (mut kills, mut runs) = (0, 0);
+    let mut random: u64 = 0x9e37_79b9_7f4a_7c15;
+    let enough = |hits: &BTreeMap<During, usize>, kills: usize| {
+        kills >= KILLS && AIMS.iter().all(|aim| hits.get(aim).copied().unwrap_or(0) >= EACH)
+    };
+    while !enough(&hits, kills) {
+        let project = project();
+        runs += 1;
+        assert!(runs <= 120, "too few hits: {hits:?} in {kills} kills");
+        let mut child = project.start(&RUN);
+        for _ in 0..KILLS_OF_A_RUN {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let aim = *AIMS.iter().min_by_key(|aim| hits.get(*aim).copied().unwrap_or(0)).unwrap();
+            let Some(hit) = kill(&mut child, aim, random % 60) else { break };
+            *hits.entry(hit).or_default() += 1;
+            kills += 1;
+            child = if project.run(&["runs", "--json"]).json()["runs"].as_array().unwrap().is_empty() {
+                // Killed before its first record: nothing began, so nothing is resumed.
+                project.start(&RUN)
+            } else {
+                project.start(&["resume", "last"])
+            };
+        }
+        let out = child.wait_with_output().unwrap();
+        let ran = support::Ran::of(out);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let lock = project.path().join(".git/index.lock").exists();
+        assert_eq!(end_of(&project), expected, "after {kills} kills, index.lock {lock}: {}", ran.stderr);
+        all_gone(&project);
+    }
+    println!("{kills} kills in {runs} runs: {hits:?}");
+}

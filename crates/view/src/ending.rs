@@ -1,0 +1,221 @@
+//! What `run` says when it is over.
+
+use cuegate_engine::{EndState, WaitKind, Waiting};
+use jiff::tz::TimeZone;
+
+use crate::{
+    format::{date_time, duration, plural},
+    status::cost,
+    summary::{Liveness, RunState, RunView},
+    text::{clean, labelled, pad},
+};
+
+/// More names than these are a number.
+const NAMES_MAX: usize = 8;
+
+/// The end of a run in a stranger's words: what came of it, what changed, what it used up, how to see more, how
+/// to go on. `undo` is a line of the caller's: how to undo what was done in the place where it was done.
+pub fn ending(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String> {
+    let mut lines = vec![outcome(view, zone)];
+    if view.validated == Some(false) && view.state == RunState::Ended(EndState::Completed) {
+        lines.push(labelled("note", "validators did not pass: they were skipped or did not run"));
+    }
+    lines.push(labelled("changed", &changed(view)));
+    lines.push(labelled("used", &used(view)));
+    for hint in hints(view) {
+        lines.push(labelled("go on", &hint));
+    }
+    let see = [("diff", "what changed"), ("log", "what happened"), ("report", "all of it")];
+    for (index, (command, what)) in see.into_iter().enumerate() {
+        let label = if index == 0 { "see" } else { "" };
+        lines.push(labelled(label, &format!("{}  {what}", pad_command(command, &view.run))));
+    }
+    if let Some(undo) = undo {
+        lines.push(labelled("undo", undo));
+    }
+    lines
+}
+
+fn pad_command(command: &str, run: &str) -> String {
+    pad(&format!("cuegate {command} {run}"), "cuegate report ".len() + run.len())
+}
+
+/// The commands by which a run goes on; none for one that is over or that somebody drives.
+pub fn hints(view: &RunView) -> Vec<String> {
+    let run = &view.run;
+    match &view.state {
+        RunState::Suspended(Waiting { kind: WaitKind::Person, .. }) => {
+            vec![format!("cuegate answer {run} \"…\"")]
+        }
+        RunState::Suspended(_) => vec![format!("cuegate resume {run}")],
+        RunState::Ended(EndState::Exhausted) => {
+            let more = view.iterations_max.saturating_mul(2).max(1);
+            vec![format!("cuegate resume {run} --max-iterations {more}")]
+        }
+        RunState::Running if view.live != Liveness::Alive => {
+            vec![format!("cuegate resume {run}")]
+        }
+        RunState::Running | RunState::Ended(_) => Vec::new(),
+    }
+}
+
+fn outcome(view: &RunView, zone: &TimeZone) -> String {
+    let reason = clean(view.reason.as_deref().unwrap_or_default());
+    let said = match &view.state {
+        RunState::Running => view.standing(),
+        RunState::Ended(EndState::Completed) => "done".to_owned(),
+        RunState::Ended(EndState::Aborted) => "the agents gave up".to_owned(),
+        RunState::Ended(EndState::Failed) => "failed".to_owned(),
+        RunState::Ended(EndState::Exhausted) => "stopped at a limit before it was done".to_owned(),
+        RunState::Ended(EndState::Cancelled) => return "cancelled".to_owned(),
+        RunState::Suspended(waiting) => match waiting.kind {
+            WaitKind::Person => "waiting for your answer".to_owned(),
+            WaitKind::Quota => format!("waiting for the provider's limit to pass{}", until(waiting, zone)),
+            WaitKind::Environment => "stopped until something is mended".to_owned(),
+            WaitKind::Interrupted => return "interrupted; nothing is lost".to_owned(),
+        },
+    };
+    if reason.is_empty() { said } else { format!("{said}: {reason}") }
+}
+
+fn until(waiting: &Waiting, zone: &TimeZone) -> String {
+    waiting.until_ms.map(|until| format!(", until {}", date_time(until, zone))).unwrap_or_default()
+}
+
+fn changed(view: &RunView) -> String {
+    let files = &view.changed_files;
+    if files.is_empty() {
+        return "nothing".to_owned();
+    }
+    let names: Vec<String> = files.iter().take(NAMES_MAX).map(|name| clean(name)).collect();
+    let more = match files.len() - names.len() {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    format!("{}: {}{more}", plural(files.len() as u64, "file"), names.join(", "))
+}
+
+fn used(view: &RunView) -> String {
+    format!(
+        "{}, {}, {} in {}",
+        plural(view.asks.total(), "ask"),
+        plural(view.usage.input_tokens + view.usage.output_tokens, "token"),
+        match view.usage.cost_usd {
+            None if view.asks.total() > 0 => "unknown cost".to_owned(),
+            _ => cost(view),
+        },
+        duration(view.elapsed_ms()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use cuegate_engine::{Completion, FaultClass};
+    use jiff::tz::TimeZone;
+    use serde_json::json;
+
+    use super::ending;
+    use crate::{
+        summary::Liveness,
+        testing::{Scene, piece, registry},
+    };
+
+    fn lines(scene: &Scene) -> String {
+        ending(&scene.view(), &TimeZone::UTC, None).join("\n")
+    }
+
+    /// The first line and the ways on.
+    fn short(scene: &Scene) -> String {
+        let lines = ending(&scene.view_as(Liveness::Dead), &TimeZone::UTC, None);
+        let hints = lines.iter().filter(|line| line.starts_with("go on"));
+        std::iter::once(&lines[0]).chain(hints).cloned().collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn done() {
+        let scene = Scene::remedied();
+        let undo = Some("git restore --source c0 .");
+        insta::assert_snapshot!(ending(&scene.view(), &TimeZone::UTC, undo).join("\n"), @"
+        done: `closure.fix` completed the flow
+        changed     2 files: src/a.txt, src/b.txt
+        used        6 asks, 9,010 tokens, $0.0720 in 7.9 s
+        see         cuegate diff r1    what changed
+                    cuegate log r1     what happened
+                    cuegate report r1  all of it
+        undo        git restore --source c0 .
+        ");
+    }
+
+    #[test]
+    fn an_end_past_the_validators_says_so() {
+        let mut scene = Scene::remedied();
+        let last = scene.records.last_mut().and_then(|record| record.events.last_mut());
+        if let Some(cuegate_engine::Event::Ended { validated, .. }) = last {
+            *validated = false;
+        }
+        insta::assert_snapshot!(lines(&scene).lines().take(2).collect::<Vec<_>>().join("\n"), @"
+        done: `closure.fix` completed the flow
+        note        validators did not pass: they were skipped or did not run
+        ");
+    }
+
+    #[test]
+    fn many_files_are_a_number() {
+        let names: Vec<String> = (0..11).map(|n| format!("f{n:02}")).collect();
+        let mut scene = Scene::start(registry());
+        let files: Vec<&str> = names.iter().map(String::as_str).collect();
+        scene.says_having_changed(json!({"action": "abort"}), &files);
+        insta::assert_snapshot!(lines(&scene), @"
+        the agents gave up: `initial.fix` gave up
+        changed     11 files: f00, f01, f02, f03, f04, f05, f06, f07 and 3 more
+        used        1 ask, 1,500 tokens, $0.0120 in 1.2 s
+        see         cuegate diff r1    what changed
+                    cuegate log r1     what happened
+                    cuegate report r1  all of it
+        ");
+    }
+
+    #[test]
+    fn every_state_says_how_to_go_on() {
+        let mut scene = Scene::start(piece());
+        insta::assert_snapshot!(short(&scene), @"
+        running, but its owner died
+        go on       cuegate resume r1
+        ");
+        scene.says(json!({"action": "unclear"}));
+        insta::assert_snapshot!(short(&scene), @r#"
+        waiting for your answer: What is meant?
+        go on       cuegate answer r1 "…"
+        "#);
+        let mut scene = Scene::start(registry());
+        scene.faults(FaultClass::Overloaded, "busy", Some(600_000));
+        insta::assert_snapshot!(short(&scene), @"
+        waiting for the provider's limit to pass, until 2026-11-21 12:10:00: overloaded: busy
+        go on       cuegate resume r1
+        ");
+        scene.happens(Completion::Resumed(Box::default())).faults(
+            FaultClass::MissingProgram,
+            "no `claude`",
+            None,
+        );
+        insta::assert_snapshot!(short(&scene), @"
+        stopped until something is mended: missing_program: no `claude`
+        go on       cuegate resume r1
+        ");
+        scene.happens(Completion::Resumed(Box::default())).happens(Completion::Interrupted);
+        insta::assert_snapshot!(short(&scene), @"
+        interrupted; nothing is lost
+        go on       cuegate resume r1
+        ");
+        scene.happens(Completion::Cancelled);
+        insta::assert_snapshot!(short(&scene), @"cancelled");
+        let mut scene = Scene::start(registry());
+        for _ in 0..8 {
+            scene.says(json!({"action": "repeat"}));
+        }
+        insta::assert_snapshot!(short(&scene), @"
+        stopped at a limit before it was done: the limit of 8 iterations is reached
+        go on       cuegate resume r1 --max-iterations 16
+        ");
+    }
+}

@@ -1,0 +1,156 @@
+//! Findings about a definition: `cuegate/check/v1`, and one line each.
+
+use cuegate_flow::{Diagnostic, Severity, Sources};
+use serde_json::{Value, json};
+
+/// The findings as a JSON object of `cuegate/check/v1`, in the order given. `strict` turns warnings into errors.
+///
+/// A finding about a file that is none of these has no place: `file`, `line` and `column` are null.
+pub fn check_json(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) -> Value {
+    let count = |wanted| diagnostics.iter().filter(|finding| severity(finding, strict) == wanted).count();
+    let errors = count(Severity::Error);
+    let findings: Vec<Value> =
+        diagnostics.iter().map(|finding| finding_json(finding, sources, strict)).collect();
+    json!({
+        "schema": "cuegate/check/v1",
+        "ok": errors == 0,
+        "errors": errors,
+        "warnings": count(Severity::Warning),
+        "diagnostics": findings,
+    })
+}
+
+fn finding_json(finding: &Diagnostic, sources: &Sources, strict: bool) -> Value {
+    let file = sources.get(finding.span.file).map(|file| &file.path);
+    let at = file.map(|_| sources.locate(finding.span));
+    json!({
+        "code": finding.code,
+        "severity": severity(finding, strict).as_str(),
+        "message": finding.message,
+        "file": file,
+        "line": at.map(|at| at.line),
+        "column": at.map(|at| at.column),
+        "step": finding.step,
+        "hint": finding.hint,
+        "trace": finding.trace,
+    })
+}
+
+/// A finding on one line: `file:line:col: severity[code]: message`.
+pub fn plain(finding: &Diagnostic, sources: &Sources, strict: bool) -> String {
+    let severity = severity(finding, strict).as_str();
+    let text = crate::text::clean(&finding.message);
+    let finding_text = format!("{severity}[{}]: {text}", finding.code);
+    match sources.get(finding.span.file) {
+        Some(file) => {
+            let at = sources.locate(finding.span);
+            format!("{}:{}:{}: {finding_text}", file.path, at.line, at.column)
+        }
+        None => finding_text,
+    }
+}
+
+fn severity(finding: &Diagnostic, strict: bool) -> Severity {
+    match finding.severity {
+        Severity::Warning if strict => Severity::Error,
+        severity => severity,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{check_json, plain};
+    use cuegate_flow::{Diagnostic, FileId, Sources, Span};
+
+    fn findings() -> (Vec<Diagnostic>, Sources) {
+        let mut sources = Sources::default();
+        let file = sources.add("steps_registry.json", "{\n  \"next\": \"gone\"\n}\n");
+        let here = Span { file, start: 12, end: 18 };
+        let unknown = Diagnostic::error("unknown-target", here, "no step is called `gone`")
+            .hint("did you mean `done`?")
+            .step("initial.issue")
+            .trace(vec!["initial.issue --next→ gone".into()]);
+        let habit = Diagnostic::warning("stray-key", Span::start_of(file), "`priority` has no reader");
+        let nowhere = Diagnostic::error("no-entry", Span::start_of(FileId(9)), "nothing is entered first");
+        (vec![habit, unknown, nowhere], sources)
+    }
+
+    #[test]
+    fn json() {
+        let (findings, sources) = findings();
+        let json = check_json(&findings, &sources, false);
+        insta::assert_snapshot!(serde_json::to_string_pretty(&json).unwrap(), @r#"
+        {
+          "schema": "cuegate/check/v1",
+          "ok": false,
+          "errors": 2,
+          "warnings": 1,
+          "diagnostics": [
+            {
+              "code": "stray-key",
+              "severity": "warning",
+              "message": "`priority` has no reader",
+              "file": "steps_registry.json",
+              "line": 1,
+              "column": 1,
+              "step": null,
+              "hint": null,
+              "trace": []
+            },
+            {
+              "code": "unknown-target",
+              "severity": "error",
+              "message": "no step is called `gone`",
+              "file": "steps_registry.json",
+              "line": 2,
+              "column": 11,
+              "step": "initial.issue",
+              "hint": "did you mean `done`?",
+              "trace": [
+                "initial.issue --next→ gone"
+              ]
+            },
+            {
+              "code": "no-entry",
+              "severity": "error",
+              "message": "nothing is entered first",
+              "file": null,
+              "line": null,
+              "column": null,
+              "step": null,
+              "hint": null,
+              "trace": []
+            }
+          ]
+        }
+        "#);
+    }
+
+    #[test]
+    fn strict_leaves_no_warnings() {
+        let (findings, sources) = findings();
+        let warnings = &findings[..1];
+        let relaxed = check_json(warnings, &sources, false);
+        assert_eq!(
+            (&relaxed["ok"], &relaxed["errors"], &relaxed["warnings"]),
+            (&true.into(), &0.into(), &1.into())
+        );
+        let strict = check_json(warnings, &sources, true);
+        assert_eq!(
+            (&strict["ok"], &strict["errors"], &strict["warnings"]),
+            (&false.into(), &1.into(), &0.into())
+        );
+        assert_eq!(strict["diagnostics"][0]["severity"], "error");
+    }
+
+    #[test]
+    fn lines() {
+        let (findings, sources) = findings();
+        let lines: Vec<String> = findings.iter().map(|finding| plain(finding, &sources, false)).collect();
+        insta::assert_snapshot!(lines.join("\n"), @"
+        steps_registry.json:1:1: warning[stray-key]: `priority` has no reader
+        steps_registry.json:2:11: error[unknown-target]: no step is called `gone`
+        error[no-entry]: nothing is entered first
+        ");
+    }
+}

@@ -1,0 +1,50 @@
+//! Folds records into what people and tools read: results, logs, timelines, reports, and flows as text.
+//!
+//! Everything here is a function of the records of a run (or of a flow, or of findings), so that the same
+//! journal gives the same views, live or years later. Time, time zone and texts kept by digest are arguments.
+//!
+//! *Never* changes a run, does IO, prints, reads a clock.
+//!
+//! ```
+//! use cuegate_view::{Liveness, Stamped, run_view};
+//!
+//! let body = br#"{"v":1,"events":[{"event":"suspended","waiting":{"kind":"quota","detail":"limit"}}]}"#;
+//! let record = Stamped::decode(0, 1_795_262_401_000, body).unwrap();
+//! let view = run_view("r1", &[record], Liveness::None);
+//! assert_eq!((view.state.as_str(), view.exit_code()), ("suspended", Some(3)));
+//! ```
+
+mod beginning;
+mod ending;
+mod findings;
+mod format;
+mod log;
+mod report;
+mod runs;
+mod show;
+mod stamped;
+mod status;
+mod summary;
+mod text;
+mod timeline;
+
+#[cfg(test)]
+mod testing;
+
+pub use beginning::{Beginning, beginning};
+pub use ending::{ending, hints};
+pub use findings::{check_json, plain};
+pub use format::{ago, clock, count, date_time, duration, money, plural, rfc3339};
+pub use jiff::tz::TimeZone;
+pub use log::{LogOptions, event_json};
+pub use report::report;
+pub use runs::{runs_json, runs_table};
+pub use show::{show, show_json};
+pub use stamped::{DecodeError, Stamped, Texts};
+pub use status::status;
+pub use summary::{
+    Asks, Check, FaultRow, HandedRow, Liveness, Open, Pending, Row, RunFold, RunState, RunView, ValidatorRow,
+    run_view,
+};
+pub use text::{clean, clean_lines, columns, pad, shorten};
+pub use timeline::{Timeline, timeline};

@@ -1,0 +1,330 @@
+//! The log for programs: one JSON object of `cuegate/event/v1` per event.
+//!
+//! **The names of events and of their fields are public**: they may be added to, never renamed, removed or
+//! given another meaning. They follow the journal's, with these differences:
+//!
+//! - Every line has `schema`, `run`, `seq` (the record), `at` (RFC 3339, UTC) and `event`.
+//! - A value that the journal keeps by digest is its text when it is kept and short, else
+//!   `{"blob": digest, "bytes": n}`. `output` is the parsed JSON.
+//! - A moment is RFC 3339 (`not_before`, `until`), not milliseconds.
+//! - A field without a value is left out; only `answered` has all of its fields always, null where it has none.
+//! - What only the engine needs is left out: a provider's receipt, the plan of a prompt. The exact prompt of an
+//!   ask stands in its `answered`.
+//!
+//! | event | fields besides those of every line |
+//! |---|---|
+//! | `run_started` | `program flow dialect path base file sources params task set provider model script iterations_max repairs_max wait_max_ms place tree` |
+//! | `step_entered` | `step counts visit attempt iteration remedy{of validator}` |
+//! | `origin_set` | `step origin` |
+//! | `ask_requested` | `step member kind not_before judge` |
+//! | `command_requested` | `step index` |
+//! | `answered` | `ask{seq member} step kind prompt system_prompt output text usage{input_tokens output_tokens cost_usd} model provider session duration_ms changed_files tree` |
+//! | `answered_late` | `ask usage` |
+//! | `answer_rejected` | `step member why` |
+//! | `boundary_violated` | `step permission paths` |
+//! | `handed_off` | `step key value scalar text` |
+//! | `summarised` | `summary` |
+//! | `faulted` | `ask step class message usage changed_files tree` |
+//! | `command_finished` | `step index validator passed ended stdout stderr duration_ms tree` |
+//! | `counter_set` | `counter value` |
+//! | `decided` | `step outcome reason fallback` |
+//! | `member_ended` | `index step outcome why blocked` |
+//! | `monitor_fired` | `monitor rounds` |
+//! | `step_left` | `step outcome target overridden_by` |
+//! | `visit_ended` | `step visit attempt outcome target overridden_by changed_files` |
+//! | `person_asked` | `question` |
+//! | `person_answered` | `text found` |
+//! | `validation_skipped` | `step` |
+//! | `suspended` | `waiting{kind detail until}` |
+//! | `resumed` | `iterations_max repairs_max provider script found` |
+//! | `ended` | `state reason validated hold{step again}` |
+
+use cuegate_engine::{Event, Usage};
+use cuegate_flow::BlobRef;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    format::rfc3339,
+    stamped::{Stamped, Texts},
+    summary::{cost, waiting},
+};
+
+/// Texts up to this many bytes stand in the log themselves; longer ones would drown it.
+const INLINE_MAX: u64 = 4 * 1024;
+
+/// How much the log says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LogOptions {
+    /// Texts stand in it themselves however long they are.
+    pub full: bool,
+}
+
+/// The events of a record as JSON objects of `cuegate/event/v1`, one a line of the log.
+pub fn event_json(run: &str, record: &Stamped, texts: Texts<'_>, options: LogOptions) -> Vec<Value> {
+    let texts = Lookup { texts, full: options.full };
+    let line = |event: &Event| {
+        let mut object = Map::new();
+        object.insert("schema".to_owned(), json!("cuegate/event/v1"));
+        object.insert("run".to_owned(), json!(run));
+        object.insert("seq".to_owned(), json!(record.seq));
+        object.insert("at".to_owned(), json!(rfc3339(record.at_ms)));
+        object.extend(body(event, &texts));
+        Value::Object(object)
+    };
+    record.events.iter().map(line).collect()
+}
+
+struct Lookup<'t> {
+    texts: Texts<'t>,
+    full: bool,
+}
+
+impl Lookup<'_> {
+    /// A kept text, or its name when it is long or gone.
+    fn short(&self, blob: &BlobRef) -> Value {
+        match self.full || blob.len <= INLINE_MAX {
+            true => self.whole(blob),
+            false => named(blob),
+        }
+    }
+
+    /// A kept text however long it is, or its name when it is gone.
+    fn whole(&self, blob: &BlobRef) -> Value {
+        (self.texts)(blob).map_or_else(|| named(blob), Value::String)
+    }
+
+    fn parsed(&self, blob: &BlobRef) -> Value {
+        let text = (self.texts)(blob);
+        text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_else(|| named(blob))
+    }
+}
+
+fn named(blob: &BlobRef) -> Value {
+    json!({ "blob": blob.digest, "bytes": blob.len })
+}
+
+/// The fields of an event, its name first.
+fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
+    let mut object = plain(event);
+    // Before anything that an agent wrote is put in: an answer must not pass for a digest.
+    for value in object.values_mut() {
+        if let Some(blob) = as_blob(value) {
+            *value = texts.short(&blob);
+        }
+    }
+    match event {
+        Event::RunStarted(started) => {
+            let sources = started.sources.iter().map(|source| source_json(&source.path, &source.blob));
+            object.insert("sources".to_owned(), sources.collect());
+            if let Some(script) = &started.script {
+                object.insert("script".to_owned(), source_json(&script.path, &script.blob));
+            }
+            let params = started.params.iter().map(|(name, blob)| (name.to_string(), texts.short(blob)));
+            object.insert("params".to_owned(), params.collect());
+        }
+        Event::StepEntered { remedy: Some(remedy), .. } => {
+            let remedy = json!({ "of": remedy.of, "validator": remedy.validator });
+            object.insert("remedy".to_owned(), remedy);
+        }
+        Event::AskRequested { not_before_ms, judging, .. } => {
+            for internal in ["not_before_ms", "follow", "judging"] {
+                object.shift_remove(internal);
+            }
+            if let Some(ms) = not_before_ms {
+                object.insert("not_before".to_owned(), json!(rfc3339(*ms)));
+            }
+            if let Some(judging) = judging {
+                object.insert("judge".to_owned(), json!(judging.judge));
+            }
+        }
+        Event::Answered { .. } => answered(&mut object, event, texts),
+        Event::AnsweredLate { usage, .. } => {
+            object.insert("usage".to_owned(), usage_json(usage));
+        }
+        Event::Faulted { usage, .. } => {
+            object.shift_remove("receipt");
+            object.insert("usage".to_owned(), usage_json(usage));
+        }
+        Event::Suspended { waiting: wait } => {
+            object.insert("waiting".to_owned(), waiting(wait));
+        }
+        Event::Resumed { script: Some(script), .. } => {
+            object.insert("script".to_owned(), source_json(&script.path, &script.blob));
+        }
+        Event::Ended { hold: Some(hold), .. } => {
+            object.insert("hold".to_owned(), json!({ "step": hold.step, "again": hold.again }));
+        }
+        _ => {}
+    }
+    object
+}
+
+/// The event as the journal writes it.
+fn plain(event: &Event) -> Map<String, Value> {
+    match serde_json::to_value(event) {
+        Ok(Value::Object(object)) => object,
+        // Every event serialises to an object: its keys are strings, its numbers finite or null.
+        _ => Map::new(),
+    }
+}
+
+/// An answer, with all of its fields always there.
+fn answered(object: &mut Map<String, Value>, event: &Event, texts: &Lookup<'_>) {
+    let Event::Answered {
+        ask,
+        step,
+        kind,
+        output,
+        text,
+        prompt,
+        system_prompt,
+        usage,
+        provider,
+        model,
+        session,
+        duration_ms,
+        changed_files,
+        tree,
+        ..
+    } = event
+    else {
+        return;
+    };
+    let short = |blob: &Option<BlobRef>| blob.as_ref().map(|blob| texts.short(blob));
+    let name = object.shift_remove("event").unwrap_or_default();
+    object.clear();
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    put("event", name);
+    put("ask", json!(ask));
+    put("step", json!(step));
+    put("kind", json!(kind));
+    put("prompt", json!(short(prompt)));
+    put("system_prompt", json!(short(system_prompt)));
+    put("output", json!(output.as_ref().map(|blob| texts.parsed(blob))));
+    put("text", json!(text.as_ref().map(|blob| texts.whole(blob))));
+    put("usage", usage_json(usage));
+    put("model", json!(model));
+    put("provider", json!(provider));
+    put("session", json!(session));
+    put("duration_ms", json!(duration_ms));
+    put("changed_files", json!(changed_files));
+    if let Some(tree) = tree {
+        put("tree", json!(tree));
+    }
+}
+
+fn usage_json(usage: &Usage) -> Value {
+    json!({
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cost_usd": cost(usage.cost_usd),
+    })
+}
+
+fn source_json(path: &str, blob: &BlobRef) -> Value {
+    json!({ "path": path, "blob": blob.digest, "bytes": blob.len })
+}
+
+/// A value that is the journal's form of a digest.
+fn as_blob(value: &Value) -> Option<BlobRef> {
+    let object = value.as_object().filter(|object| object.len() == 2)?;
+    let digest = object.get("digest")?.as_str()?.to_owned();
+    Some(BlobRef { digest, len: object.get("len")?.as_u64()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{LogOptions, event_json};
+    use crate::testing::{START_MS, Scene};
+
+    fn lines(scene: &Scene, options: LogOptions) -> Vec<Value> {
+        scene
+            .records
+            .iter()
+            .flat_map(|record| event_json("r1", record, &|blob| scene.text(blob), options))
+            .collect()
+    }
+
+    fn of<'v>(lines: &'v [Value], event: &str) -> &'v Value {
+        lines.iter().find(|line| line["event"] == event).expect("it happened")
+    }
+
+    #[test]
+    fn one_of_each_event() {
+        let mut seen: Vec<String> = Vec::new();
+        let mut told = Vec::new();
+        for scene in [Scene::remedied(), Scene::reviewed()] {
+            for line in lines(&scene, LogOptions::default()) {
+                let event = line["event"].as_str().unwrap().to_owned();
+                if !seen.contains(&event) {
+                    seen.push(event);
+                    told.push(line.to_string());
+                }
+            }
+        }
+        insta::assert_snapshot!(told.join("\n"), @r#"
+        {"schema":"cuegate/event/v1","run":"r1","seq":0,"at":"2026-11-21T12:00:00.000Z","event":"run_started","program":"0.1.0","flow":"iterator","dialect":"registry-closing","path":".agent/iterator","base":"","sources":[{"path":"agent.json","blob":"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","bytes":2}],"params":{"issue":"7"},"set":[],"provider":"scripted","iterations_max":8,"repairs_max":1,"wait_max_ms":60000,"place":{"work":"/work/project","owned":false,"dirty":true},"tree":{"tree":"t0","head":"c0","refs":"r0"}}
+        {"schema":"cuegate/event/v1","run":"r1","seq":0,"at":"2026-11-21T12:00:00.000Z","event":"step_entered","step":"initial.fix","counts":true,"visit":1,"attempt":1,"iteration":1}
+        {"schema":"cuegate/event/v1","run":"r1","seq":0,"at":"2026-11-21T12:00:00.000Z","event":"ask_requested","step":"initial.fix","kind":"work"}
+        {"schema":"cuegate/event/v1","run":"r1","seq":1,"at":"2026-11-21T12:00:01.200Z","event":"answered","ask":{"seq":0,"member":0},"step":"initial.fix","kind":"work","prompt":"Fix issue 7.\nKeep it small.\n","system_prompt":{"blob":"717a1fb67874c01bcfbf92f4dbbb2926e8ee77cc4d5061efd23012c6ea019eca","bytes":5100},"output":{"action":"next","approach":"small steps","summary":"Understood."},"text":null,"usage":{"input_tokens":1200,"output_tokens":300,"cost_usd":0.012},"model":"stand-in-1","provider":"scripted","session":"s-1","duration_ms":1200,"changed_files":["src/a.txt"],"tree":{"tree":"t1","head":"c0","refs":"r0"}}
+        {"schema":"cuegate/event/v1","run":"r1","seq":1,"at":"2026-11-21T12:00:01.200Z","event":"summarised","summary":"Understood."}
+        {"schema":"cuegate/event/v1","run":"r1","seq":1,"at":"2026-11-21T12:00:01.200Z","event":"handed_off","step":"initial.fix","key":"approach","value":"small steps","scalar":"small steps","text":true}
+        {"schema":"cuegate/event/v1","run":"r1","seq":1,"at":"2026-11-21T12:00:01.200Z","event":"decided","step":"initial.fix","outcome":"next","fallback":false}
+        {"schema":"cuegate/event/v1","run":"r1","seq":1,"at":"2026-11-21T12:00:01.200Z","event":"visit_ended","step":"initial.fix","visit":1,"attempt":1,"outcome":"next","target":"continuation.fix","changed_files":["src/a.txt"]}
+        {"schema":"cuegate/event/v1","run":"r1","seq":2,"at":"2026-11-21T12:00:02.400Z","event":"answer_rejected","step":"continuation.fix","why":"`action` is `finish`, allowed are `next`, `handoff`, `abort`"}
+        {"schema":"cuegate/event/v1","run":"r1","seq":3,"at":"2026-11-21T12:00:03.600Z","event":"origin_set","step":"closure.fix","origin":"continuation.fix"}
+        {"schema":"cuegate/event/v1","run":"r1","seq":4,"at":"2026-11-21T12:00:04.800Z","event":"command_requested","step":"closure.fix/validators","index":0}
+        {"schema":"cuegate/event/v1","run":"r1","seq":5,"at":"2026-11-21T12:00:05.000Z","event":"command_finished","step":"closure.fix/validators","index":0,"validator":"tests","passed":false,"ended":"exit 1","stdout":"running 3 tests\n\u001b[31mtest a ... FAILED\u001b[0m\n```\n","stderr":"","duration_ms":200}
+        {"schema":"cuegate/event/v1","run":"r1","seq":5,"at":"2026-11-21T12:00:05.000Z","event":"counter_set","counter":"remedies:closure.fix","value":1}
+        {"schema":"cuegate/event/v1","run":"r1","seq":5,"at":"2026-11-21T12:00:05.000Z","event":"step_left","step":"closure.fix/validators","outcome":"fail(0)","target":"continuation.fix"}
+        {"schema":"cuegate/event/v1","run":"r1","seq":6,"at":"2026-11-21T12:00:05.050Z","event":"faulted","ask":{"seq":5,"member":0},"step":"continuation.fix","class":"rate_limited","message":"slow down","usage":{"input_tokens":10,"output_tokens":0,"cost_usd":null}}
+        {"schema":"cuegate/event/v1","run":"r1","seq":10,"at":"2026-11-21T12:00:07.850Z","event":"ended","state":"completed","reason":"`closure.fix` completed the flow","validated":true}
+        {"schema":"cuegate/event/v1","run":"r1","seq":2,"at":"2026-11-21T12:00:02.100Z","event":"member_ended","index":1,"step":"style","outcome":"needs_fix","blocked":false}
+        {"schema":"cuegate/event/v1","run":"r1","seq":7,"at":"2026-11-21T12:00:07.200Z","event":"monitor_fired","monitor":"monitor:reviewers+fix","rounds":2}
+        "#);
+    }
+
+    #[test]
+    fn long_texts_are_named_unless_all_is_wanted() {
+        let scene = Scene::remedied();
+        let short = lines(&scene, LogOptions::default());
+        assert_eq!(of(&short, "answered")["system_prompt"]["bytes"], 5_100);
+        let full = lines(&scene, LogOptions { full: true });
+        let text = of(&full, "answered")["system_prompt"].as_str().unwrap();
+        assert_eq!(text.len(), 5_100);
+    }
+
+    #[test]
+    fn texts_that_are_gone_are_named() {
+        let scene = Scene::remedied();
+        let line = event_json("r1", &scene.records[1], &|_| None, LogOptions { full: true });
+        assert_eq!(line[0]["output"]["bytes"], 66);
+        assert!(line[0]["prompt"]["blob"].is_string());
+    }
+
+    #[test]
+    fn an_answer_cannot_pass_for_a_digest() {
+        let mut scene = Scene::start(crate::testing::registry());
+        scene.says(json!({"digest": "00", "len": 1}));
+        let lines = lines(&scene, LogOptions::default());
+        assert_eq!(of(&lines, "answered")["output"], json!({"digest": "00", "len": 1}));
+    }
+
+    #[test]
+    fn moments_are_no_numbers() {
+        let mut scene = Scene::start(crate::testing::registry());
+        scene.faults(cuegate_engine::FaultClass::Crashed, "gone", None).faults(
+            cuegate_engine::FaultClass::RateLimited,
+            "later",
+            Some(3_600_000),
+        );
+        assert_eq!(scene.records[0].at_ms, START_MS);
+        let lines = lines(&scene, LogOptions::default());
+        let again = lines.iter().find(|line| line.get("not_before").is_some()).unwrap();
+        assert_eq!(again["not_before"], "2026-11-21T12:00:01.050Z");
+        assert_eq!(of(&lines, "suspended")["waiting"]["until"], "2026-11-21T13:00:00.100Z");
+        assert!(lines.iter().all(|line| !line.to_string().contains("_ms\":17")));
+    }
+}

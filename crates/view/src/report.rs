@@ -1,0 +1,379 @@
+//! A run as a Markdown page that also reads well as it is.
+
+use cuegate_flow::BlobRef;
+use jiff::tz::TimeZone;
+
+use crate::{
+    format::{count, date_time, duration, money},
+    stamped::Texts,
+    status::{agent, asks, cost, place, tokens, way},
+    summary::{Row, RunView, ValidatorRow},
+    text::{Align, clean, clean_lines, pad, pad_left, shorten, tail, widths},
+};
+
+/// How many lines of a failed validator's output are shown: its end, where the failure stands.
+const OUTPUT_LINES: usize = 30;
+/// How many lines of the last answer are shown.
+const ANSWER_LINES: usize = 60;
+
+/// A run told from its beginning to its end: outcome, visits, validators, faults, what was left, what changed,
+/// what it used up, and how to see more.
+pub fn report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
+    let sections = [
+        header(view, zone),
+        visits(view),
+        validators(view, texts),
+        faults(view, zone),
+        handed(view, texts),
+        answer(view, texts),
+        changed(view),
+        totals(view),
+        more(view),
+    ];
+    let page: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
+    clean_lines(&page.join("\n\n"))
+}
+
+fn header(view: &RunView, zone: &TimeZone) -> String {
+    let mut lines = vec![
+        format!("# {}: {}", view.flow, view.state.as_str()),
+        String::new(),
+        format!("- Run: `{}` of `{}` ({})", view.run, view.path, view.dialect),
+        format!("- State: {}", view.standing()),
+    ];
+    if let Some(reason) = &view.reason {
+        lines.push(format!("- Reason: {}", clean(reason)));
+    }
+    if view.validated == Some(false) && view.exit_code() == Some(0) {
+        lines.push("- Validated: no, validators were skipped or did not run".to_owned());
+    }
+    if let Some(started) = view.started_ms {
+        let took = duration(view.elapsed_ms());
+        lines.push(format!("- Started: {}, took {took}", date_time(started, zone)));
+    }
+    lines.push(format!("- Place: {}", place(view)));
+    lines.push(format!("- Agent: {}", agent(view)));
+    lines.join("\n")
+}
+
+fn visits(view: &RunView) -> String {
+    if view.rows.is_empty() {
+        return "## Visits\n\nNone ended.".to_owned();
+    }
+    let head = ["Step", "Visit", "Outcome", "Asks", "Tokens", "Cost", "Time", "Files"].map(str::to_owned);
+    let rows: Vec<Vec<String>> =
+        std::iter::once(head.to_vec()).chain(view.rows.iter().map(visit_row)).collect();
+    use Align::{Left, Right};
+    let table = markdown(&rows, &[Left, Right, Left, Right, Right, Right, Right, Right]);
+    format!("## Visits\n\n{table}")
+}
+
+fn visit_row(row: &Row) -> Vec<String> {
+    let mut step = row.step.to_string();
+    if let Some(parent) = &row.parent {
+        step = format!("{step} (of {parent})");
+    }
+    if let Some(validator) = &row.remedy {
+        step = format!("{step} (remedy: {validator})");
+    }
+    let visit = match row.attempt {
+        1 => row.visit.to_string(),
+        attempt => format!("{}.{attempt}", row.visit),
+    };
+    vec![
+        step,
+        visit,
+        way(row),
+        count(row.asks),
+        count(row.usage.input_tokens + row.usage.output_tokens),
+        match row.asks {
+            0 => "–".to_owned(),
+            _ => money(row.usage.cost_usd),
+        },
+        duration(row.duration_ms()),
+        count(row.changed_files.len() as u64),
+    ]
+}
+
+fn validators(view: &RunView, texts: Texts<'_>) -> String {
+    if view.validators.is_empty() {
+        return String::new();
+    }
+    let head = ["Validator", "Of", "Result", "Time"].map(str::to_owned);
+    let rows = view.validators.iter().map(|ran| {
+        let result = if ran.passed { "passed".to_owned() } else { format!("failed: {}", clean(&ran.ended)) };
+        vec![
+            ran.validator.to_string(),
+            format!("{} #{}", ran.step, ran.visit),
+            result,
+            duration(ran.duration_ms),
+        ]
+    });
+    let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(rows).collect();
+    let mut text = String::from("## Validators\n\n");
+    text.push_str(&markdown(&rows, &[Align::Left, Align::Left, Align::Left, Align::Right]));
+    for ran in view.validators.iter().filter(|ran| !ran.passed) {
+        text.push_str("\n\n");
+        text.push_str(&output(ran, texts));
+    }
+    text
+}
+
+/// What a failed validator printed.
+fn output(ran: &ValidatorRow, texts: Texts<'_>) -> String {
+    let mut text =
+        format!("### `{}` failed after {} #{}: {}", ran.validator, ran.step, ran.visit, clean(&ran.ended));
+    let mut silent = true;
+    for (name, blob) in [("standard output", &ran.stdout), ("standard error", &ran.stderr)] {
+        if blob.len == 0 {
+            continue;
+        }
+        silent = false;
+        text.push_str(&format!("\n\n{name}:\n\n{}", quoted(blob, texts, OUTPUT_LINES)));
+    }
+    if silent {
+        text.push_str("\n\nIt printed nothing.");
+    }
+    text
+}
+
+fn faults(view: &RunView, zone: &TimeZone) -> String {
+    let lines: Vec<String> = view
+        .faults
+        .iter()
+        .map(|fault| {
+            let at = date_time(fault.at_ms, zone);
+            let class = fault.class.as_str();
+            format!("- {at}  {} #{}: {class}: {}", fault.step, fault.visit, clean(&fault.message))
+        })
+        .collect();
+    section("Faults", &lines)
+}
+
+fn handed(view: &RunView, texts: Texts<'_>) -> String {
+    let lines: Vec<String> = view
+        .handed
+        .iter()
+        .map(|row| {
+            let value = row.scalar.as_ref().map(|scalar| scalar.to_string()).or_else(|| texts(&row.value));
+            let value = value.unwrap_or_else(|| format!("({} bytes)", count(row.value.len)));
+            format!("- {}.{}: {}", row.step, row.key, shorten(&clean(&value), 160))
+        })
+        .collect();
+    section("Handed on", &lines)
+}
+
+fn answer(view: &RunView, texts: Texts<'_>) -> String {
+    match &view.summary {
+        Some(summary) => format!("## The last answer's summary\n\n{}", quoted(summary, texts, ANSWER_LINES)),
+        None => String::new(),
+    }
+}
+
+fn changed(view: &RunView) -> String {
+    let lines: Vec<String> = view.changed_files.iter().map(|file| format!("- {}", clean(file))).collect();
+    match lines.is_empty() {
+        true => "## Changed files\n\nNone.".to_owned(),
+        false => section("Changed files", &lines),
+    }
+}
+
+fn totals(view: &RunView) -> String {
+    let lines = [
+        format!("- Asks: {}", asks(&view.asks)),
+        format!("- Tokens: {}", tokens(view)),
+        format!("- Cost: {}", cost(view)),
+        format!("- Iterations: {} of at most {}", view.iterations, view.iterations_max),
+    ];
+    section("Totals", &lines)
+}
+
+fn more(view: &RunView) -> String {
+    let mut lines: Vec<String> =
+        crate::ending::hints(view).into_iter().map(|hint| format!("- go on: `{hint}`")).collect();
+    for (command, what) in [("diff", "what changed"), ("log", "what happened, ask by ask")] {
+        lines.push(format!("- `cuegate {command} {}`: {what}", view.run));
+    }
+    section("More", &lines)
+}
+
+fn section(title: &str, lines: &[String]) -> String {
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("## {title}\n\n{}", lines.join("\n")),
+    }
+}
+
+/// A kept text in a fence that nothing inside can close.
+fn quoted(blob: &BlobRef, texts: Texts<'_>, lines_max: usize) -> String {
+    let Some(text) = texts(blob) else {
+        return format!("({} bytes, `{}`, not kept here)", count(blob.len), blob.short());
+    };
+    let text = tail(&clean_lines(&text), lines_max);
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}text\n{text}\n{fence}")
+}
+
+/// A Markdown table whose columns stand under each other.
+fn markdown(rows: &[Vec<String>], align: &[Align]) -> String {
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|cell| clean(cell).replace('|', "\\|")).collect()).collect();
+    let widths = widths(&rows);
+    let right = |index: usize| align.get(index) == Some(&Align::Right);
+    let mut lines: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            let cells: Vec<String> = row
+                .iter()
+                .enumerate()
+                .map(|(index, cell)| match right(index) {
+                    true => pad_left(cell, widths[index]),
+                    false => pad(cell, widths[index]),
+                })
+                .collect();
+            format!("| {} |", cells.join(" | "))
+        })
+        .collect();
+    let rules: Vec<String> = widths
+        .iter()
+        .enumerate()
+        .map(|(index, width)| match right(index) {
+            true => format!("{}:", "-".repeat(width + 1)),
+            false => "-".repeat(width + 2),
+        })
+        .collect();
+    lines.insert(1, format!("|{}|", rules.join("|")));
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+    use serde_json::json;
+
+    use super::report;
+    use crate::testing::{Scene, piece, registry};
+
+    #[test]
+    fn a_remedied_run() {
+        let scene = Scene::remedied();
+        insta::assert_snapshot!(report(&scene.view(), &|blob| scene.text(blob), &TimeZone::UTC), @"
+        # iterator: completed
+
+        - Run: `r1` of `.agent/iterator` (registry-closing)
+        - State: completed
+        - Reason: `closure.fix` completed the flow
+        - Started: 2026-11-21 12:00:00, took 7.9 s
+        - Place: /work/project, in place, dirty at the start
+        - Agent: scripted, model stand-in-1
+
+        ## Visits
+
+        | Step                             | Visit | Outcome                    | Asks | Tokens |    Cost |  Time | Files |
+        |----------------------------------|------:|----------------------------|-----:|-------:|--------:|------:|------:|
+        | initial.fix                      |     1 | next → continuation.fix    |    1 |  1,500 | $0.0120 | 1.2 s |     1 |
+        | continuation.fix                 |     1 | handoff → closure.fix      |    2 |  3,000 | $0.0240 | 2.4 s |     2 |
+        | closure.fix                      |     1 | closing → continuation.fix |    1 |  1,500 | $0.0120 | 1.4 s |     0 |
+        | continuation.fix (remedy: tests) |     2 | handoff → closure.fix      |    1 |  1,510 | $0.0120 | 1.3 s |     1 |
+        | closure.fix                      |     2 | closing → @completed       |    1 |  1,500 | $0.0120 | 1.6 s |     0 |
+
+        ## Validators
+
+        | Validator | Of             | Result         |  Time |
+        |-----------|----------------|----------------|------:|
+        | tests     | closure.fix #1 | failed: exit 1 | 0.2 s |
+        | tests     | closure.fix #2 | passed         | 0.2 s |
+        | clean     | closure.fix #2 | passed         | 0.2 s |
+
+        ### `tests` failed after closure.fix #1: exit 1
+
+        standard output:
+
+        ````text
+        running 3 tests
+        test a ... FAILED
+        ```
+        ````
+
+        ## Faults
+
+        - 2026-11-21 12:00:05  continuation.fix #2: rate_limited: slow down
+
+        ## Handed on
+
+        - initial.fix.approach: small steps
+
+        ## The last answer's summary
+
+        ```text
+        All is
+        well.
+        ```
+
+        ## Changed files
+
+        - src/a.txt
+        - src/b.txt
+
+        ## Totals
+
+        - Asks: 6: 4 work, 1 repair, 1 remedy
+        - Tokens: 7,210 in, 1,800 out
+        - Cost: $0.0720
+        - Iterations: 5 of at most 8
+
+        ## More
+
+        - `cuegate diff r1`: what changed
+        - `cuegate log r1`: what happened, ask by ask
+        ");
+    }
+
+    #[test]
+    fn texts_that_are_gone_are_named() {
+        let mut scene = Scene::start(registry());
+        scene
+            .says(json!({"action": "next"}))
+            .says(json!({"action": "handoff"}))
+            .says(json!({"action": "closing"}))
+            .exits(2, "lost")
+            .happens(cuegate_engine::Completion::Cancelled);
+        let page = report(&scene.view(), &|_| None, &TimeZone::UTC);
+        assert!(page.contains("(4 bytes, `"), "{page}");
+    }
+
+    #[test]
+    fn nothing_ended_yet() {
+        let scene = Scene::start(piece());
+        insta::assert_snapshot!(report(&scene.view(), &|_| None, &TimeZone::UTC), @"
+        # review: running
+
+        - Run: `r1` of `.agent/review` (piece)
+        - State: running
+        - Started: 2026-11-21 12:00:00, took 0 ms
+        - Place: /work/project, in place, dirty at the start
+        - Agent: scripted
+
+        ## Visits
+
+        None ended.
+
+        ## Changed files
+
+        None.
+
+        ## Totals
+
+        - Asks: none
+        - Tokens: 0 in, 0 out
+        - Cost: nothing
+        - Iterations: 1 of at most 12
+
+        ## More
+
+        - `cuegate diff r1`: what changed
+        - `cuegate log r1`: what happened, ask by ask
+        ");
+    }
+}

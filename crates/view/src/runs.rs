@@ -1,0 +1,139 @@
+//! What runs there are: `cuegate/runs/v1`, and a table.
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    format::{ago, money, rfc3339},
+    summary::{RunState, RunView, cost, waits_for},
+    text::{Align, shorten, table},
+};
+
+/// The runs as a JSON object of `cuegate/runs/v1`, newest first.
+pub fn runs_json(runs: &[RunView]) -> Value {
+    let rows: Vec<Value> = newest_first(runs).into_iter().map(row).collect();
+    json!({ "schema": "cuegate/runs/v1", "runs": rows })
+}
+
+fn row(run: &RunView) -> Value {
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    put("run", json!(run.run));
+    put("flow", json!(run.flow));
+    put("state", json!(run.state.as_str()));
+    if run.died() {
+        put("live", json!(false));
+    }
+    put("started_at", json!(run.started_ms.map(rfc3339)));
+    put("ended_at", json!(run.ended_ms.map(rfc3339)));
+    put("steps", json!(run.rows.len()));
+    put("cost_usd", cost(run.usage.cost_usd));
+    Value::Object(object)
+}
+
+/// The runs as a table, newest first. `now_ms` is in milliseconds since 1970.
+pub fn runs_table(runs: &[RunView], now_ms: i64) -> String {
+    if runs.is_empty() {
+        return "no runs yet".to_owned();
+    }
+    let head = ["RUN", "FLOW", "STATE", "STEPS", "COST", "STARTED"].map(str::to_owned);
+    let rows = newest_first(runs).into_iter().map(|run| {
+        vec![
+            run.run.clone(),
+            shorten(&run.flow, 24),
+            state(run),
+            run.rows.len().to_string(),
+            match (run.asks.total(), run.usage.cost_usd) {
+                (0, None) => "–".to_owned(),
+                (_, cost) => money(cost),
+            },
+            run.started_ms.map_or_else(|| "never".to_owned(), |started| ago(now_ms, started)),
+        ]
+    });
+    let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(rows).collect();
+    table(&rows, &[Align::Left, Align::Left, Align::Left, Align::Right, Align::Right, Align::Left]).join("\n")
+}
+
+fn state(run: &RunView) -> String {
+    match &run.state {
+        RunState::Running if run.died() => "running (owner died)".to_owned(),
+        RunState::Suspended(waiting) => format!("suspended ({})", waits_for(waiting.kind)),
+        state => state.as_str().to_owned(),
+    }
+}
+
+fn newest_first(runs: &[RunView]) -> Vec<&RunView> {
+    let mut runs: Vec<&RunView> = runs.iter().collect();
+    runs.sort_by(|a, b| (b.started_ms, &b.run).cmp(&(a.started_ms, &a.run)));
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{runs_json, runs_table};
+    use crate::{
+        summary::{Liveness, RunView, run_view},
+        testing::{START_MS, Scene, piece, registry},
+    };
+
+    fn runs() -> Vec<RunView> {
+        let mut waiting = Scene::start(piece());
+        waiting.says(serde_json::json!({"action": "unclear"}));
+        let mut later = Scene::start(registry()).records;
+        later[0].at_ms += 3_600_000;
+        vec![
+            Scene::remedied().view(),
+            run_view("20261121-130000-dead", &later, Liveness::Dead),
+            run_view("20261121-120000-abcd", &waiting.records, Liveness::None),
+        ]
+    }
+
+    #[test]
+    fn table() {
+        insta::assert_snapshot!(runs_table(&runs(), START_MS + 7_200_000), @"
+        RUN                   FLOW      STATE                 STEPS     COST  STARTED
+        20261121-130000-dead  iterator  running (owner died)      0        –  1 h ago
+        r1                    iterator  completed                 5  $0.0720  2 h ago
+        20261121-120000-abcd  review    suspended (person)        0  $0.0120  2 h ago
+        ");
+        assert_eq!(runs_table(&[], START_MS), "no runs yet");
+    }
+
+    #[test]
+    fn json() {
+        insta::assert_snapshot!(serde_json::to_string_pretty(&runs_json(&runs())).unwrap(), @r#"
+        {
+          "schema": "cuegate/runs/v1",
+          "runs": [
+            {
+              "run": "20261121-130000-dead",
+              "flow": "iterator",
+              "state": "running",
+              "live": false,
+              "started_at": "2026-11-21T13:00:00.000Z",
+              "ended_at": null,
+              "steps": 0,
+              "cost_usd": null
+            },
+            {
+              "run": "r1",
+              "flow": "iterator",
+              "state": "completed",
+              "started_at": "2026-11-21T12:00:00.000Z",
+              "ended_at": "2026-11-21T12:00:07.850Z",
+              "steps": 5,
+              "cost_usd": 0.072
+            },
+            {
+              "run": "20261121-120000-abcd",
+              "flow": "review",
+              "state": "suspended",
+              "started_at": "2026-11-21T12:00:00.000Z",
+              "ended_at": null,
+              "steps": 0,
+              "cost_usd": 0.012
+            }
+          ]
+        }
+        "#);
+    }
+}

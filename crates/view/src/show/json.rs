@@ -1,0 +1,178 @@
+//! `cuegate/flow/v1`.
+
+use cuegate_flow::{Act, Edge, Flow, Gate, Reader, Step, StepId, Target, Template, Tools, Verdict};
+use serde_json::{Map, Value, json};
+
+use super::words;
+
+/// A flow as a JSON object of `cuegate/flow/v1`. Prompts and schemas are described, not copied.
+pub fn show_json(flow: &Flow) -> Value {
+    let iterations = match flow.verdict {
+        Verdict::Flow => None,
+        Verdict::Iterations(n) => Some(n),
+    };
+    let params: Vec<Value> = flow
+        .params
+        .iter()
+        .map(|param| {
+            json!({
+                "name": param.name, "flag": param.flag, "type": words::param_type(param.kind),
+                "required": param.required, "default": param.default, "description": param.description,
+            })
+        })
+        .collect();
+    let monitors: Vec<Value> = flow
+        .monitors
+        .iter()
+        .map(|monitor| {
+            json!({
+                "name": monitor.name, "cycle": words::names(flow, &monitor.cycle),
+                "threshold": monitor.threshold, "judge": flow.step(monitor.judge).name,
+            })
+        })
+        .collect();
+    json!({
+        "schema": "cuegate/flow/v1",
+        "name": flow.name,
+        "dialect": flow.dialect,
+        "entry": flow.step(flow.entry).name,
+        "limits": { "iterations_max": flow.limits.iterations_max },
+        "verdict": { "iterations": iterations },
+        "params": params,
+        "steps": flow.steps.iter().map(|step| step_json(flow, step)).collect::<Vec<_>>(),
+        "monitors": monitors,
+    })
+}
+
+fn step_json(flow: &Flow, step: &Step<StepId>) -> Value {
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    put("name", json!(step.name));
+    put("title", json!(step.title));
+    put("kind", json!(words::kind(step)));
+    put("counts", json!(step.counts));
+    match &step.act {
+        Act::Ask(ask) => {
+            put("prompt", template(&ask.prompt));
+            put("system", json!(ask.system.as_ref().map(template)));
+            put("schema", json!(ask.schema.is_some()));
+            put("persona", json!(ask.persona));
+            put("model", json!(ask.model));
+            put("session", json!(words::session(&ask.session)));
+            put("permission", json!(step.boundary.permission.as_str()));
+            put("tools", tools(&step.boundary.tools));
+        }
+        Act::All { members, width } => {
+            put("members", json!(words::names(flow, members)));
+            put("width", json!(width));
+        }
+        Act::Exec { commands } => {
+            let commands = commands.iter().map(|command| {
+                json!({
+                    "name": command.name, "command": command.command,
+                    "passes": words::success(command.success), "timeout_ms": command.timeout_ms,
+                })
+            });
+            put("commands", commands.collect());
+        }
+        Act::Person { question } => {
+            put("question", template(question));
+        }
+    }
+    put("gate", gate(flow, &step.gate));
+    let inputs = step.inputs.iter().map(|input| {
+        json!({
+            "name": input.name, "step": input.step, "key": input.key,
+            "required": input.required, "default": input.default,
+        })
+    });
+    put("inputs", inputs.collect());
+    let handoff = step.handoff.iter().map(|left| json!({ "key": left.key, "path": left.path.to_string() }));
+    put("handoff", handoff.collect());
+    put("edges", step.edges.iter().map(|edge| edge_json(flow, edge)).collect());
+    Value::Object(object)
+}
+
+fn template(template: &Template) -> Value {
+    json!({ "lines": words::line_count(template), "reads": words::sources(template) })
+}
+
+fn tools(tools: &Tools) -> Value {
+    match tools {
+        Tools::All => json!("*"),
+        Tools::Only(names) => json!(names),
+    }
+}
+
+fn gate(flow: &Flow, gate: &Gate<StepId>) -> Value {
+    match gate {
+        Gate::Readers(readers) => {
+            let readers: Vec<Value> = readers.iter().map(|reader| reader_json(flow, reader)).collect();
+            json!({ "readers": readers })
+        }
+        Gate::Join(rules) => {
+            let rules: Vec<Value> = rules
+                .iter()
+                .map(|rule| {
+                    json!({ "when": words::pattern(&rule.pattern), "outcome": rule.outcome.to_string() })
+                })
+                .collect();
+            json!({ "join": rules })
+        }
+        Gate::Exit => json!({ "exit": true }),
+        Gate::Always(outcome) => json!({ "always": outcome.to_string() }),
+    }
+}
+
+fn reader_json(flow: &Flow, reader: &Reader<StepId>) -> Value {
+    match reader {
+        Reader::Field { path, words, .. } => {
+            let words: Map<String, Value> =
+                words.iter().map(|(word, outcome)| (word.to_string(), json!(outcome.to_string()))).collect();
+            json!({ "field": path.to_string(), "words": words })
+        }
+        Reader::Tag { name, base, outcomes } => {
+            let outcomes: Vec<String> = outcomes.iter().map(ToString::to_string).collect();
+            json!({ "tag": name, "base": base, "outcomes": outcomes })
+        }
+        Reader::Judge { step } => json!({ "judge": flow.step(*step).name }),
+        Reader::Fallback(outcome) => json!({ "fallback": outcome.to_string() }),
+    }
+}
+
+fn edge_json(flow: &Flow, edge: &Edge<StepId>) -> Value {
+    let bound =
+        edge.bound.map(|bound| json!({ "counter": flow.counter(bound.counter).name, "max": bound.max }));
+    let resets: Vec<_> = edge.resets.iter().map(|id| &flow.counter(*id).name).collect();
+    json!({
+        "on": edge.on.to_string(),
+        "to": target(flow, &edge.to),
+        "bound": bound,
+        "resets": resets,
+        "remedy": edge.remedy.as_ref().map(template),
+        "hands_off": edge.hands_off,
+        "again": edge.again,
+        "implied": edge.implied,
+    })
+}
+
+fn target(flow: &Flow, to: &Target<StepId>) -> Value {
+    let name = |id: &StepId| &flow.step(*id).name;
+    match to {
+        Target::Step(id) => json!({ "step": name(id) }),
+        Target::End(end) => json!({ "end": words::ending(end) }),
+        Target::Origin { among } => json!({ "origin": words::names(flow, among) }),
+        Target::Select { by, cases, default } => {
+            let cases: Map<String, Value> =
+                cases.iter().map(|(value, id)| (value.to_string(), json!(name(id)))).collect();
+            json!({
+                "select": words::selector(by), "cases": cases,
+                "default": default.as_ref().map(name),
+            })
+        }
+        Target::Jump { field, among, default } => json!({
+            "jump": field.as_ref().map(ToString::to_string), "among": words::names(flow, among),
+            "default": default.as_ref().map(name),
+        }),
+    }
+}

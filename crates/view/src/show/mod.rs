@@ -1,0 +1,222 @@
+//! A flow as its author should see it: everything that a run would follow, and nothing else.
+
+mod json;
+mod page;
+mod words;
+
+pub use json::show_json;
+pub use page::show;
+
+#[cfg(test)]
+mod tests {
+    use super::{show, show_json};
+    use crate::testing::{piece, registry};
+
+    #[test]
+    fn a_registry() {
+        insta::assert_snapshot!(show(&registry()), @"
+        iterator (registry-closing), 4 steps
+          entry     initial.fix
+          limit     at most 8 iterations
+          verdict   done where the flow ends
+          always    abort → @aborted
+
+        parameters
+          --issue  number  required     The issue to work on
+          --label  text    default bug  Which issues
+
+        initial.fix  [work]  Understand the issue
+          prompt    2 lines, reads issue
+          answer    by schema; outcome from action
+          may       acceptEdits, all tools
+          who       session continues main
+          leaves    approach
+          goes      next   → continuation.fix
+                    repeat → initial.fix
+
+        continuation.fix  [work]  Fix it
+          prompt    1 line, reads approach
+          answer    any text; outcome from action
+          may       acceptEdits, all tools
+          who       session continues main
+          needs     approach ← initial.fix.approach (default none yet)
+          goes      next    → by next: again → initial.fix, else → continuation.fix
+                    handoff → closure.fix
+
+        closure.fix  [work]  Close
+          prompt    1 line
+          answer    any text; outcome from action
+          may       plan, tools Read, Grep
+          who       session continues main
+          goes      closing → closure.fix/validators
+
+        closure.fix/validators  [commands] [no iteration]
+          runs      tests  cargo test              passes: exit 0          10 min
+                    clean  git status --porcelain  passes: prints nothing  10 min
+          goes      all pass                 → @completed
+                    tests fails, clean fails → whoever handed off (continuation.fix, closure.fix)  (at most
+                    2 times; remedy of 2 lines)
+                    then                     → @failed (validators of `closure.fix` failed)
+        ");
+    }
+
+    #[test]
+    fn a_piece() {
+        insta::assert_snapshot!(show(&piece()), @r#"
+        review (piece), 8 steps
+          entry     plan
+          limit     at most 12 iterations
+          verdict   done where the flow ends
+
+        monitors
+          monitor:reviewers+fix: after 2 rounds of reviewers → fix, monitor:reviewers+fix decides
+
+        plan  [work]
+          prompt    1 line
+          answer    any text; outcome from action
+          may       acceptEdits, all tools
+          who       session continues main
+          goes      ready   → reviewers
+                    unclear → ask_user
+
+        reviewers  [parallel]
+          members   security, style (2 at a time)
+          joins     all "approved" → all("approved")
+                    any "needs_fix" → any("needs_fix")
+          goes      all("approved")  → @completed
+                    any("needs_fix") → fix
+
+        security  [work]
+          prompt    1 line
+          answer    any text; outcome from action
+          may       plan, all tools
+          who       session its own, persona reviewer
+
+        style  [work]
+          prompt    1 line
+          answer    any text; outcome from action
+          may       plan, all tools
+          who       session its own, persona reviewer
+
+        fix  [work]
+          prompt    1 line
+          answer    any text; outcome from action, then judge fix/judge
+          may       acceptEdits, all tools
+          who       session continues main
+          goes      done → reviewers
+
+        fix/judge  [judge] [no iteration]
+          prompt    1 line
+          answer    any text; outcome from action
+          may       acceptEdits, all tools
+          who       session its own
+
+        monitor:reviewers+fix  [judge] [no iteration]
+          prompt    1 line
+          answer    any text; outcome from action
+          may       acceptEdits, all tools
+          who       session its own
+          goes      healthy → reviewers
+                    stuck   → plan
+
+        ask_user  [person] [no iteration]
+          asks      a person, 2 lines
+          goes      answered → plan
+        "#);
+    }
+
+    #[test]
+    fn json() {
+        let flow = show_json(&registry());
+        assert_eq!((&flow["schema"], &flow["entry"]), (&"cuegate/flow/v1".into(), &"initial.fix".into()));
+        insta::assert_snapshot!(serde_json::to_string_pretty(&flow["steps"][1]).unwrap(), @r#"
+        {
+          "name": "continuation.fix",
+          "title": "Fix it",
+          "kind": "work",
+          "counts": true,
+          "prompt": {
+            "lines": 1,
+            "reads": [
+              "approach"
+            ]
+          },
+          "system": null,
+          "schema": false,
+          "persona": null,
+          "model": null,
+          "session": "continues main",
+          "permission": "acceptEdits",
+          "tools": "*",
+          "gate": {
+            "readers": [
+              {
+                "field": "action",
+                "words": {
+                  "next": "next",
+                  "handoff": "handoff",
+                  "abort": "abort"
+                }
+              }
+            ]
+          },
+          "inputs": [
+            {
+              "name": "approach",
+              "step": "initial.fix",
+              "key": "approach",
+              "required": false,
+              "default": "none yet"
+            }
+          ],
+          "handoff": [],
+          "edges": [
+            {
+              "on": "next",
+              "to": {
+                "select": "next",
+                "cases": {
+                  "again": "initial.fix"
+                },
+                "default": "continuation.fix"
+              },
+              "bound": null,
+              "resets": [],
+              "remedy": null,
+              "hands_off": false,
+              "again": false,
+              "implied": false
+            },
+            {
+              "on": "handoff",
+              "to": {
+                "step": "closure.fix"
+              },
+              "bound": null,
+              "resets": [],
+              "remedy": null,
+              "hands_off": true,
+              "again": false,
+              "implied": false
+            },
+            {
+              "on": "abort",
+              "to": {
+                "end": "@aborted"
+              },
+              "bound": null,
+              "resets": [],
+              "remedy": null,
+              "hands_off": false,
+              "again": false,
+              "implied": true
+            }
+          ]
+        }
+        "#);
+        insta::assert_snapshot!(flow["steps"][3].to_string(), @r#"{"name":"closure.fix/validators","title":"closure.fix/validators","kind":"commands","counts":false,"commands":[{"name":"tests","command":"cargo test","passes":"exit 0","timeout_ms":600000},{"name":"clean","command":"git status --porcelain","passes":"prints nothing","timeout_ms":600000}],"gate":{"exit":true},"inputs":[],"handoff":[],"edges":[{"on":"pass","to":{"end":"@completed"},"bound":null,"resets":[],"remedy":null,"hands_off":false,"again":false,"implied":false},{"on":"fail(0)","to":{"origin":["continuation.fix","closure.fix"]},"bound":{"counter":"remedies:closure.fix","max":2},"resets":[],"remedy":{"lines":2,"reads":[]},"hands_off":false,"again":false,"implied":false},{"on":"fail(0)","to":{"end":"@failed (validators of `closure.fix` failed)"},"bound":null,"resets":[],"remedy":null,"hands_off":false,"again":false,"implied":false},{"on":"fail(1)","to":{"origin":["continuation.fix","closure.fix"]},"bound":{"counter":"remedies:closure.fix","max":2},"resets":[],"remedy":{"lines":2,"reads":[]},"hands_off":false,"again":false,"implied":false},{"on":"fail(1)","to":{"end":"@failed (validators of `closure.fix` failed)"},"bound":null,"resets":[],"remedy":null,"hands_off":false,"again":false,"implied":false}]}"#);
+        let piece = show_json(&piece());
+        insta::assert_snapshot!(piece["steps"][1].to_string(), @r#"{"name":"reviewers","title":"reviewers","kind":"parallel","counts":true,"members":["security","style"],"width":2,"gate":{"join":[{"when":"all \"approved\"","outcome":"all(\"approved\")"},{"when":"any \"needs_fix\"","outcome":"any(\"needs_fix\")"}]},"inputs":[],"handoff":[],"edges":[{"on":"all(\"approved\")","to":{"end":"@completed"},"bound":null,"resets":[],"remedy":null,"hands_off":false,"again":false,"implied":false},{"on":"any(\"needs_fix\")","to":{"step":"fix"},"bound":null,"resets":[],"remedy":null,"hands_off":false,"again":false,"implied":false}]}"#);
+        insta::assert_snapshot!(piece["monitors"].to_string(), @r#"[{"name":"monitor:reviewers+fix","cycle":["reviewers","fix"],"threshold":2,"judge":"monitor:reviewers+fix"}]"#);
+    }
+}

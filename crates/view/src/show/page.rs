@@ -1,0 +1,247 @@
+//! A flow as text.
+
+use cuegate_flow::{Act, Ask, Flow, Gate, Input, Param, Reader, Step, StepId, Validator};
+
+use super::words;
+use crate::{
+    format::{duration, plural},
+    text::{Align, clean, columns, pad, safe, table, wrap},
+};
+
+/// How wide the labels of a step's lines are.
+const LABEL: usize = 10;
+/// How wide a line should be.
+const WIDTH: usize = 100;
+
+/// A flow as text: its limits, its parameters, and for each step what it does and where it leads.
+///
+/// Edges that exist everywhere by the format's rules are told once, at the top.
+pub fn show(flow: &Flow) -> String {
+    let mut blocks = vec![header(flow)];
+    if !flow.params.is_empty() {
+        blocks.push(params(&flow.params));
+    }
+    if !flow.monitors.is_empty() {
+        blocks.push(monitors(flow));
+    }
+    blocks.extend(flow.steps.iter().map(|step| step_text(flow, step)));
+    blocks.join("\n\n")
+}
+
+fn header(flow: &Flow) -> String {
+    let iterations = plural(u64::from(flow.limits.iterations_max), "iteration");
+    let mut lines = vec![
+        format!("{} ({}), {}", flow.name, flow.dialect, plural(flow.steps.len() as u64, "step")),
+        line("entry", &flow.step(flow.entry).name),
+        line("limit", &format!("at most {iterations}")),
+        line("verdict", &words::verdict(&flow.verdict)),
+    ];
+    let everywhere = everywhere(flow);
+    if !everywhere.is_empty() {
+        lines.push(line("always", &everywhere.join("; ")));
+    }
+    lines.join("\n")
+}
+
+/// The edges that the format's rules add, each once.
+fn everywhere(flow: &Flow) -> Vec<String> {
+    let mut told = Vec::new();
+    for step in &flow.steps {
+        for edge in step.edges.iter().filter(|edge| edge.implied) {
+            let way = format!("{} → {}", words::outcome(step, &edge.on), words::target(flow, &edge.to));
+            if !told.contains(&way) {
+                told.push(way);
+            }
+        }
+    }
+    told
+}
+
+fn params(params: &[Param]) -> String {
+    let rows: Vec<Vec<String>> = params
+        .iter()
+        .map(|param| {
+            let needed = match (&param.default, param.required) {
+                (Some(default), _) => format!("default {}", clean(default)),
+                (None, true) => "required".to_owned(),
+                (None, false) => "optional".to_owned(),
+            };
+            let flag = format!("  {}", param.flag);
+            vec![flag, words::param_type(param.kind).to_owned(), needed, clean(&param.description)]
+        })
+        .collect();
+    format!("parameters\n{}", table(&rows, &[Align::Left; 4]).join("\n"))
+}
+
+fn monitors(flow: &Flow) -> String {
+    let lines: Vec<String> = flow
+        .monitors
+        .iter()
+        .map(|monitor| {
+            let cycle = words::names(flow, &monitor.cycle).join(" → ");
+            let rounds = plural(u64::from(monitor.threshold), "round");
+            format!(
+                "  {}: after {rounds} of {cycle}, {} decides",
+                monitor.name,
+                flow.step(monitor.judge).name
+            )
+        })
+        .collect();
+    format!("monitors\n{}", lines.join("\n"))
+}
+
+fn step_text(flow: &Flow, step: &Step<StepId>) -> String {
+    let mut head = format!("{}  [{}]", step.name, words::kind(step));
+    if !step.counts {
+        head.push_str(" [no iteration]");
+    }
+    if !step.title.is_empty() && step.title != step.name {
+        head.push_str(&format!("  {}", clean(&step.title)));
+    }
+    let mut lines = vec![safe(&head)];
+    match &step.act {
+        Act::Ask(ask) => ask_lines(flow, step, ask, &mut lines),
+        Act::All { members, width } => {
+            let names = words::names(flow, members).join(", ");
+            lines.push(line("members", &format!("{names} ({width} at a time)")));
+        }
+        Act::Exec { commands } => command_lines(commands, &mut lines),
+        Act::Person { question } => {
+            lines.push(line("asks", &format!("a person, {}", words::lines(question))))
+        }
+    }
+    gate_lines(step, &mut lines);
+    edge_lines(flow, step, &mut lines);
+    lines.join("\n")
+}
+
+fn ask_lines(flow: &Flow, step: &Step<StepId>, ask: &Ask, lines: &mut Vec<String>) {
+    let mut prompt = words::lines(&ask.prompt);
+    let reads = words::sources(&ask.prompt);
+    if !reads.is_empty() {
+        prompt.push_str(&format!(", reads {}", reads.join(", ")));
+    }
+    if let Some(system) = &ask.system {
+        prompt.push_str(&format!("; system prompt of {}", words::lines(system)));
+    }
+    lines.push(line("prompt", &prompt));
+    let mut answer = if ask.schema.is_some() { "by schema" } else { "any text" }.to_owned();
+    if let Gate::Readers(readers) = &step.gate {
+        let reads: Vec<String> = readers.iter().map(|reader| reader_text(flow, reader)).collect();
+        if !reads.is_empty() {
+            answer.push_str(&format!("; outcome from {}", reads.join(", then ")));
+        }
+    }
+    lines.push(line("answer", &answer));
+    let boundary = &step.boundary;
+    lines.push(line("may", &format!("{}, {}", boundary.permission.as_str(), words::tools(&boundary.tools))));
+    let mut who = vec![format!("session {}", words::session(&ask.session))];
+    if let Some(persona) = &ask.persona {
+        who.push(format!("persona {persona}"));
+    }
+    if let Some(model) = &ask.model {
+        who.push(format!("model {model}"));
+    }
+    lines.push(line("who", &who.join(", ")));
+    if !step.inputs.is_empty() {
+        let inputs: Vec<String> = step.inputs.iter().map(input_text).collect();
+        lines.push(line("needs", &inputs.join(", ")));
+    }
+    if !step.handoff.is_empty() {
+        let left: Vec<&str> = step.handoff.iter().map(|handoff| &*handoff.key).collect();
+        lines.push(line("leaves", &left.join(", ")));
+    }
+}
+
+fn reader_text(flow: &Flow, reader: &Reader<StepId>) -> String {
+    match reader {
+        Reader::Field { path, .. } => path.to_string(),
+        Reader::Tag { name, .. } => format!("the tag [{name}:N]"),
+        Reader::Judge { step } => format!("judge {}", flow.step(*step).name),
+        Reader::Fallback(outcome) => format!("fallback \"{outcome}\""),
+    }
+}
+
+fn input_text(input: &Input) -> String {
+    let mut text = format!("{} ← {}.{}", input.name, input.step, input.key);
+    match (&input.default, input.required) {
+        (Some(default), _) => text.push_str(&format!(" (default {})", clean(default))),
+        (None, false) => text.push_str(" (optional)"),
+        (None, true) => {}
+    }
+    text
+}
+
+fn command_lines(commands: &[Validator], lines: &mut Vec<String>) {
+    let rows: Vec<Vec<String>> = commands
+        .iter()
+        .map(|command| {
+            let passes = format!("passes: {}", words::success(command.success));
+            vec![command.name.to_string(), clean(&command.command), passes, duration(command.timeout_ms)]
+        })
+        .collect();
+    let rows = table(&rows, &[Align::Left, Align::Left, Align::Left, Align::Right]);
+    lines.extend(
+        rows.iter().enumerate().map(|(index, cells)| row(if index == 0 { "runs" } else { "" }, cells)),
+    );
+}
+
+fn gate_lines(step: &Step<StepId>, lines: &mut Vec<String>) {
+    let Gate::Join(rules) = &step.gate else { return };
+    for (index, rule) in rules.iter().enumerate() {
+        let text = format!("{} → {}", words::pattern(&rule.pattern), rule.outcome);
+        lines.push(line(if index == 0 { "joins" } else { "" }, &text));
+    }
+}
+
+/// Edges under each other, their arrows too; outcomes that go the same ways share a line.
+fn edge_lines(flow: &Flow, step: &Step<StepId>, lines: &mut Vec<String>) {
+    let groups = groups(flow, step);
+    let width = groups.iter().map(|(names, _)| columns(names)).max().unwrap_or(0).min(40);
+    let mut label = "goes";
+    for (names, ways) in &groups {
+        for (index, way) in ways.iter().enumerate() {
+            // The next edge on the same outcome is taken when the one before is used up.
+            let name = if index == 0 { names } else { "then" };
+            lines.push(line(label, &format!("{} → {way}", pad(name, width))));
+            label = "";
+        }
+    }
+}
+
+/// Outcomes, and the ways that they go in order.
+fn groups(flow: &Flow, step: &Step<StepId>) -> Vec<(String, Vec<String>)> {
+    let mut ways: Vec<(String, Vec<String>)> = Vec::new();
+    for edge in step.edges.iter().filter(|edge| !edge.implied) {
+        let mut way = words::target(flow, &edge.to);
+        let notes = words::conditions(flow, edge);
+        if !notes.is_empty() {
+            way.push_str(&format!("  ({})", notes.join("; ")));
+        }
+        let name = words::outcome(step, &edge.on);
+        match ways.iter_mut().find(|(of, _)| *of == name) {
+            Some((_, ways)) => ways.push(way),
+            None => ways.push((name, vec![way])),
+        }
+    }
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, ways) in ways {
+        match groups.last_mut() {
+            Some((names, same)) if *same == ways => names.push_str(&format!(", {name}")),
+            _ => groups.push((name, ways)),
+        }
+    }
+    groups
+}
+
+/// A labelled line, broken where it would be too wide.
+fn line(label: &str, text: &str) -> String {
+    let hang = " ".repeat(LABEL + 2);
+    let lines = wrap(&safe(text), WIDTH - LABEL - 2).join(&format!("\n{hang}"));
+    row(label, &lines)
+}
+
+/// A labelled line that keeps its columns.
+fn row(label: &str, text: &str) -> String {
+    format!("  {}{text}", pad(label, LABEL)).trim_end().to_owned()
+}

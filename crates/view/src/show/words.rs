@@ -1,0 +1,214 @@
+//! Parts of a flow in words, shared by text and JSON.
+
+use cuegate_flow::{
+    Act, Edge, Ending, Fact, Flow, JoinPattern, Outcome, ParamType, Piece, Role, Selector, SessionRule,
+    Source, Step, StepId, Success, Target, Template, Tools, Verdict,
+};
+
+/// What a step does, in one word.
+pub(super) fn kind(step: &Step<StepId>) -> &'static str {
+    match &step.act {
+        Act::Ask(ask) => role(ask.role),
+        Act::All { .. } => "parallel",
+        Act::Exec { .. } => "commands",
+        Act::Person { .. } => "person",
+    }
+}
+
+pub(super) fn role(role: Role) -> &'static str {
+    match role {
+        Role::Work => "work",
+        Role::Judge => "judge",
+        Role::Check => "check",
+    }
+}
+
+pub(super) fn verdict(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Flow => "done where the flow ends".to_owned(),
+        Verdict::Iterations(1) => "done where the flow ends, or after 1 iteration".to_owned(),
+        Verdict::Iterations(n) => format!("done where the flow ends, or after {n} iterations"),
+    }
+}
+
+pub(super) fn ending(ending: &Ending) -> String {
+    match ending {
+        Ending::Completed => "@completed".to_owned(),
+        Ending::Aborted => "@aborted".to_owned(),
+        Ending::Failed(reason) => format!("@failed ({reason})"),
+    }
+}
+
+/// An outcome as the step's author calls it: a failed command by its name.
+pub(super) fn outcome(step: &Step<StepId>, outcome: &Outcome) -> String {
+    match (outcome, &step.act) {
+        (Outcome::Fail(index), Act::Exec { commands }) => match commands.get(*index as usize) {
+            Some(command) => format!("{} fails", command.name),
+            None => outcome.to_string(),
+        },
+        (Outcome::Pass, _) => "all pass".to_owned(),
+        _ => outcome.to_string(),
+    }
+}
+
+pub(super) fn names<'f>(flow: &'f Flow, ids: &[StepId]) -> Vec<&'f str> {
+    ids.iter().map(|id| &*flow.step(*id).name).collect()
+}
+
+/// Where an edge leads, in words.
+pub(super) fn target(flow: &Flow, to: &Target<StepId>) -> String {
+    let name = |id: &StepId| flow.step(*id).name.to_string();
+    match to {
+        Target::Step(id) => name(id),
+        Target::End(end) => ending(end),
+        Target::Origin { among } => format!("whoever handed off ({})", names(flow, among).join(", ")),
+        Target::Select { by, cases, default } => {
+            let mut ways: Vec<String> =
+                cases.iter().map(|(value, id)| format!("{value} → {}", name(id))).collect();
+            if let Some(default) = default {
+                ways.push(format!("else → {}", name(default)));
+            }
+            format!("by {}: {}", selector(by), ways.join(", "))
+        }
+        Target::Jump { field, among, default } => {
+            let mut text = match field {
+                Some(field) => format!("the one that {field} names ({})", names(flow, among).join(", ")),
+                None => String::new(),
+            };
+            if let Some(default) = default {
+                text.push_str(if text.is_empty() { "" } else { ", else " });
+                text.push_str(&name(default));
+            }
+            text
+        }
+    }
+}
+
+pub(super) fn selector(by: &Selector) -> String {
+    match by {
+        Selector::Field(path) => path.to_string(),
+        Selector::Handoff(key) => key.to_string(),
+    }
+}
+
+/// What taking an edge needs and does besides.
+pub(super) fn conditions(flow: &Flow, edge: &Edge<StepId>) -> Vec<String> {
+    let mut notes = Vec::new();
+    match edge.bound.map(|bound| bound.max) {
+        None => {}
+        Some(0) => notes.push("never".to_owned()),
+        Some(1) => notes.push("once".to_owned()),
+        Some(max) => notes.push(format!("at most {max} times")),
+    }
+    if let Some(remedy) = &edge.remedy {
+        notes.push(format!("remedy of {}", lines(remedy)));
+    }
+    if edge.again {
+        notes.push("same visit".to_owned());
+    }
+    if !edge.resets.is_empty() {
+        let counters: Vec<&str> = edge.resets.iter().map(|id| &*flow.counter(*id).name).collect();
+        notes.push(format!("resets {}", counters.join(", ")));
+    }
+    notes
+}
+
+pub(super) fn pattern(pattern: &JoinPattern) -> String {
+    let quoted = |outcomes: &[Outcome]| {
+        outcomes.iter().map(|outcome| format!("\"{outcome}\"")).collect::<Vec<_>>().join(", ")
+    };
+    match pattern {
+        JoinPattern::All(outcome) => format!("all {}", quoted(std::slice::from_ref(outcome))),
+        JoinPattern::Each(outcomes) => format!("in order {}", quoted(outcomes)),
+        JoinPattern::Any(outcomes) => format!("any {}", quoted(outcomes)),
+    }
+}
+
+pub(super) fn session(rule: &SessionRule) -> String {
+    match rule {
+        SessionRule::Continue(key) => format!("continues {key}"),
+        SessionRule::Renew(key) => format!("begins {key} anew"),
+        SessionRule::Fresh => "its own".to_owned(),
+    }
+}
+
+pub(super) fn tools(tools: &Tools) -> String {
+    match tools {
+        Tools::All => "all tools".to_owned(),
+        Tools::Only(names) if names.is_empty() => "no tools".to_owned(),
+        Tools::Only(names) => {
+            format!("tools {}", names.iter().map(|name| &**name).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+pub(super) fn success(success: Success) -> String {
+    match success {
+        Success::Empty => "prints nothing".to_owned(),
+        Success::ExitCode(code) => format!("exit {code}"),
+    }
+}
+
+pub(super) fn param_type(kind: ParamType) -> &'static str {
+    match kind {
+        ParamType::Text => "text",
+        ParamType::Number => "number",
+        ParamType::Boolean => "boolean",
+    }
+}
+
+/// How long a template is: `1 line`, `12 lines`.
+pub(super) fn lines(template: &Template) -> String {
+    crate::format::plural(line_count(template), "line")
+}
+
+/// The lines of a template as written; what is filled in may add more.
+pub(super) fn line_count(template: &Template) -> u64 {
+    match template.pieces.is_empty() {
+        true => 0,
+        false => breaks(&template.pieces) + 1,
+    }
+}
+
+fn breaks(pieces: &[Piece]) -> u64 {
+    let of = |piece: &Piece| match piece {
+        // A last line break ends the last line and begins none.
+        Piece::Text(text) => text.matches('\n').count() as u64,
+        Piece::If { then, otherwise, .. } => breaks(then) + breaks(otherwise),
+        Piece::Each { body, .. } => breaks(body),
+        Piece::Value(_) | Piece::Failure(_) | Piece::Item(_) => 0,
+    };
+    let all: u64 = pieces.iter().map(of).sum();
+    match pieces.last() {
+        Some(Piece::Text(text)) if text.ends_with('\n') => all.saturating_sub(1),
+        _ => all,
+    }
+}
+
+/// The values that a template reads, each once, in order.
+pub(super) fn sources(template: &Template) -> Vec<String> {
+    let mut named = Vec::new();
+    for source in template.sources() {
+        let name = source_name(source);
+        if !named.contains(&name) {
+            named.push(name);
+        }
+    }
+    named
+}
+
+fn source_name(source: &Source) -> String {
+    match source {
+        Source::Param(name) | Source::Input(name) => name.to_string(),
+        Source::Task => "task".to_owned(),
+        Source::Handoff { step, key } => format!("{step}.{key}"),
+        Source::Fact(fact) => match fact {
+            Fact::Iteration => "iteration",
+            Fact::CompletedIterations => "completed_iterations",
+            Fact::MaxIterations => "max_iterations",
+            Fact::Remaining => "remaining",
+            Fact::PreviousSummary => "previous_summary",
+        }
+        .to_owned(),
+    }
+}

@@ -1,0 +1,268 @@
+//! Where a run stands, on one screen.
+
+use jiff::tz::TimeZone;
+
+use crate::{
+    ending::hints,
+    format::{ago, clock, count, date_time, duration, money, plural},
+    summary::{Asks, Liveness, Pending, Row, RunState, RunView},
+    text::{clean, labelled, pad, shorten},
+};
+
+/// How many of the last rows are shown.
+const LAST: usize = 5;
+
+/// Where a run stands: what it is, what it does or waits for and the command to go on, what it used up, and
+/// what it did last. `now_ms` is in milliseconds since 1970.
+pub fn status(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
+    let mut lines = vec![format!("{} ({})  run {}", view.flow, view.dialect, view.run)];
+    let mut put = |label: &str, text: String| lines.push(labelled(label, &text));
+    put("state", view.standing());
+    if let Some(reason) = &view.reason {
+        put("because", clean(reason));
+    }
+    if let RunState::Suspended(waiting) = &view.state
+        && let Some(until) = waiting.until_ms
+    {
+        put("until", date_time(until, zone));
+    }
+    for hint in hints(view) {
+        put("go on", hint);
+    }
+    if let Some(at) = standing_at(view) {
+        put("at", at);
+    }
+    for pending in &view.pending {
+        match view.live {
+            Liveness::Alive => put("doing", doing(pending, now_ms)),
+            Liveness::Dead | Liveness::None => put("next", next(pending)),
+        }
+    }
+    put("iterations", format!("{} of at most {}", view.iterations, view.iterations_max));
+    put("asks", asks(&view.asks));
+    put("tokens", tokens(view));
+    put("cost", cost(view));
+    put("time", time(view, now_ms, zone));
+    put("place", place(view));
+    put("agent", agent(view));
+    if !view.faults.is_empty() {
+        put("faults", plural(view.faults.len() as u64, "fault"));
+    }
+    let first = view.rows.len().saturating_sub(LAST);
+    for (index, row) in view.rows[first..].iter().enumerate() {
+        put(if index == 0 { "last" } else { "" }, last(row, zone));
+    }
+    lines.join("\n")
+}
+
+/// The visit that is open.
+fn standing_at(view: &RunView) -> Option<String> {
+    let open = view.open.as_ref()?;
+    let mut text = format!("{}, visit {}", open.step, open.visit);
+    if open.attempt > 1 {
+        text.push_str(&format!(", attempt {}", open.attempt));
+    }
+    if let Some(validator) = &open.remedy {
+        text.push_str(&format!(", remedy after {validator} failed"));
+    }
+    Some(text)
+}
+
+/// What is pending, in words.
+pub(crate) fn doing(pending: &Pending, now_ms: i64) -> String {
+    let passed = |since_ms: i64| duration(u64::try_from(now_ms.saturating_sub(since_ms)).unwrap_or(0));
+    match pending {
+        Pending::Ask { step, kind, not_before_ms: Some(at), .. } if *at > now_ms => {
+            let pause = duration(u64::try_from(at.saturating_sub(now_ms)).unwrap_or(0));
+            format!("asks {step} ({}) again in {pause}", kind.as_str())
+        }
+        Pending::Ask { step, kind, since_ms, .. } => {
+            format!("asking {step} ({}) for {}", kind.as_str(), passed(*since_ms))
+        }
+        Pending::Command { step, index, since_ms } => {
+            format!("running command {} of {step} for {}", index + 1, passed(*since_ms))
+        }
+    }
+}
+
+/// What is pending and nobody does.
+fn next(pending: &Pending) -> String {
+    match pending {
+        Pending::Ask { step, kind, .. } => format!("ask {step} ({})", kind.as_str()),
+        Pending::Command { step, index, .. } => format!("run command {} of {step}", index + 1),
+    }
+}
+
+/// What it cost; nothing asked is not the same as not known.
+pub(crate) fn cost(view: &RunView) -> String {
+    match (view.asks.total(), view.usage.cost_usd) {
+        (0, None) => "nothing".to_owned(),
+        (_, cost) => money(cost),
+    }
+}
+
+/// `6: 3 work, 1 repair`.
+pub(crate) fn asks(asks: &Asks) -> String {
+    let kinds: Vec<String> = asks
+        .kinds()
+        .into_iter()
+        .filter(|(_, n)| *n > 0)
+        .map(|(kind, n)| format!("{} {kind}", count(n)))
+        .collect();
+    match kinds.is_empty() {
+        true => "none".to_owned(),
+        false => format!("{}: {}", count(asks.total()), kinds.join(", ")),
+    }
+}
+
+/// `3,600 in, 900 out`.
+pub(crate) fn tokens(view: &RunView) -> String {
+    format!("{} in, {} out", count(view.usage.input_tokens), count(view.usage.output_tokens))
+}
+
+fn time(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
+    let Some(started) = view.started_ms else { return "not started".to_owned() };
+    let elapsed = match (&view.state, view.live) {
+        (RunState::Running, Liveness::Alive) => u64::try_from(now_ms.saturating_sub(started)).unwrap_or(0),
+        _ => view.elapsed_ms(),
+    };
+    format!("{}, started {} ({})", duration(elapsed), date_time(started, zone), ago(now_ms, started))
+}
+
+/// Where a run works, in words.
+pub(crate) fn place(view: &RunView) -> String {
+    let place = &view.place;
+    match (&place.branch, place.owned, place.dirty) {
+        (Some(branch), ..) => format!("{}, a worktree of its own on branch {branch}", place.work),
+        (None, true, _) => format!("{}, a worktree of its own", place.work),
+        (None, false, true) => format!("{}, in place, dirty at the start", place.work),
+        (None, false, false) => format!("{}, in place", place.work),
+    }
+}
+
+/// Who is asked, in words.
+pub(crate) fn agent(view: &RunView) -> String {
+    match &view.model {
+        Some(model) => format!("{}, model {model}", view.provider),
+        None => view.provider.clone(),
+    }
+}
+
+fn last(row: &Row, zone: &TimeZone) -> String {
+    let name = format!("{} #{}", row.step, row.visit);
+    format!("{}  {}  {}", clock(row.ended_ms, zone), pad(&shorten(&name, 28), 28), way(row))
+}
+
+/// How a row went: `next → continuation.fix`.
+pub(crate) fn way(row: &Row) -> String {
+    let outcome = row.outcome.as_deref().unwrap_or("no outcome");
+    let target = row.target.as_ref().map(|target| format!(" → {target}")).unwrap_or_default();
+    let by = row.overridden_by.as_ref().map(|by| format!(" (by {by})")).unwrap_or_default();
+    let why = row.why.as_ref().map(|why| format!(": {}", shorten(&clean(why), 60))).unwrap_or_default();
+    format!("{outcome}{target}{by}{why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+    use serde_json::json;
+
+    use super::status;
+    use crate::{
+        summary::Liveness,
+        testing::{Scene, piece, registry},
+    };
+
+    #[test]
+    fn running() {
+        let mut scene = Scene::start(piece());
+        scene.says(json!({"action": "ready"})).member_says(1, json!({"action": "needs_fix"}));
+        insta::assert_snapshot!(status(&scene.view(), scene.now_ms + 4_000, &TimeZone::UTC), @"
+        review (piece)  run r1
+        state       running
+        at          reviewers, visit 1
+        doing       asking security (work) for 4.9 s
+        iterations  2 of at most 12
+        asks        2: 2 work
+        tokens      2,400 in, 600 out
+        cost        $0.0240
+        time        6.1 s, started 2026-11-21 12:00:00 (6 s ago)
+        place       /work/project, in place, dirty at the start
+        agent       scripted, model stand-in-1
+        last        12:00:01  plan #1                       ready → reviewers
+                    12:00:02  style #1                      needs_fix
+        ");
+    }
+
+    #[test]
+    fn waiting_for_a_person() {
+        let mut scene = Scene::start(piece());
+        scene.says(json!({"action": "unclear"}));
+        let view = scene.view_as(Liveness::None);
+        insta::assert_snapshot!(status(&view, scene.now_ms + 90_000, &TimeZone::UTC), @r#"
+        review (piece)  run r1
+        state       suspended, waiting for a person
+        because     What is meant?
+        go on       cuegate answer r1 "…"
+        at          plan, visit 1
+        iterations  1 of at most 12
+        asks        1: 1 work
+        tokens      1,200 in, 300 out
+        cost        $0.0120
+        time        1.2 s, started 2026-11-21 12:00:00 (1 min ago)
+        place       /work/project, in place, dirty at the start
+        agent       scripted, model stand-in-1
+        "#);
+    }
+
+    #[test]
+    fn a_dead_owner_in_a_remedy() {
+        let mut scene = Scene::start(registry());
+        scene
+            .says(json!({"action": "next"}))
+            .says(json!({"action": "handoff"}))
+            .says(json!({"action": "closing"}))
+            .exits(1, "");
+        let view = scene.view_as(Liveness::Dead);
+        insta::assert_snapshot!(status(&view, scene.now_ms, &TimeZone::UTC), @"
+        iterator (registry-closing)  run r1
+        state       running, but its owner died
+        go on       cuegate resume r1
+        at          continuation.fix, visit 2, remedy after tests failed
+        next        ask continuation.fix (remedy)
+        iterations  4 of at most 8
+        asks        3: 3 work
+        tokens      3,600 in, 900 out
+        cost        $0.0360
+        time        3.8 s, started 2026-11-21 12:00:00 (3 s ago)
+        place       /work/project, in place, dirty at the start
+        agent       scripted, model stand-in-1
+        last        12:00:01  initial.fix #1                next → continuation.fix
+                    12:00:02  continuation.fix #1           handoff → closure.fix
+                    12:00:03  closure.fix #1                closing → continuation.fix
+        ");
+    }
+
+    #[test]
+    fn done() {
+        let scene = Scene::remedied();
+        insta::assert_snapshot!(status(&scene.view(), scene.now_ms, &TimeZone::UTC), @"
+        iterator (registry-closing)  run r1
+        state       completed
+        because     `closure.fix` completed the flow
+        iterations  5 of at most 8
+        asks        6: 4 work, 1 repair, 1 remedy
+        tokens      7,210 in, 1,800 out
+        cost        $0.0720
+        time        7.9 s, started 2026-11-21 12:00:00 (7 s ago)
+        place       /work/project, in place, dirty at the start
+        agent       scripted, model stand-in-1
+        faults      1 fault
+        last        12:00:01  initial.fix #1                next → continuation.fix
+                    12:00:03  continuation.fix #1           handoff → closure.fix
+                    12:00:05  closure.fix #1                closing → continuation.fix
+                    12:00:06  continuation.fix #2           handoff → closure.fix
+                    12:00:07  closure.fix #2                closing → @completed
+        ");
+    }
+}

@@ -1,0 +1,50 @@
+//! Asks by kind.
+
+use cuegate_engine::AskKind;
+
+/// Answered asks by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Asks {
+    /// The work of a step.
+    pub work: u64,
+    /// A report that a step owes.
+    pub report: u64,
+    /// A decision between outcomes.
+    pub judge: u64,
+    /// A check of another step's work.
+    pub check: u64,
+    /// A second try after an answer that could not be used.
+    pub repair: u64,
+    /// Work after a failed validator.
+    pub remedy: u64,
+}
+
+impl Asks {
+    pub(crate) fn add(&mut self, kind: AskKind) {
+        match kind {
+            AskKind::Work => self.work += 1,
+            AskKind::Report => self.report += 1,
+            AskKind::Judge => self.judge += 1,
+            AskKind::Check => self.check += 1,
+            AskKind::Repair => self.repair += 1,
+            AskKind::Remedy => self.remedy += 1,
+        }
+    }
+
+    /// Every kind with its number, in the order in which they are printed.
+    pub fn kinds(&self) -> [(&'static str, u64); 6] {
+        [
+            ("work", self.work),
+            ("report", self.report),
+            ("judge", self.judge),
+            ("check", self.check),
+            ("repair", self.repair),
+            ("remedy", self.remedy),
+        ]
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.kinds().iter().map(|(_, n)| n).sum()
+    }
+}

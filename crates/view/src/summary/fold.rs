@@ -1,0 +1,396 @@
+//! The fold itself, record by record.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cuegate_engine::{AskKind, CommandId, EndState, Event, RowEnd};
+use cuegate_flow::Str;
+
+use super::track::{Request, Track, charge, ended};
+use super::view::{
+    Check, FaultRow, HandedRow, Liveness, Open, Pending, Row, RunState, RunView, ValidatorRow,
+};
+use crate::stamped::Stamped;
+
+/// Judges of monitors are steps of this name, with rows of their own.
+const MONITOR: &str = "monitor:";
+
+/// Folds all records of a run at once.
+pub fn run_view(run: &str, records: &[Stamped], live: Liveness) -> RunView {
+    let mut fold = RunFold::new(run);
+    for record in records {
+        fold.apply(record);
+    }
+    fold.view(live)
+}
+
+/// A fold that goes on with every record.
+#[derive(Debug, Clone)]
+pub struct RunFold {
+    view: RunView,
+    /// The visit that has not ended.
+    open: Option<Track>,
+    /// The step on which control stands when it does not count.
+    aside: Option<Track>,
+    /// Asks that are pending.
+    requests: BTreeMap<CommandId, Request>,
+    command: Option<Pending>,
+    /// How often a step that does not count was entered: its visits are numbered here only.
+    aside_visits: BTreeMap<Str, u32>,
+    changed: BTreeSet<String>,
+    /// The row after which a limit stopped the run, and where it would have gone.
+    held: Option<(usize, Option<Str>)>,
+}
+
+impl RunFold {
+    /// A run without records.
+    pub fn new(run: &str) -> RunFold {
+        RunFold {
+            view: RunView::new(run),
+            open: None,
+            aside: None,
+            requests: BTreeMap::new(),
+            command: None,
+            aside_visits: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            held: None,
+        }
+    }
+
+    /// The run as it stands.
+    pub fn view(&self, live: Liveness) -> RunView {
+        let mut view = self.view.clone();
+        view.live = live;
+        view.changed_files = self.changed.iter().cloned().collect();
+        view.open = self.open.as_ref().map(|open| Open {
+            step: open.step.clone(),
+            visit: open.visit,
+            attempt: open.attempt,
+            entered_ms: open.entered_ms,
+            remedy: open.remedy.clone(),
+        });
+        view.pending = self.pending();
+        view
+    }
+
+    /// What is pending, members in their order; nothing when the run waits or ended.
+    pub(crate) fn pending(&self) -> Vec<Pending> {
+        if self.view.state != RunState::Running {
+            return Vec::new();
+        }
+        let mut requests: Vec<&Request> = self.requests.values().collect();
+        requests.sort_by_key(|request| request.member);
+        let asks = requests.into_iter().map(|request| Pending::Ask {
+            step: request.step.clone(),
+            kind: request.kind,
+            since_ms: request.since_ms,
+            not_before_ms: request.not_before_ms,
+        });
+        asks.chain(self.command.clone()).collect()
+    }
+
+    /// Folds a record in.
+    pub fn apply(&mut self, record: &Stamped) {
+        for event in &record.events {
+            self.apply_event(record.seq, record.at_ms, event);
+        }
+        self.view.records += 1;
+        self.view.last_ms = Some(record.at_ms);
+    }
+
+    /// Folds an event of a record in.
+    pub(crate) fn apply_event(&mut self, seq: u64, at_ms: i64, event: &Event) {
+        match event {
+            Event::RunStarted(started) => self.view.began(started, at_ms),
+            Event::StepEntered { step, counts, visit, attempt, iteration, remedy } => {
+                let mut track = self.entered(step, *counts, *visit, *attempt, *iteration, at_ms);
+                track.remedy = remedy.as_ref().map(|remedy| remedy.validator.clone());
+                match counts {
+                    true => self.open = Some(track),
+                    false => self.aside = Some(track),
+                }
+            }
+            Event::AskRequested { step, member, kind, not_before_ms, .. } => {
+                self.asked(seq, at_ms, step, *member, *kind, *not_before_ms);
+            }
+            Event::CommandRequested { step, index } => {
+                self.command = Some(Pending::Command { step: step.clone(), index: *index, since_ms: at_ms });
+            }
+            Event::Answered { .. } => self.answered(event),
+            Event::AnsweredLate { usage, .. } => charge(&mut self.view.usage, usage),
+            Event::Faulted { .. } => self.faulted(at_ms, event),
+            Event::BoundaryViolated { step, paths, .. } => self.violated(step, paths),
+            Event::CommandFinished { .. } => self.executed(seq, event),
+            Event::HandedOff { step, key, value, scalar, .. } => {
+                let row = HandedRow {
+                    step: step.clone(),
+                    key: key.clone(),
+                    value: value.clone(),
+                    scalar: scalar.clone(),
+                };
+                match self.view.handed.iter_mut().find(|row| row.step == *step && row.key == *key) {
+                    Some(old) => *old = row,
+                    None => self.view.handed.push(row),
+                }
+            }
+            Event::Summarised { summary } => self.view.summary = Some(summary.clone()),
+            Event::Decided { step, outcome, reason, .. } => {
+                let checks = |aside: &&Track| aside.step == *step && aside.asked == Some(AskKind::Check);
+                if let (Some(_), Some(open)) = (self.aside.as_ref().filter(checks), &mut self.open) {
+                    open.check = Some(Check { result: outcome.clone(), message: reason.clone() });
+                }
+            }
+            Event::MemberEnded { index, step, outcome, why, .. } => {
+                self.member_ended(seq, at_ms, *index, step, outcome.clone(), why.clone());
+            }
+            Event::StepLeft { step, end } => self.left(seq, at_ms, step, end),
+            Event::VisitEnded { step, visit, attempt, end, changed_files } => {
+                self.visit_ended(seq, at_ms, step, (*visit, *attempt), end, changed_files);
+            }
+            Event::PersonAsked { question } => self.view.question = Some(question.clone()),
+            Event::PersonAnswered { .. } => self.view.goes_on(),
+            Event::Suspended { waiting } => {
+                self.view.reason = Some(waiting.detail.clone());
+                self.view.state = RunState::Suspended(waiting.clone());
+            }
+            Event::Resumed { iterations_max, provider, .. } => {
+                self.view.goes_on();
+                if let Some((row, target)) = self.held.take() {
+                    self.view.rows[row].target = target;
+                }
+                self.view.iterations_max = iterations_max.unwrap_or(self.view.iterations_max);
+                if let Some(provider) = provider {
+                    self.view.provider = provider.clone();
+                }
+            }
+            Event::Ended { state, reason, validated, .. } => {
+                if *state == EndState::Exhausted {
+                    self.hold(seq);
+                }
+                self.nothing_pending();
+                (self.open, self.aside) = (None, None);
+                self.view.state = RunState::Ended(*state);
+                self.view.reason = Some(reason.clone());
+                self.view.validated = Some(*validated);
+                self.view.ended_ms = Some(at_ms);
+            }
+            Event::OriginSet { .. }
+            | Event::AnswerRejected { .. }
+            | Event::CounterSet { .. }
+            | Event::MonitorFired { .. }
+            | Event::ValidationSkipped { .. } => {}
+        }
+    }
+
+    /// A limit stopped the run on its way: the row that ended last led nowhere, until a higher limit lets it.
+    fn hold(&mut self, seq: u64) {
+        let Some((index, row)) = self.view.rows.iter_mut().enumerate().next_back() else { return };
+        if row.seq == seq && row.parent.is_none() {
+            self.held = Some((index, row.target.replace("@exhausted".into())));
+        }
+    }
+
+    fn nothing_pending(&mut self) {
+        self.requests.clear();
+        self.command = None;
+    }
+
+    fn entered(
+        &mut self,
+        step: &Str,
+        counts: bool,
+        visit: u32,
+        attempt: u32,
+        iteration: u32,
+        at_ms: i64,
+    ) -> Track {
+        self.nothing_pending();
+        self.aside = None;
+        if !counts {
+            let visits = self.aside_visits.entry(step.clone()).or_default();
+            *visits += 1;
+            return Track::new(step, *visits, attempt, None, at_ms);
+        }
+        self.view.iterations = iteration;
+        self.view.final_step = Some(step.clone());
+        let fresh = Track::new(step, visit, attempt, Some(iteration), at_ms);
+        // A visit that is entered once more without having ended is one row, with all that it cost.
+        match self.open.take() {
+            Some(open) if open.step == *step && open.visit == visit => {
+                Track { attempt, iteration: Some(iteration), members: BTreeMap::new(), ..open }
+            }
+            _ => fresh,
+        }
+    }
+
+    fn asked(
+        &mut self,
+        seq: u64,
+        at_ms: i64,
+        step: &Str,
+        member: Option<u16>,
+        kind: AskKind,
+        not_before_ms: Option<i64>,
+    ) {
+        // One ask at most is pending for a step or a member: the newest.
+        self.requests.retain(|_, request| request.member != member);
+        let request = Request { step: step.clone(), member, kind, since_ms: at_ms, not_before_ms };
+        self.requests.insert(CommandId { seq, member: member.unwrap_or(0) }, request);
+        if let Some(aside) = &mut self.aside {
+            aside.asked.get_or_insert(kind);
+        } else if let (Some(index), Some(open)) = (member, &mut self.open) {
+            let (visit, attempt) = (open.visit, open.attempt);
+            let track = || Track::new(step, visit, attempt, None, at_ms);
+            open.members.entry(index).or_insert_with(track);
+        }
+    }
+
+    /// The request of an ask, while it is pending.
+    pub(crate) fn request(&self, ask: CommandId) -> Option<&Request> {
+        self.requests.get(&ask)
+    }
+
+    /// The open visit's step and number.
+    pub(crate) fn visiting(&self) -> Option<(&Str, u32)> {
+        self.open.as_ref().map(|open| (&open.step, open.visit))
+    }
+
+    /// The row that an ask belongs to: a member's, a monitor's judge's, else the visit's.
+    fn track(&mut self, member: Option<u16>) -> Option<&mut Track> {
+        if self.aside.as_ref().is_some_and(|aside| aside.step.starts_with(MONITOR)) {
+            return self.aside.as_mut();
+        }
+        let open = self.open.as_mut()?;
+        match member {
+            Some(index) if open.members.contains_key(&index) => open.members.get_mut(&index),
+            _ => Some(open),
+        }
+    }
+
+    fn answered(&mut self, event: &Event) {
+        let Event::Answered { ask, step, kind, usage, model, session, changed_files, .. } = event else {
+            return;
+        };
+        let request = self.requests.remove(ask);
+        charge(&mut self.view.usage, usage);
+        self.view.asks.add(*kind);
+        self.changed.extend(changed_files.iter().cloned());
+        if model.is_some() {
+            self.view.model = model.clone();
+        }
+        let Some(track) = self.track(request.and_then(|request| request.member)) else { return };
+        track.asks += 1;
+        charge(&mut track.usage, usage);
+        track.changed.extend(changed_files.iter().cloned());
+        // A judge's or a check's conversation is not the step's.
+        if track.step == *step {
+            track.session = session.clone().or(track.session.take());
+            track.model = model.clone().or(track.model.take());
+        }
+    }
+
+    fn faulted(&mut self, at_ms: i64, event: &Event) {
+        let Event::Faulted { ask, step, class, message, usage, changed_files, .. } = event else { return };
+        let request = self.requests.remove(ask);
+        charge(&mut self.view.usage, usage);
+        self.changed.extend(changed_files.iter().cloned());
+        let track = self.track(request.and_then(|request| request.member));
+        let visit = track.as_ref().map_or(1, |track| track.visit);
+        if let Some(track) = track {
+            charge(&mut track.usage, usage);
+            track.changed.extend(changed_files.iter().cloned());
+        }
+        self.view.faults.push(FaultRow {
+            step: step.clone(),
+            visit,
+            class: *class,
+            message: message.clone(),
+            at_ms,
+        });
+    }
+
+    fn violated(&mut self, step: &Str, paths: &[String]) {
+        let open = self.open.as_ref();
+        let member = open.and_then(|open| {
+            open.members.iter().find(|(_, member)| member.step == *step).map(|(index, _)| *index)
+        });
+        if let Some(track) = self.track(member) {
+            for path in paths {
+                if !track.violations.contains(path) {
+                    track.violations.push(path.clone());
+                }
+            }
+        }
+    }
+
+    fn executed(&mut self, seq: u64, event: &Event) {
+        let Event::CommandFinished { step, validator, passed, ended, stdout, stderr, duration_ms, .. } =
+            event
+        else {
+            return;
+        };
+        self.command = None;
+        let (of, visit) = self.visiting().map_or((step, 1), |(of, visit)| (of, visit));
+        let row = ValidatorRow {
+            seq,
+            step: of.clone(),
+            visit,
+            validator: validator.clone(),
+            passed: *passed,
+            ended: ended.clone(),
+            stdout: stdout.clone(),
+            stderr: stderr.clone(),
+            duration_ms: *duration_ms,
+        };
+        self.view.validators.push(row);
+    }
+
+    fn member_ended(
+        &mut self,
+        seq: u64,
+        at_ms: i64,
+        index: u16,
+        step: &Str,
+        outcome: Option<Str>,
+        why: Option<String>,
+    ) {
+        self.requests.retain(|_, request| request.member != Some(index));
+        let Some(open) = &mut self.open else { return };
+        let fresh = || Track::new(step, open.visit, open.attempt, None, at_ms);
+        let member = open.members.remove(&index).unwrap_or_else(fresh);
+        let parent = Some(open.step.clone());
+        self.view.rows.push(Row { outcome, why, parent, ..member.row(seq, at_ms) });
+    }
+
+    fn left(&mut self, seq: u64, at_ms: i64, step: &Str, end: &RowEnd) {
+        self.nothing_pending();
+        // Steps that do not count belong to the visit that led to them; only a monitor's judge stands alone.
+        if let Some(aside) = self.aside.take().filter(|aside| aside.step == *step && aside.asks > 0)
+            && step.starts_with(MONITOR)
+        {
+            self.view.rows.push(ended(aside.row(seq, at_ms), end));
+        }
+    }
+
+    fn visit_ended(
+        &mut self,
+        seq: u64,
+        at_ms: i64,
+        step: &Str,
+        (visit, attempt): (u32, u32),
+        end: &RowEnd,
+        changed_files: &[String],
+    ) {
+        self.nothing_pending();
+        self.changed.extend(changed_files.iter().cloned());
+        let fresh = || Track::new(step, visit, attempt, Some(self.view.iterations), at_ms);
+        let mut track = self.open.take().filter(|open| open.step == *step).unwrap_or_else(fresh);
+        track.changed.extend(changed_files.iter().cloned());
+        // The run ended while members were still at work.
+        for member in track.members.values() {
+            let (parent, why) = (Some(step.clone()), Some("not finished".to_owned()));
+            self.view.rows.push(Row { parent, why, ..member.row(seq, at_ms) });
+        }
+        self.view.rows.push(ended(track.row(seq, at_ms), end));
+        self.aside = None;
+    }
+}

@@ -1,0 +1,135 @@
+//! `cuegate/run/v1`.
+
+use cuegate_engine::{Usage, Waiting};
+use serde_json::{Map, Value, json};
+
+use super::view::{Check, FaultRow, Row, RunState, RunView, waits_for};
+use crate::format::rfc3339;
+
+impl RunView {
+    /// The run as a JSON object of `cuegate/run/v1`.
+    pub fn to_json(&self) -> Value {
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        put("schema", json!("cuegate/run/v1"));
+        put("run", json!(self.run));
+        put("flow", json!(self.flow));
+        put("dialect", json!(self.dialect));
+        put("state", json!(self.state.as_str()));
+        put("reason", json!(self.reason));
+        put("exit_code", json!(self.exit_code()));
+        put("waiting", self.waiting());
+        if self.died() {
+            put("live", json!(false));
+        }
+        put("provider", json!(self.provider));
+        put("model", json!(self.model));
+        put("place", json!({ "work": self.place.work, "branch": self.place.branch }));
+        put("iterations", json!(self.iterations));
+        put("iterations_max", json!(self.iterations_max));
+        put("final_step", json!(self.final_step));
+        put("completion_reason", json!(self.reason.as_ref().filter(|_| self.ended_ms.is_some())));
+        put("validated", json!(self.validated));
+        put("steps", self.rows.iter().map(|row| self.row(row)).collect());
+        put("reports", json!([]));
+        put("asks", self.asks.kinds().into_iter().map(|(kind, n)| (kind.to_owned(), json!(n))).collect());
+        put("tokens", tokens(&self.usage));
+        put("cost_usd", cost(self.usage.cost_usd));
+        put("budget", json!({ "usd": null, "tokens": null, "asks": null, "minutes": null }));
+        put("faults", self.faults.iter().map(fault).collect());
+        put("effects", json!([]));
+        put("started_at", json!(self.started_ms.map(rfc3339)));
+        put("ended_at", json!(self.ended_ms.map(rfc3339)));
+        Value::Object(object)
+    }
+
+    fn waiting(&self) -> Value {
+        match &self.state {
+            RunState::Suspended(wait) => waiting(wait),
+            RunState::Running | RunState::Ended(_) => Value::Null,
+        }
+    }
+
+    fn row(&self, row: &Row) -> Value {
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        put("seq", json!(row.seq));
+        put("step", json!(row.step));
+        put("visit", json!(row.visit));
+        put("attempt", json!(row.attempt));
+        if let Some(parent) = &row.parent {
+            put("parent", json!(parent));
+        }
+        if row.remedy.is_some() {
+            put("remedy", json!(true));
+        }
+        put("outcome", json!(row.outcome));
+        put("target", json!(row.target));
+        if let Some(by) = &row.overridden_by {
+            put("overridden_by", json!(by));
+        }
+        if let Some(why) = &row.why {
+            put("why", json!(why));
+        }
+        if let Some(check) = &row.check {
+            put("check", json!({ "result": check.result, "message": check.message }));
+            if self.dialect == "registry-check" {
+                put("transition", json!(transition(row, check)));
+            }
+        }
+        put("session", json!(row.session));
+        put("model", json!(row.model));
+        put("asks", json!(row.asks));
+        put("tokens", tokens(&row.usage));
+        put("cost_usd", cost(row.usage.cost_usd));
+        put("changed_files", json!(row.changed_files));
+        put("violations", json!(row.violations));
+        put("duration_ms", json!(row.duration_ms()));
+        Value::Object(object)
+    }
+}
+
+/// What the check flow calls the way that a row went.
+fn transition(row: &Row, check: &Check) -> Option<&'static str> {
+    let passed = matches!(&*check.result, "ok" | "pass");
+    match row.target.as_deref() {
+        Some("@completed") => Some("complete"),
+        Some("@failed") => Some("fail"),
+        Some(target) if target.starts_with('@') => None,
+        Some(_) if passed => Some("next"),
+        Some(target) if target == &*row.step => Some("retry"),
+        Some(_) => Some("fallback"),
+        None => None,
+    }
+}
+
+/// `{kind, detail, until}`.
+pub(crate) fn waiting(waiting: &Waiting) -> Value {
+    json!({
+        "kind": waits_for(waiting.kind),
+        "detail": waiting.detail,
+        "until": waiting.until_ms.map(rfc3339),
+    })
+}
+
+fn fault(fault: &FaultRow) -> Value {
+    json!({
+        "step": fault.step,
+        "visit": fault.visit,
+        "class": fault.class.as_str(),
+        "message": fault.message,
+        "at": rfc3339(fault.at_ms),
+    })
+}
+
+fn tokens(usage: &Usage) -> Value {
+    json!({ "input": usage.input_tokens, "output": usage.output_tokens })
+}
+
+/// Dollars without the noise of binary fractions: `0.036`, not `0.036000000000000004`.
+pub(crate) fn cost(usd: Option<f64>) -> Value {
+    match usd {
+        Some(usd) => json!((usd * 1e9).round() / 1e9),
+        None => Value::Null,
+    }
+}

@@ -1,0 +1,21 @@
+//! Where a run stands and what it did: one fold, from which every other view is drawn.
+
+mod asks;
+mod fold;
+mod json;
+mod track;
+mod view;
+
+pub(crate) use json::{cost, waiting};
+pub(crate) use view::waits_for;
+
+pub use asks::Asks;
+pub use fold::{RunFold, run_view};
+pub use view::{Check, FaultRow, HandedRow, Liveness, Open, Pending, Row, RunState, RunView, ValidatorRow};
+
+#[cfg(test)]
+mod by_hand;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod wandering;

@@ -1,0 +1,377 @@
+use cuegate_engine::{Completion, FaultClass, Resume, Seen, TreeState};
+use serde_json::json;
+
+use super::{Liveness, RunFold, run_view};
+use crate::testing::{Scene, answer, piece, registry};
+
+fn pretty(scene: &Scene) -> String {
+    serde_json::to_string_pretty(&scene.view().to_json()).unwrap()
+}
+
+/// A row a line, for tests about rows.
+fn rows(scene: &Scene) -> String {
+    let rows = scene.view().rows.into_iter().map(|row| {
+        let parent = row.parent.as_ref().map(|parent| format!(" of {parent}")).unwrap_or_default();
+        let by = row.overridden_by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+        let remedy = if row.remedy.is_some() { " remedy" } else { "" };
+        format!(
+            "{} {}#{}.{}{parent}{remedy}: {:?} → {:?}{by}, asks {}, files {:?}, {} ms",
+            row.seq,
+            row.step,
+            row.visit,
+            row.attempt,
+            row.outcome.as_deref().unwrap_or("–"),
+            row.target.as_deref().unwrap_or("–"),
+            row.asks,
+            row.changed_files,
+            row.duration_ms(),
+        )
+    });
+    rows.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_whole_run() {
+    insta::assert_snapshot!(pretty(&Scene::remedied()), @r#"
+    {
+      "schema": "cuegate/run/v1",
+      "run": "r1",
+      "flow": "iterator",
+      "dialect": "registry-closing",
+      "state": "completed",
+      "reason": "`closure.fix` completed the flow",
+      "exit_code": 0,
+      "waiting": null,
+      "provider": "scripted",
+      "model": "stand-in-1",
+      "place": {
+        "work": "/work/project",
+        "branch": null
+      },
+      "iterations": 5,
+      "iterations_max": 8,
+      "final_step": "closure.fix",
+      "completion_reason": "`closure.fix` completed the flow",
+      "validated": true,
+      "steps": [
+        {
+          "seq": 1,
+          "step": "initial.fix",
+          "visit": 1,
+          "attempt": 1,
+          "outcome": "next",
+          "target": "continuation.fix",
+          "session": "s-1",
+          "model": "stand-in-1",
+          "asks": 1,
+          "tokens": {
+            "input": 1200,
+            "output": 300
+          },
+          "cost_usd": 0.012,
+          "changed_files": [
+            "src/a.txt"
+          ],
+          "violations": [],
+          "duration_ms": 1200
+        },
+        {
+          "seq": 3,
+          "step": "continuation.fix",
+          "visit": 1,
+          "attempt": 1,
+          "outcome": "handoff",
+          "target": "closure.fix",
+          "session": "s-1",
+          "model": "stand-in-1",
+          "asks": 2,
+          "tokens": {
+            "input": 2400,
+            "output": 600
+          },
+          "cost_usd": 0.024,
+          "changed_files": [
+            "src/a.txt",
+            "src/b.txt"
+          ],
+          "violations": [],
+          "duration_ms": 2400
+        },
+        {
+          "seq": 5,
+          "step": "closure.fix",
+          "visit": 1,
+          "attempt": 1,
+          "outcome": "closing",
+          "target": "continuation.fix",
+          "session": "s-1",
+          "model": "stand-in-1",
+          "asks": 1,
+          "tokens": {
+            "input": 1200,
+            "output": 300
+          },
+          "cost_usd": 0.012,
+          "changed_files": [],
+          "violations": [],
+          "duration_ms": 1400
+        },
+        {
+          "seq": 7,
+          "step": "continuation.fix",
+          "visit": 2,
+          "attempt": 1,
+          "remedy": true,
+          "outcome": "handoff",
+          "target": "closure.fix",
+          "session": "s-1",
+          "model": "stand-in-1",
+          "asks": 1,
+          "tokens": {
+            "input": 1210,
+            "output": 300
+          },
+          "cost_usd": 0.012,
+          "changed_files": [
+            "src/b.txt"
+          ],
+          "violations": [],
+          "duration_ms": 1250
+        },
+        {
+          "seq": 10,
+          "step": "closure.fix",
+          "visit": 2,
+          "attempt": 1,
+          "outcome": "closing",
+          "target": "@completed",
+          "session": "s-1",
+          "model": "stand-in-1",
+          "asks": 1,
+          "tokens": {
+            "input": 1200,
+            "output": 300
+          },
+          "cost_usd": 0.012,
+          "changed_files": [],
+          "violations": [],
+          "duration_ms": 1600
+        }
+      ],
+      "reports": [],
+      "asks": {
+        "work": 4,
+        "report": 0,
+        "judge": 0,
+        "check": 0,
+        "repair": 1,
+        "remedy": 1
+      },
+      "tokens": {
+        "input": 7210,
+        "output": 1800
+      },
+      "cost_usd": 0.072,
+      "budget": {
+        "usd": null,
+        "tokens": null,
+        "asks": null,
+        "minutes": null
+      },
+      "faults": [
+        {
+          "step": "continuation.fix",
+          "visit": 2,
+          "class": "rate_limited",
+          "message": "slow down",
+          "at": "2026-11-21T12:00:05.050Z"
+        }
+      ],
+      "effects": [],
+      "started_at": "2026-11-21T12:00:00.000Z",
+      "ended_at": "2026-11-21T12:00:07.850Z"
+    }
+    "#);
+}
+
+#[test]
+fn members_and_monitors_have_rows_of_their_own() {
+    let scene = Scene::reviewed();
+    insta::assert_snapshot!(rows(&scene), @r#"
+    1 plan#1.1: "ready" → "reviewers", asks 1, files [], 1200 ms
+    2 style#1.1 of reviewers: "needs_fix" → "–", asks 1, files [], 900 ms
+    3 security#1.1 of reviewers: "approved" → "–", asks 1, files [], 1800 ms
+    3 reviewers#1.1: "any(\"needs_fix\")" → "fix", asks 0, files [], 1800 ms
+    4 fix#1.1: "done" → "reviewers", asks 1, files ["src/a.txt"], 1200 ms
+    5 style#2.1 of reviewers: "needs_fix" → "–", asks 1, files [], 900 ms
+    6 security#2.1 of reviewers: "approved" → "–", asks 1, files [], 1800 ms
+    6 reviewers#2.1: "any(\"needs_fix\")" → "fix", asks 0, files [], 1800 ms
+    8 monitor:reviewers+fix#1.1: "healthy" → "reviewers", asks 1, files [], 1200 ms
+    8 fix#2.1: "done" → "reviewers" by monitor:reviewers+fix, asks 1, files ["src/a.txt"], 2400 ms
+    9 security#3.1 of reviewers: "approved" → "–", asks 1, files [], 900 ms
+    10 style#3.1 of reviewers: "approved" → "–", asks 1, files [], 1800 ms
+    10 reviewers#3.1: "all(\"approved\")" → "@completed", asks 0, files [], 1800 ms
+    "#);
+    let view = scene.view();
+    let (asks, tokens) = view
+        .rows
+        .iter()
+        .fold((0, 0), |(asks, tokens), row| (asks + row.asks, tokens + row.usage.input_tokens));
+    assert_eq!((asks, tokens), (view.asks.total(), view.usage.input_tokens), "rows add up to the totals");
+}
+
+#[test]
+fn folding_goes_on_where_it_stopped() {
+    for scene in [Scene::remedied(), Scene::reviewed()] {
+        let mut fold = RunFold::new("r1");
+        for end in 0..scene.records.len() {
+            fold.apply(&scene.records[end]);
+            let whole = run_view("r1", &scene.records[..=end], Liveness::Alive);
+            assert_eq!(fold.view(Liveness::Alive), whole, "after record {end}");
+        }
+    }
+}
+
+#[test]
+fn the_fold_agrees_with_the_engine() {
+    for scene in [Scene::remedied(), Scene::reviewed()] {
+        let (view, run) = (scene.view(), &scene.run);
+        assert_eq!((view.iterations, view.iterations_max), (run.iterations, run.iterations_max));
+        assert_eq!((view.usage, view.records), (run.usage, run.seq));
+        let visits = view.rows.iter().filter(|row| row.iteration.is_some()).count();
+        assert_eq!(visits as u32, run.finished);
+    }
+}
+
+#[test]
+fn a_person_is_waited_for() {
+    let mut scene = Scene::start(piece());
+    scene.says(json!({"action": "unclear"}));
+    let json = scene.view().to_json();
+    assert_eq!(json["waiting"], json!({"kind": "person", "detail": "What is meant?", "until": null}));
+    assert_eq!(
+        (&json["state"], &json["exit_code"], &json["steps"]),
+        (&json!("suspended"), &json!(3), &json!([]))
+    );
+    assert_eq!((&json["validated"], &json["ended_at"]), (&json!(null), &json!(null)));
+    scene.person_says("the second");
+    assert_eq!(
+        rows(&scene),
+        r#"2 plan#1.1: "ready" → "plan", asks 1, files [], 6200 ms"#.replace("ready", "unclear")
+    );
+}
+
+#[test]
+fn a_limit_is_waited_for_until_a_time() {
+    let mut scene = Scene::start(registry());
+    scene.faults(FaultClass::RateLimited, "come back", Some(3_600_000));
+    let json = scene.view().to_json();
+    assert_eq!(
+        json["waiting"],
+        json!({"kind": "quota", "detail": "rate_limited: come back", "until": "2026-11-21T13:00:00.050Z"})
+    );
+    assert_eq!(json["exit_code"], 3);
+    assert_eq!(
+        json["faults"],
+        json!([{"step": "initial.fix", "visit": 1, "class": "rate_limited", "message": "come back",
+            "at": "2026-11-21T12:00:00.050Z"}])
+    );
+    assert_eq!((&json["cost_usd"], &json["tokens"]), (&json!(null), &json!({"input": 10, "output": 0})));
+}
+
+#[test]
+fn exit_codes_of_every_end() {
+    let code = |scene: &Scene| scene.view().exit_code();
+    let mut scene = Scene::start(registry());
+    assert_eq!(code(&scene), None);
+    scene.faults(FaultClass::Auth, "no key", None);
+    assert_eq!(code(&scene), Some(4));
+    scene.happens(Completion::Resumed(Box::default())).happens(Completion::Interrupted);
+    assert_eq!(code(&scene), Some(130));
+    scene.happens(Completion::Cancelled);
+    assert_eq!(code(&scene), Some(1));
+    assert_eq!(rows(&scene), r#"4 initial.fix#1.1: "–" → "@cancelled", asks 0, files [], 15050 ms"#);
+    let mut scene = Scene::start(registry());
+    scene.says(json!({"action": "abort", "reason": "no way"}));
+    assert_eq!((scene.view().state.as_str(), code(&scene)), ("aborted", Some(1)));
+}
+
+#[test]
+fn an_exhausted_run_goes_on_with_a_higher_limit() {
+    let mut scene = Scene::start(registry());
+    for _ in 0..8 {
+        scene.says(json!({"action": "repeat"}));
+    }
+    let view = scene.view();
+    assert_eq!((view.state.as_str(), view.rows.len(), view.iterations), ("exhausted", 8, 8));
+    assert_eq!(view.rows[7].target.as_deref(), Some("@exhausted"));
+    let resume = Resume { iterations_max: Some(10), provider: Some("claude".into()), ..Resume::default() };
+    scene.happens(Completion::Resumed(Box::new(resume)));
+    let view = scene.view();
+    assert_eq!((view.state.as_str(), view.iterations_max, view.provider.as_str()), ("running", 10, "claude"));
+    assert_eq!((view.ended_ms, view.validated, view.reason), (None, None, None));
+    assert_eq!(view.rows[7].target.as_deref(), Some("initial.fix"), "it went on there after all");
+    assert_eq!(view.open.map(|open| open.visit), Some(9));
+}
+
+#[test]
+fn a_judge_belongs_to_the_row_it_judges() {
+    let mut scene = Scene::start(piece());
+    scene
+        .says(json!({"action": "ready"}))
+        .member_says(0, json!({"action": "needs_fix"}))
+        .member_says(1, json!({"action": "needs_fix"}))
+        .says(json!({"prose": "I did it"}))
+        .says(json!({"action": "done"}));
+    let view = scene.view();
+    let row = view.rows.last().unwrap();
+    assert_eq!((&*row.step, row.asks, view.asks.judge), ("fix", 2, 1));
+    assert_eq!(row.outcome.as_deref(), Some("done"));
+}
+
+#[test]
+fn only_a_dead_owner_of_a_running_run_is_told() {
+    let scene = Scene::start(registry());
+    assert_eq!(scene.view_as(Liveness::Dead).to_json()["live"], json!(false));
+    assert!(scene.view_as(Liveness::None).to_json().get("live").is_none());
+    assert!(scene.view_as(Liveness::Alive).to_json().get("live").is_none());
+    assert!(Scene::remedied().view_as(Liveness::Dead).to_json().get("live").is_none());
+}
+
+#[test]
+fn violations_stand_in_their_row() {
+    let mut scene = Scene::start(registry());
+    scene.says(json!({"action": "next"})).says(json!({"action": "handoff"}));
+    let seen = Seen {
+        tree: TreeState { tree: "t9".into(), head: Some("c0".into()), refs: "r0".into() },
+        changed: vec!["src/evil.txt".into()],
+    };
+    let ask = cuegate_engine::pending(&scene.flow, &scene.run)[0].id();
+    let answer = Box::new(answer(json!({"action": "closing"})));
+    scene.happens(Completion::Answered { ask, answer, seen: Some(seen) });
+    let view = scene.view();
+    assert_eq!((view.state.as_str(), &view.rows[2].violations), ("failed", &vec!["src/evil.txt".to_owned()]));
+}
+
+#[test]
+fn blocked_members_are_done_again_in_the_same_visit() {
+    let mut scene = Scene::start(piece());
+    scene.says(json!({"action": "ready"}));
+    for member in 0..2 {
+        let ask = cuegate_engine::pending(&scene.flow, &scene.run)[0].id();
+        assert_eq!(ask.member, member);
+        let mut answer = answer(json!({}));
+        answer.blocked = Some("no access".into());
+        scene.happens(Completion::Answered { ask, answer: Box::new(answer), seen: None });
+    }
+    scene.person_says("now you have");
+    scene.member_says(0, json!({"action": "approved"})).member_says(1, json!({"action": "approved"}));
+    insta::assert_snapshot!(rows(&scene), @r#"
+    1 plan#1.1: "ready" → "reviewers", asks 1, files [], 1200 ms
+    2 security#1.1 of reviewers: "–" → "–", asks 1, files [], 5000 ms
+    3 style#1.1 of reviewers: "–" → "–", asks 1, files [], 10000 ms
+    5 security#1.2 of reviewers: "approved" → "–", asks 1, files [], 900 ms
+    6 style#1.2 of reviewers: "approved" → "–", asks 1, files [], 1800 ms
+    6 reviewers#1.2: "all(\"approved\")" → "@completed", asks 0, files [], 16800 ms
+    "#);
+}

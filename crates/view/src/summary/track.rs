@@ -1,0 +1,90 @@
+//! Rows in the making.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cuegate_engine::{AskKind, RowEnd, Usage};
+use cuegate_flow::Str;
+
+use super::view::{Check, Row};
+
+/// A pending ask.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    /// The step that waits for it: the judged one, when a judge is asked.
+    pub(crate) step: Str,
+    pub(crate) member: Option<u16>,
+    pub(super) kind: AskKind,
+    pub(super) since_ms: i64,
+    pub(super) not_before_ms: Option<i64>,
+}
+
+/// A row in the making.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Track {
+    pub(crate) step: Str,
+    pub(crate) visit: u32,
+    pub(super) attempt: u32,
+    pub(super) iteration: Option<u32>,
+    pub(super) entered_ms: i64,
+    pub(super) remedy: Option<Str>,
+    pub(super) asks: u64,
+    pub(super) usage: Usage,
+    pub(super) changed: BTreeSet<String>,
+    pub(super) violations: Vec<String>,
+    pub(super) session: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) check: Option<Check>,
+    /// What a step that does not count was first asked for.
+    pub(super) asked: Option<AskKind>,
+    pub(super) members: BTreeMap<u16, Track>,
+}
+
+impl Track {
+    pub(super) fn new(step: &Str, visit: u32, attempt: u32, iteration: Option<u32>, at_ms: i64) -> Track {
+        Track { step: step.clone(), visit, attempt, iteration, entered_ms: at_ms, ..Track::default() }
+    }
+
+    pub(super) fn row(&self, seq: u64, at_ms: i64) -> Row {
+        Row {
+            seq,
+            step: self.step.clone(),
+            visit: self.visit,
+            attempt: self.attempt,
+            iteration: self.iteration,
+            outcome: None,
+            target: None,
+            overridden_by: None,
+            remedy: self.remedy.clone(),
+            session: self.session.clone(),
+            model: self.model.clone(),
+            asks: self.asks,
+            usage: self.usage,
+            changed_files: self.changed.iter().cloned().collect(),
+            violations: self.violations.clone(),
+            entered_ms: self.entered_ms,
+            ended_ms: at_ms,
+            parent: None,
+            why: None,
+            check: self.check.clone(),
+        }
+    }
+}
+
+/// A row with the way that it went.
+pub(super) fn ended(row: Row, end: &RowEnd) -> Row {
+    Row {
+        outcome: end.outcome.clone(),
+        target: end.target.clone(),
+        overridden_by: end.overridden_by.clone(),
+        ..row
+    }
+}
+
+/// Adds what was used up; a cost that is not known adds nothing.
+pub(super) fn charge(sum: &mut Usage, usage: &Usage) {
+    sum.input_tokens += usage.input_tokens;
+    sum.output_tokens += usage.output_tokens;
+    if let Some(cost) = usage.cost_usd {
+        sum.cost_usd = Some(sum.cost_usd.unwrap_or(0.0) + cost);
+    }
+}

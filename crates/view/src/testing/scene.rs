@@ -1,0 +1,303 @@
+//! A run in a world of the test's making: every completion goes through the engine and through the journal's
+//! format.
+
+use std::collections::BTreeMap;
+
+use cuegate_engine::{
+    Answer, Command, CommandId, Completion, Exec, Exit, Fault, FaultClass, Record, Resume, Run, Seen, Start,
+    Started, TreeState, Usage, decide, pending,
+};
+use cuegate_flow::{BlobRef, Flow};
+use serde_json::{Value, json};
+
+use crate::{
+    stamped::Stamped,
+    summary::{Liveness, RunView, run_view},
+};
+
+/// 2026-11-21 12:00:00 UTC.
+pub(crate) const START_MS: i64 = 1_795_262_400_000;
+
+pub(crate) struct Scene {
+    pub(crate) flow: Flow,
+    pub(crate) run: Run,
+    pub(crate) records: Vec<Stamped>,
+    pub(crate) now_ms: i64,
+    blobs: BTreeMap<String, String>,
+}
+
+/// What a run begins with.
+pub(crate) fn started(flow: &Flow) -> Started {
+    let begin = json!({
+        "program": "0.1.0",
+        "flow": flow.name,
+        "dialect": flow.dialect,
+        "path": format!(".agent/{}", flow.name),
+        "sources": [{"path": "agent.json", "blob": BlobRef::of(b"{}")}],
+        "params": {"issue": BlobRef::of(b"7")},
+        "provider": "scripted",
+        "iterations_max": flow.limits.iterations_max,
+        "repairs_max": 1,
+        "wait_max_ms": 60_000,
+        "place": {"work": "/work/project", "dirty": true},
+        "tree": {"tree": "t0", "head": "c0", "refs": "r0"},
+    });
+    // As the journal has it, so that fields to come need no change here.
+    serde_json::from_value(begin).unwrap()
+}
+
+/// An answer as a scripted agent gives it.
+pub(crate) fn answer(output: Value) -> Answer {
+    Answer {
+        output: Some(output),
+        usage: Usage { input_tokens: 1_200, output_tokens: 300, cost_usd: Some(0.012) },
+        provider: "scripted".into(),
+        model: Some("stand-in-1".into()),
+        session: Some("s-1".into()),
+        receipt: Some("0".into()),
+        duration_ms: 1_200,
+        ..Answer::default()
+    }
+}
+
+impl Scene {
+    pub(crate) fn start(flow: Flow) -> Scene {
+        let started = started(&flow);
+        let mut scene = Scene {
+            flow,
+            run: Run::default(),
+            records: Vec::new(),
+            now_ms: START_MS,
+            blobs: BTreeMap::new(),
+        };
+        scene.keep("7");
+        scene.complete(Completion::Start(Box::new(Start { started })));
+        scene
+    }
+
+    fn keep(&mut self, text: &str) -> BlobRef {
+        let blob = BlobRef::of(text.as_bytes());
+        self.blobs.insert(blob.digest.clone(), text.to_owned());
+        blob
+    }
+
+    pub(crate) fn complete(&mut self, completion: Completion) {
+        assert!(self.try_complete(completion), "the completion changes something");
+    }
+
+    /// Whether the completion changed anything.
+    fn try_complete(&mut self, completion: Completion) -> bool {
+        let decision = decide(&self.flow, &self.run, self.now_ms, completion);
+        if decision.events.is_empty() {
+            return false;
+        }
+        for blob in &decision.blobs {
+            self.keep(std::str::from_utf8(blob).unwrap());
+        }
+        self.run.apply_record(&decision.events);
+        let record = Record { v: Record::VERSION, events: decision.events };
+        let body = serde_json::to_vec(&record).unwrap();
+        let seq = self.records.len() as u64;
+        self.records.push(Stamped::decode(seq, self.now_ms, &body).unwrap());
+        true
+    }
+
+    /// Something happens that may happen; the dice are a linear congruential generator.
+    pub(crate) fn wander(&mut self, dice: &mut u64) {
+        let mut roll = |sides: usize| {
+            *dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (*dice >> 33) as usize % sides
+        };
+        self.now_ms += roll(5_000) as i64;
+        let commands = pending(&self.flow, &self.run);
+        let completion = match (roll(20), commands.is_empty()) {
+            (0, _) => Completion::Interrupted,
+            (1, _) if roll(4) == 0 => Completion::Cancelled,
+            (2 | 3, _) | (4..12, true) => {
+                let resume = Resume { iterations_max: Some(30), ..Resume::default() };
+                Completion::Resumed(Box::new(resume))
+            }
+            (_, true) => Completion::PersonAnswered { text: "go on".into(), found: None },
+            (what, false) => {
+                let command = &commands[roll(commands.len())];
+                let id = command.id();
+                match (command, what) {
+                    (Command::Exec(_), _) => {
+                        let exec = Exec {
+                            exit: Exit::Code(roll(2) as i32),
+                            stdout: String::new(),
+                            stderr: "e".into(),
+                            duration_ms: 5,
+                        };
+                        Completion::Executed { id, exec, seen: None }
+                    }
+                    (Command::Ask(_), 4 | 5) => {
+                        use FaultClass::{Auth, Crashed, RateLimited};
+                        let fault = Fault {
+                            class: [Auth, Crashed, RateLimited][roll(3)],
+                            message: "it did not work out, for a reason that takes a long line to tell"
+                                .into(),
+                            resets_in_ms: [None, Some(1_000), Some(1_000_000)][roll(3)],
+                            usage: Usage { input_tokens: 3, output_tokens: 0, cost_usd: None },
+                            receipt: None,
+                        };
+                        Completion::Faulted { ask: id, fault, seen: None }
+                    }
+                    (Command::Ask(_), what) => {
+                        const WORDS: [&str; 10] = [
+                            "next",
+                            "handoff",
+                            "closing",
+                            "ready",
+                            "approved",
+                            "needs_fix",
+                            "done",
+                            "healthy",
+                            "repeat",
+                            "unclear",
+                        ];
+                        let mut answer = answer(json!({"action": WORDS[roll(10)]}));
+                        if what == 6 {
+                            answer.blocked = Some("the door is shut".into());
+                        }
+                        let tree = TreeState {
+                            tree: format!("t{what}"),
+                            head: Some("c0".into()),
+                            refs: "r0".into(),
+                        };
+                        let seen = Seen { tree, changed: vec![format!("f{}", roll(5))] };
+                        let seen = (what < 9).then_some(seen);
+                        Completion::Answered { ask: id, answer: Box::new(answer), seen }
+                    }
+                }
+            }
+        };
+        self.try_complete(completion);
+    }
+
+    fn first(&self) -> CommandId {
+        pending(&self.flow, &self.run).first().map(Command::id).expect("something is pending")
+    }
+
+    fn later(&mut self, ms: i64) -> &mut Scene {
+        self.now_ms += ms;
+        self
+    }
+
+    /// The first pending ask is answered.
+    pub(crate) fn says(&mut self, output: Value) -> &mut Scene {
+        self.says_having_changed(output, &[])
+    }
+
+    pub(crate) fn says_having_changed(&mut self, output: Value, files: &[&str]) -> &mut Scene {
+        let mut answer = answer(output);
+        answer.prompt = Some(self.keep("Fix issue 7.\nKeep it small.\n"));
+        answer.system_prompt = Some(self.keep(&"You are careful. ".repeat(300)));
+        let changed: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
+        let tree = TreeState {
+            tree: format!("t{}", self.records.len()),
+            head: Some("c0".into()),
+            refs: "r0".into(),
+        };
+        let seen = (!changed.is_empty()).then_some(Seen { tree, changed });
+        let ask = self.first();
+        self.later(1_200).complete(Completion::Answered { ask, answer: Box::new(answer), seen });
+        self
+    }
+
+    /// The ask of this member is answered.
+    pub(crate) fn member_says(&mut self, member: u16, output: Value) -> &mut Scene {
+        let ids = pending(&self.flow, &self.run);
+        let ask = ids.iter().map(Command::id).find(|id| id.member == member).expect("the member is asked");
+        let mut answer = answer(output);
+        answer.session = Some(format!("s-m{member}"));
+        self.later(900).complete(Completion::Answered { ask, answer: Box::new(answer), seen: None });
+        self
+    }
+
+    /// The first pending ask finds no answer.
+    pub(crate) fn faults(
+        &mut self,
+        class: FaultClass,
+        message: &str,
+        resets_in_ms: Option<u64>,
+    ) -> &mut Scene {
+        let fault = Fault {
+            class,
+            message: message.into(),
+            resets_in_ms,
+            usage: Usage { input_tokens: 10, output_tokens: 0, cost_usd: None },
+            receipt: None,
+        };
+        let ask = self.first();
+        self.later(50).complete(Completion::Faulted { ask, fault, seen: None });
+        self
+    }
+
+    /// The pending command ends.
+    pub(crate) fn exits(&mut self, code: i32, stdout: &str) -> &mut Scene {
+        let exec =
+            Exec { exit: Exit::Code(code), stdout: stdout.into(), stderr: String::new(), duration_ms: 200 };
+        let id = self.first();
+        self.later(200).complete(Completion::Executed { id, exec, seen: None });
+        self
+    }
+
+    pub(crate) fn happens(&mut self, completion: Completion) -> &mut Scene {
+        self.later(5_000).complete(completion);
+        self
+    }
+
+    pub(crate) fn person_says(&mut self, text: &str) -> &mut Scene {
+        self.happens(Completion::PersonAnswered { text: text.into(), found: None })
+    }
+
+    pub(crate) fn view(&self) -> RunView {
+        self.view_as(Liveness::Alive)
+    }
+
+    pub(crate) fn view_as(&self, live: Liveness) -> RunView {
+        run_view("r1", &self.records, live)
+    }
+
+    pub(crate) fn text(&self, blob: &BlobRef) -> Option<String> {
+        self.blobs.get(&blob.digest).cloned()
+    }
+
+    /// From an issue to validators that fail once, a remedy, and the end.
+    pub(crate) fn remedied() -> Scene {
+        let mut scene = Scene::start(super::registry());
+        scene
+            .says_having_changed(
+                json!({"action": "next", "approach": "small steps", "summary": "Understood."}),
+                &["src/a.txt"],
+            )
+            .says(json!({"action": "finish"}))
+            .says_having_changed(json!({"action": "handoff"}), &["src/a.txt", "src/b.txt"])
+            .says(json!({"action": "closing"}))
+            .exits(1, "running 3 tests\n\u{1b}[31mtest a ... FAILED\u{1b}[0m\n```\n")
+            .faults(FaultClass::RateLimited, "slow down", Some(2_000))
+            .says_having_changed(json!({"action": "handoff"}), &["src/b.txt"])
+            .says(json!({"action": "closing", "summary": "All is\nwell."}))
+            .exits(0, "ok\n")
+            .exits(0, "");
+        scene
+    }
+
+    /// Two rounds of review and fixing, a monitor that acts, and a good end.
+    pub(crate) fn reviewed() -> Scene {
+        let mut scene = Scene::start(super::piece());
+        scene.says(json!({"action": "ready"}));
+        for _ in 0..2 {
+            scene
+                .member_says(1, json!({"action": "needs_fix"}))
+                .member_says(0, json!({"action": "approved"}))
+                .says_having_changed(json!({"action": "done"}), &["src/a.txt"]);
+        }
+        scene
+            .says(json!({"action": "healthy", "reason": "it converges"}))
+            .member_says(0, json!({"action": "approved"}))
+            .member_says(1, json!({"action": "approved"}));
+        scene
+    }
+}

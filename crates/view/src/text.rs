@@ -1,0 +1,241 @@
+//! Text that fits a terminal: widths, cuts, and nothing that a terminal would obey.
+
+/// How many columns of a terminal a text takes. East Asian wide characters and emoji take two, combining marks
+/// none; near enough for aligning, and no table of a megabyte.
+pub fn columns(text: &str) -> usize {
+    text.chars().map(width).sum()
+}
+
+fn width(c: char) -> usize {
+    match c as u32 {
+        0x0300..=0x036F | 0x200B..=0x200F | 0x20D0..=0x20FF | 0xFE00..=0xFE0F => 0,
+        0x1100..=0x115F
+        | 0x2E80..=0x303E
+        | 0x3041..=0xA4CF
+        | 0xAC00..=0xD7A3
+        | 0xF900..=0xFAFF
+        | 0xFE30..=0xFE6F
+        | 0xFF00..=0xFF60
+        | 0xFFE0..=0xFFE6
+        | 0x1F300..=0x1F64F
+        | 0x1F680..=0x1F6FF
+        | 0x1F900..=0x1F9FF
+        | 0x20000..=0x3FFFD => 2,
+        _ => 1,
+    }
+}
+
+/// Fills a text up with spaces to so many columns.
+pub fn pad(text: &str, to: usize) -> String {
+    let mut padded = text.to_owned();
+    padded.extend(std::iter::repeat_n(' ', to.saturating_sub(columns(text))));
+    padded
+}
+
+/// Fills a text up with spaces on its left to so many columns.
+pub(crate) fn pad_left(text: &str, to: usize) -> String {
+    let mut padded = " ".repeat(to.saturating_sub(columns(text)));
+    padded.push_str(text);
+    padded
+}
+
+/// Cuts a text to so many columns, at least 1, with `…` in place of its end.
+pub fn shorten(text: &str, to: usize) -> String {
+    if columns(text) <= to {
+        return text.to_owned();
+    }
+    let mut short = head(text, to.saturating_sub(1));
+    short.truncate(short.trim_end().len());
+    short.push('…');
+    short
+}
+
+/// Cuts a text to so many columns with `…` in place of its middle: names differ at both ends.
+pub(crate) fn shorten_middle(text: &str, to: usize) -> String {
+    if columns(text) <= to {
+        return text.to_owned();
+    }
+    let left = to.saturating_sub(1) / 2;
+    let right = to.saturating_sub(1) - left;
+    let backwards: String = text.chars().rev().collect();
+    let tail: String = head(&backwards, right).chars().rev().collect();
+    format!("{}…{tail}", head(text, left))
+}
+
+fn head(text: &str, to: usize) -> String {
+    let mut used = 0;
+    text.chars()
+        .take_while(|c| {
+            used += width(*c);
+            used <= to
+        })
+        .collect()
+}
+
+/// A text on one line: white space is one space, escape sequences and characters that would change how the
+/// rest is shown are gone. Agents, commands and file names must not steer the reader's terminal.
+pub fn clean(text: &str) -> String {
+    clean_lines(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A text whose lines are kept, without escape sequences and control characters.
+pub fn clean_lines(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => skip_escape(&mut chars),
+            '\n' | '\t' => kept.push(c),
+            // Directional overrides make a text read as another one.
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
+            c if c.is_control() => {}
+            c => kept.push(c),
+        }
+    }
+    kept
+}
+
+/// A line as it is laid out, without anything that would leave the line or steer the terminal.
+pub(crate) fn safe(line: &str) -> String {
+    clean_lines(line).replace(['\n', '\t'], " ")
+}
+
+/// Skips what belongs to an escape sequence: of colours and cursors to its final letter, of titles and links
+/// to its terminator.
+fn skip_escape(chars: &mut std::str::Chars<'_>) {
+    match chars.next() {
+        Some('[') => {
+            chars.find(|c| ('@'..='~').contains(c));
+        }
+        Some(']') => {
+            let mut last = ' ';
+            chars.find(|c| {
+                let ends = *c == '\u{7}' || (last == '\u{1b}' && *c == '\\');
+                last = *c;
+                ends
+            });
+        }
+        _ => {}
+    }
+}
+
+/// The last lines of a text, at most so many, with a word about what was left out.
+pub(crate) fn tail(text: &str, lines_max: usize) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let left_out = lines.len().saturating_sub(lines_max);
+    let mut kept: Vec<String> = Vec::new();
+    if left_out > 0 {
+        kept.push(format!("… {} before", crate::format::plural(left_out as u64, "line")));
+    }
+    kept.extend(lines[left_out..].iter().map(|line| shorten(line, 400)));
+    kept.join("\n")
+}
+
+/// On which side the spaces of a column stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+/// Rows as lines whose columns stand under each other, two spaces apart.
+pub(crate) fn table(rows: &[Vec<String>], align: &[Align]) -> Vec<String> {
+    let widths = widths(rows);
+    rows.iter()
+        .map(|row| {
+            let cells: Vec<String> = row
+                .iter()
+                .zip(&widths)
+                .enumerate()
+                .map(|(index, (cell, width))| match align.get(index) {
+                    Some(Align::Right) => pad_left(&safe(cell), *width),
+                    _ => pad(&safe(cell), *width),
+                })
+                .collect();
+            cells.join("  ").trim_end().to_owned()
+        })
+        .collect()
+}
+
+/// The width of each column.
+pub(crate) fn widths(rows: &[Vec<String>]) -> Vec<usize> {
+    let mut widths: Vec<usize> = Vec::new();
+    for row in rows {
+        widths.resize(widths.len().max(row.len()), 0);
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(columns(&safe(cell)));
+        }
+    }
+    widths
+}
+
+/// A text broken at spaces into lines of at most so many columns; a word that is longer stays whole.
+pub(crate) fn wrap(text: &str, to: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut current: Option<String> = None;
+    for word in text.split(' ') {
+        current = Some(match current {
+            None => word.to_owned(),
+            Some(line) if columns(&line) + 1 + columns(word) <= to => format!("{line} {word}"),
+            Some(line) => {
+                lines.push(line.trim_end().to_owned());
+                word.to_owned()
+            }
+        });
+    }
+    lines.extend(current);
+    lines
+}
+
+/// A line of a block whose labels stand under each other.
+pub(crate) fn labelled(label: &str, text: &str) -> String {
+    format!("{}{}", pad(label, 12), safe(text)).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Align, clean, clean_lines, columns, pad, shorten, shorten_middle, table, tail, wrap};
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        assert_eq!((columns("実装"), columns("e\u{301}"), columns("→…")), (4, 1, 2));
+        assert_eq!(pad("実装", 6), "実装  ");
+    }
+
+    #[test]
+    fn cuts_to_columns() {
+        for (text, to, short) in
+            [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("ab cd", 4, "ab…"), ("実装レビュー", 6, "実装…")]
+        {
+            assert_eq!(shorten(text, to), short);
+            assert!(columns(&shorten(text, to)) <= to);
+        }
+        assert_eq!(shorten_middle("continuation.issue", 9), "cont…ssue");
+    }
+
+    #[test]
+    fn nothing_reaches_the_terminal_that_it_would_obey() {
+        assert_eq!(clean("a\u{1b}[31mred\u{1b}[0m\r\n b\u{7}\u{202e}"), "ared b");
+        assert_eq!(clean("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{7}"), "link");
+        assert_eq!(clean_lines("a\r\n\tb\u{1b}"), "a\n\tb");
+    }
+
+    #[test]
+    fn breaks_at_spaces() {
+        assert_eq!(wrap("a  bc def", 5), ["a  bc", "def"]);
+        assert_eq!(wrap("abcdefgh i", 3), ["abcdefgh", "i"]);
+        assert_eq!(wrap("", 3), [""]);
+    }
+
+    #[test]
+    fn keeps_the_end() {
+        assert_eq!(tail("1\n2\n3\n", 2), "… 1 line before\n2\n3");
+        assert_eq!(tail("1\n2\n", 2), "1\n2");
+    }
+
+    #[test]
+    fn columns_stand_under_each_other() {
+        let rows = vec![vec!["実装".into(), "1".into(), "x".into()], vec!["a".into(), "10".into()]];
+        assert_eq!(table(&rows, &[Align::Left, Align::Right]), ["実装   1  x", "a     10"]);
+    }
+}

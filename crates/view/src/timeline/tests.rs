@@ -1,0 +1,207 @@
+use cuegate_engine::{Completion, FaultClass, Resume};
+use jiff::tz::{TimeZone, offset};
+use serde_json::json;
+
+use super::{Timeline, timeline};
+use crate::testing::{Scene, answer, piece, registry};
+
+fn told(scene: &Scene) -> String {
+    timeline(&scene.records, &TimeZone::UTC).join("\n")
+}
+
+#[test]
+fn from_the_issue_to_a_remedy_and_the_end() {
+    insta::assert_snapshot!(told(&Scene::remedied()), @"
+    12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
+    12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.0120 → next → continuation.fix
+    12:00:02  continuation.fix #1    answered in 1.2 s, 1,500 tokens, $0.0120
+    12:00:02  continuation.fix #1    cannot be used: `action` is `finish`, allowed are `n… → asked again
+    12:00:03  continuation.fix #1    repair in 1.2 s, 1,500 tokens, $0.0120 → handoff → closure.fix
+    12:00:04  closure.fix #1         answered in 1.2 s, 1,500 tokens, $0.0120 → closing
+    12:00:05  closure.fix #1         validator tests failed: exit 1 (0.2 s) → remedy: continuation.fix
+    12:00:05  continuation.fix #2    no answer, rate_limited: slow down → again in 2.0 s
+    12:00:06  continuation.fix #2    remedy in 1.2 s, 1,500 tokens, $0.0120 → handoff → closure.fix
+    12:00:07  closure.fix #2         answered in 1.2 s, 1,500 tokens, $0.0120 → closing
+    12:00:07  closure.fix #2         validator tests passed (0.2 s)
+    12:00:07  closure.fix #2         validator clean passed (0.2 s)
+    12:00:07  run                    completed: `closure.fix` completed the flow
+    ");
+}
+
+#[test]
+fn members_and_monitors() {
+    insta::assert_snapshot!(told(&Scene::reviewed()), @r#"
+    12:00:00  run                    started review with scripted on 2026-11-21 → plan
+    12:00:01  plan #1                answered in 1.2 s, 1,500 tokens, $0.0120 → ready → reviewers
+    12:00:02  style #1               answered in 1.2 s, 1,500 tokens, $0.0120 → needs_fix
+    12:00:03  security #1            answered in 1.2 s, 1,500 tokens, $0.0120 → approved
+    12:00:03  reviewers #1           all members done → any("needs_fix") → fix
+    12:00:04  fix #1                 answered in 1.2 s, 1,500 tokens, $0.0120 → done → reviewers
+    12:00:05  style #2               answered in 1.2 s, 1,500 tokens, $0.0120 → needs_fix
+    12:00:06  security #2            answered in 1.2 s, 1,500 tokens, $0.0120 → approved
+    12:00:06  reviewers #2           all members done → any("needs_fix") → fix
+    12:00:07  fix #2                 answered in 1.2 s, 1,500 tokens, $0.0120 → done
+    12:00:07  monitor:reviewers+fix  fired after 2 rounds
+    12:00:08  monitor:reviewers+fix  judge in 1.2 s, 1,500 tokens, $0.0120 → healthy → reviewers
+    12:00:09  security #3            answered in 1.2 s, 1,500 tokens, $0.0120 → approved
+    12:00:10  style #3               answered in 1.2 s, 1,500 tokens, $0.0120 → approved
+    12:00:10  reviewers #3           all members done → all("approved")
+    12:00:10  run                    completed: `reviewers` completed the flow
+    "#);
+}
+
+#[test]
+fn persons_limits_interruptions() {
+    let mut scene = Scene::start(piece());
+    scene
+        .says(json!({"action": "unclear"}))
+        .person_says("this")
+        .faults(FaultClass::RateLimited, "slow down", Some(7_200_000))
+        .happens(Completion::Resumed(Box::new(Resume {
+            iterations_max: Some(20),
+            provider: Some("claude".into()),
+            ..Resume::default()
+        })))
+        .happens(Completion::Interrupted)
+        .happens(Completion::Resumed(Box::default()))
+        .faults(
+            FaultClass::Auth,
+            "the key is not accepted\nand this line is long enough to be cut somewhere",
+            None,
+        )
+        .happens(Completion::Cancelled);
+    insta::assert_snapshot!(told(&scene), @"
+    12:00:00  run                    started review with scripted on 2026-11-21 → plan
+    12:00:01  plan #1                answered in 1.2 s, 1,500 tokens, $0.0120 → unclear
+    12:00:01  run                    waits for a person: What is meant?
+    12:00:06  plan #1                a person answered → answered → plan
+    12:00:06  plan #2                no answer, rate_limited: slow down
+    12:00:06  run                    waits for the provider until 2026-11-21 14:00:06: rate_limited: sl…
+    12:00:11  run                    resumed, at most 20 iterations, with claude
+    12:00:16  run                    interrupted
+    12:00:21  run                    resumed
+    12:00:21  plan #2                no answer, auth: the key is not accepted and this line is long eno…
+    12:00:21  run                    waits until something is mended: auth: the key is not accepted and…
+    12:00:26  run                    cancelled
+    ");
+}
+
+#[test]
+fn bad_answers_and_validators_used_up() {
+    let mut scene = Scene::start(registry());
+    scene.says(json!({"action": "next"})).says(json!({"action": "handoff"}));
+    for _ in 0..2 {
+        scene.says(json!({"action": "closing"})).exits(101, "no").says(json!({"action": "handoff"}));
+    }
+    scene.says(json!({"action": "closing"})).exits(101, "no");
+    insta::assert_snapshot!(told(&scene), @"
+    12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
+    12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.0120 → next → continuation.fix
+    12:00:02  continuation.fix #1    answered in 1.2 s, 1,500 tokens, $0.0120 → handoff → closure.fix
+    12:00:03  closure.fix #1         answered in 1.2 s, 1,500 tokens, $0.0120 → closing
+    12:00:03  closure.fix #1         validator tests failed: exit 101 (0.2 s) → remedy: continuation.fix
+    12:00:05  continuation.fix #2    remedy in 1.2 s, 1,500 tokens, $0.0120 → handoff → closure.fix
+    12:00:06  closure.fix #2         answered in 1.2 s, 1,500 tokens, $0.0120 → closing
+    12:00:06  closure.fix #2         validator tests failed: exit 101 (0.2 s) → remedy: continuation.fix
+    12:00:07  continuation.fix #3    remedy in 1.2 s, 1,500 tokens, $0.0120 → handoff → closure.fix
+    12:00:08  closure.fix #3         answered in 1.2 s, 1,500 tokens, $0.0120 → closing
+    12:00:09  closure.fix #3         validator tests failed: exit 101 (0.2 s)
+    12:00:09  run                    failed: validators of `closure.fix` failed
+    ");
+    let mut scene = Scene::start(registry());
+    scene.says(json!({"nothing": 1})).says(json!({"nothing": 2}));
+    insta::assert_snapshot!(told(&scene), @r#"
+    12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
+    12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.0120
+    12:00:01  initial.fix #1         cannot be used: the answer has no value at `action` → asked again
+    12:00:02  initial.fix #1         repair in 1.2 s, 1,500 tokens, $0.0120
+    12:00:02  initial.fix #1         cannot be used: the answer has no value at `action`
+    12:00:02  run                    failed: [StepFlow] No intent produced for iteration 1 on step "ini…
+    "#);
+}
+
+#[test]
+fn blocked_members() {
+    let mut scene = Scene::start(piece());
+    scene.says(json!({"action": "ready"}));
+    let ask = cuegate_engine::pending(&scene.flow, &scene.run)[0].id();
+    let mut blocked = answer(json!({}));
+    blocked.blocked = Some("no access to the \u{1b}[31mserver".into());
+    scene.happens(Completion::Answered { ask, answer: Box::new(blocked), seen: None });
+    for _ in 0..3 {
+        scene.faults(FaultClass::Crashed, "exit 9", None);
+    }
+    insta::assert_snapshot!(told(&scene), @"
+    12:00:00  run                    started review with scripted on 2026-11-21 → plan
+    12:00:01  plan #1                answered in 1.2 s, 1,500 tokens, $0.0120 → ready → reviewers
+    12:00:06  security #1            answered in 1.2 s, 1,500 tokens, $0.0120
+    12:00:06  security #1            cannot proceed: no access to the server → no outcome
+    12:00:06  style #1               no answer, crashed: exit 9 → again in 1.0 s
+    12:00:06  style #1               no answer, crashed: exit 9 → again in 2.0 s
+    12:00:06  style #1               no answer, crashed: exit 9 → no outcome
+    12:00:06  run                    waits for a person: no rule of `reviewers` matched: `security` blo…
+    ");
+}
+
+#[test]
+fn live_lines_are_those_of_the_whole() {
+    for scene in [Scene::remedied(), Scene::reviewed()] {
+        let zone = TimeZone::fixed(offset(9));
+        let mut live = Timeline::new(zone.clone());
+        let lines: Vec<String> = scene.records.iter().flat_map(|record| live.line(record)).collect();
+        assert_eq!(lines, timeline(&scene.records, &zone));
+        for line in &lines {
+            assert!(crate::text::columns(line) <= 100, "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_judge_decides() {
+    let mut scene = Scene::start(piece());
+    scene
+        .says(json!({"action": "ready"}))
+        .member_says(0, json!({"action": "needs_fix"}))
+        .member_says(1, json!({"action": "needs_fix"}))
+        .says(json!({"prose": "I did it"}))
+        .says(json!({"action": "done"}));
+    let lines = told(&scene);
+    let last: Vec<&str> = lines.lines().rev().take(2).collect();
+    insta::assert_snapshot!(last.join("\n"), @"
+    12:00:05  fix #1                 judge in 1.2 s, 1,500 tokens, $0.0120 → done → reviewers
+    12:00:04  fix #1                 answered in 1.2 s, 1,500 tokens, $0.0120 → a judge decides
+    ");
+}
+
+#[test]
+fn another_day_is_told() {
+    let mut scene = Scene::start(registry());
+    scene.now_ms += 86_400_000;
+    scene.says(json!({"action": "abort"}));
+    insta::assert_snapshot!(told(&scene), @"
+    12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
+    2026-11-22
+    12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.0120 → abort
+    12:00:01  run                    aborted: `initial.fix` gave up
+    ");
+}
+
+#[test]
+fn what_it_is_doing() {
+    let mut scene = Scene::start(piece());
+    scene.says(json!({"action": "ready"}));
+    let mut live = Timeline::new(TimeZone::UTC);
+    for record in &scene.records {
+        live.line(record);
+    }
+    insta::assert_snapshot!(live.doing(scene.now_ms + 12_000).join("\n"), @"
+    asking security (work) for 12.0 s
+    asking style (work) for 12.0 s
+    ");
+    scene.faults(FaultClass::Overloaded, "busy", None);
+    live.line(&scene.records[2]);
+    insta::assert_snapshot!(live.doing(scene.now_ms).join("\n"), @"
+    asks security (work) again in 1.0 s
+    asking style (work) for 50 ms
+    ");
+}

@@ -1,0 +1,243 @@
+//! The events of one record in words: what belongs together is one line.
+
+use cuegate_engine::{AskKind, CommandId, EndState, Event, RowEnd, Started, Usage, WaitKind, Waiting};
+use jiff::tz::TimeZone;
+
+use super::line::{Kind, Line};
+use crate::{
+    format::{date, date_time, duration, money, plural},
+    summary::RunFold,
+};
+
+/// Who a line is about that is about the run as a whole.
+const RUN: &str = "run";
+
+pub(super) struct Words<'t> {
+    zone: &'t TimeZone,
+    at_ms: i64,
+    lines: Vec<Line>,
+}
+
+impl<'t> Words<'t> {
+    pub(super) fn new(zone: &'t TimeZone, at_ms: i64) -> Words<'t> {
+        Words { zone, at_ms, lines: Vec::new() }
+    }
+
+    pub(super) fn into_lines(self) -> Vec<Line> {
+        self.lines
+    }
+
+    /// Tells an event. `fold` stands just before it.
+    pub(super) fn event(&mut self, fold: &RunFold, event: &Event) {
+        match event {
+            Event::RunStarted(started) => self.started(started),
+            Event::StepEntered { step, remedy, .. } => {
+                if let Some(line) = self.lines.last_mut() {
+                    match remedy {
+                        Some(_) => line.target = format!("remedy: {step}"),
+                        None if line.kind == Kind::Other && line.who == RUN => line.target = step.to_string(),
+                        None => {}
+                    }
+                }
+            }
+            Event::AskRequested { kind, not_before_ms, judging, .. } => {
+                self.asked(*kind, *not_before_ms, judging.is_some());
+            }
+            Event::Answered { ask, step, kind, usage, duration_ms, .. } => {
+                let (line_kind, who) = who(fold, *ask, step);
+                let kind = match kind {
+                    AskKind::Work => "answered",
+                    kind => kind.as_str(),
+                };
+                let what = format!("{kind} in {}{}", duration(*duration_ms), used(usage));
+                self.lines.push(Line::new(line_kind, &who, what));
+            }
+            Event::AnsweredLate { usage, .. } => {
+                let what = format!("a late answer is charged{}", used(usage));
+                self.lines.push(Line::new(Kind::Other, RUN, what));
+            }
+            Event::AnswerRejected { step, why, .. } => self.about(fold, step, "cannot be used", why),
+            Event::BoundaryViolated { step, paths, .. } => {
+                self.about(fold, step, "wrote where it may not", &paths.join(", "));
+            }
+            Event::Faulted { ask, step, class, message, .. } => {
+                let (kind, who) = who(fold, *ask, step);
+                let line = Line::new(kind, &who, format!("no answer, {}", class.as_str()));
+                self.lines.push(line.detail(message));
+            }
+            Event::CommandFinished { step, validator, passed, ended, duration_ms, .. } => {
+                let took = duration(*duration_ms);
+                let what = match passed {
+                    true => format!("validator {validator} passed ({took})"),
+                    false => format!("validator {validator} failed: {ended} ({took})"),
+                };
+                self.lines.push(Line::new(Kind::Validator, &visit(fold, step), what));
+            }
+            Event::Decided { step, outcome, fallback, .. } => self.decided(fold, step, outcome, *fallback),
+            Event::MemberEnded { step, outcome: Some(outcome), .. } => {
+                self.line(fold, step).way.push_str(&format!(" → {outcome}"));
+            }
+            Event::MemberEnded { step, why, .. } => {
+                // What went wrong is told already, unless it said so itself.
+                if let (Some(why), Some("")) = (why, self.lines.last().map(|line| line.detail.as_str())) {
+                    self.about(fold, step, "cannot proceed", why);
+                }
+                self.line(fold, step).way.push_str(" → no outcome");
+            }
+            Event::MonitorFired { monitor, rounds } => {
+                let what = format!("fired after {}", plural(u64::from(*rounds), "round"));
+                self.lines.push(Line::new(Kind::Other, monitor, what));
+            }
+            Event::StepLeft { end, .. } | Event::VisitEnded { end, .. } => self.left(end),
+            Event::PersonAnswered { .. } => {
+                let who = fold.visiting().map_or(RUN.to_owned(), |(step, visit)| format!("{step} #{visit}"));
+                self.lines.push(Line::new(Kind::Ask, &who, "a person answered".to_owned()));
+            }
+            Event::ValidationSkipped { step } => {
+                let line = Line::new(Kind::Other, &visit(fold, step), "validators passed over".to_owned());
+                self.lines.push(line);
+            }
+            Event::Suspended { waiting } => self.suspended(waiting),
+            Event::Resumed { iterations_max, provider, .. } => {
+                let mut what = "resumed".to_owned();
+                if let Some(max) = iterations_max {
+                    what.push_str(&format!(", at most {}", plural(u64::from(*max), "iteration")));
+                }
+                if let Some(provider) = provider {
+                    what.push_str(&format!(", with {provider}"));
+                }
+                self.lines.push(Line::new(Kind::Other, RUN, what));
+            }
+            Event::Ended { state, reason, .. } => {
+                let line = Line::new(Kind::Other, RUN, end_word(*state).to_owned());
+                self.lines.push(if *state == EndState::Cancelled { line } else { line.detail(reason) });
+            }
+            Event::OriginSet { .. }
+            | Event::CommandRequested { .. }
+            | Event::HandedOff { .. }
+            | Event::Summarised { .. }
+            | Event::CounterSet { .. }
+            | Event::PersonAsked { .. } => {}
+        }
+    }
+
+    fn started(&mut self, started: &Started) {
+        let day = date(self.at_ms, self.zone);
+        let what = format!("started {} with {} on {day}", started.flow, started.provider);
+        self.lines.push(Line::new(Kind::Other, RUN, what));
+    }
+
+    /// What an ask says about the line before it: that it is not over.
+    fn asked(&mut self, kind: AskKind, not_before_ms: Option<i64>, judged: bool) {
+        let Some(line) = self.lines.last_mut() else { return };
+        if !matches!(line.kind, Kind::Ask | Kind::Member) || !line.target.is_empty() {
+            return;
+        }
+        if let Some(not_before) = not_before_ms {
+            let pause = u64::try_from(not_before.saturating_sub(self.at_ms)).unwrap_or(0);
+            line.way.push_str(&format!(" → again in {}", duration(pause)));
+        } else if kind == AskKind::Repair {
+            line.way.push_str(" → asked again");
+        } else if judged && kind == AskKind::Judge {
+            line.way.push_str(" → a judge decides");
+        }
+    }
+
+    fn decided(&mut self, fold: &RunFold, step: &str, outcome: &str, fallback: bool) {
+        let kind = self.lines.last().map(|line| line.kind);
+        // A validator's line says already how it ended.
+        if kind == Some(Kind::Validator) {
+            return;
+        }
+        // The last member's line is about the member, this is about all of them.
+        if kind != Some(Kind::Ask) {
+            self.lines.push(Line::new(Kind::Ask, &visit(fold, step), "all members done".to_owned()));
+        }
+        let line = self.line(fold, step);
+        line.way.push_str(&format!(" → {outcome}"));
+        if fallback {
+            line.way.push_str(" (fallback)");
+        }
+    }
+
+    fn left(&mut self, end: &RowEnd) {
+        let (Some(line), Some(target)) = (self.lines.last_mut(), &end.target) else { return };
+        // Where the run ends, a line of its own says so.
+        if target.starts_with('@') || !line.target.is_empty() {
+            return;
+        }
+        line.target = target.to_string();
+        if let Some(by) = end.overridden_by.as_ref().filter(|by| ***by != *line.who) {
+            line.by = format!(" (by {by})");
+        }
+    }
+
+    fn suspended(&mut self, waiting: &Waiting) {
+        let what = match waiting.kind {
+            WaitKind::Person => "waits for a person".to_owned(),
+            WaitKind::Quota => match waiting.until_ms {
+                Some(until) => format!("waits for the provider until {}", date_time(until, self.zone)),
+                None => "waits for the provider".to_owned(),
+            },
+            WaitKind::Environment => "waits until something is mended".to_owned(),
+            WaitKind::Interrupted => "interrupted".to_owned(),
+        };
+        let line = Line::new(Kind::Other, RUN, what);
+        self.lines.push(match waiting.kind {
+            WaitKind::Interrupted => line,
+            _ => line.detail(&waiting.detail),
+        });
+    }
+
+    /// A further line about the same ask.
+    fn about(&mut self, fold: &RunFold, step: &str, what: &str, detail: &str) {
+        let last = self.line(fold, step);
+        let line = Line::new(last.kind, &last.who.clone(), what.to_owned()).detail(detail);
+        self.lines.push(line);
+    }
+
+    /// The line that later events add to; a new one when there is none yet.
+    fn line(&mut self, fold: &RunFold, step: &str) -> &mut Line {
+        if self.lines.is_empty() {
+            self.lines.push(Line::new(Kind::Other, &visit(fold, step), "decided".to_owned()));
+        }
+        let last = self.lines.len() - 1;
+        &mut self.lines[last]
+    }
+}
+
+/// Who an ask is about: a member, a monitor, else the open visit.
+fn who(fold: &RunFold, ask: CommandId, asked: &str) -> (Kind, String) {
+    let request = fold.request(ask);
+    let step = request.map_or(asked, |request| &*request.step);
+    match (request.and_then(|request| request.member), fold.visiting()) {
+        (Some(_), Some((_, visit))) => (Kind::Member, format!("{step} #{visit}")),
+        _ => (Kind::Ask, visit(fold, step)),
+    }
+}
+
+/// The visit that a step's doing belongs to.
+fn visit(fold: &RunFold, step: &str) -> String {
+    match fold.visiting() {
+        Some((of, visit)) if !step.starts_with("monitor:") => format!("{of} #{visit}"),
+        _ => step.to_owned(),
+    }
+}
+
+fn used(usage: &Usage) -> String {
+    let tokens = plural(usage.input_tokens + usage.output_tokens, "token");
+    match usage.cost_usd {
+        Some(_) => format!(", {tokens}, {}", money(usage.cost_usd)),
+        None => format!(", {tokens}"),
+    }
+}
+
+fn end_word(state: EndState) -> &'static str {
+    match state {
+        EndState::Completed => "completed",
+        EndState::Aborted => "aborted",
+        EndState::Failed => "failed",
+        EndState::Exhausted => "exhausted",
+        EndState::Cancelled => "cancelled",
+    }
+}

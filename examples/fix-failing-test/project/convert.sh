@@ -1,0 +1,3 @@
+#!/bin/sh
+# Prints degrees Fahrenheit for whole degrees Celsius.
+echo $(($1 * 9 / 5 - 32))
