@@ -130,7 +130,7 @@ pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
     match command {
         Command::Exec(exec) => {
             let nth = answers_of(case, &exec.step);
-            let code = i32::from(roll(seed, &format!("{} {nth}", exec.validator.name)) % 3 == 0);
+            let code = i32::from(roll(seed, &format!("{} {nth}", exec.validator.name)).is_multiple_of(3));
             let exec = Exec {
                 exit: Exit::Code(code),
                 stdout: format!("run {nth}\nof {}", exec.validator.name),
@@ -182,7 +182,7 @@ fn fault(ask: CommandId, class: FaultClass, nth: usize) -> Completion {
     let fault = Fault {
         class,
         message: "as scripted".to_owned(),
-        resets_in_ms: (nth % 2 == 0).then_some(100),
+        resets_in_ms: nth.is_multiple_of(2).then_some(100),
         usage: Usage { input_tokens: 5, output_tokens: 0, cost_usd: None },
         receipt: None,
     };

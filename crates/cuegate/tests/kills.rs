@@ -181,11 +181,11 @@ fn killed_anywhere_ends_the_same() {
                 project.start(&["resume", "last"])
             };
         }
-        let out = child.wait_with_output().unwrap();
-        let ran = support::Ran::of(out);
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
-        let lock = project.path().join(".git/index.lock").exists();
-        assert_eq!(end_of(&project), expected, "after {kills} kills, index.lock {lock}: {}", ran.stderr);
+        let ran = support::Ran::of(child.wait_with_output().unwrap());
+        let locked = project.path().join(".git/index.lock").exists();
+        let told = format!("{kills} kills, git locked {locked}: {}{}", ran.stderr, project.run(&["log", "last"]).stdout);
+        assert_eq!(ran.code, 0, "{told}");
+        assert_eq!(end_of(&project), expected, "{told}");
         all_gone(&project);
     }
     println!("{kills} kills in {runs} runs: {hits:?}");

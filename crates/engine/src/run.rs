@@ -441,7 +441,8 @@ impl Run {
         self.node = None;
         self.visit = None;
         self.finished += 1;
-        if end.target.as_ref().is_some_and(|target| !target.starts_with('@')) {
+        // An exhausted run may go on to its next step: monitors then see this visit like any other.
+        if end.target.as_ref().is_some_and(|target| !target.starts_with('@') || &**target == "@exhausted") {
             self.remember(step);
         }
     }

@@ -9,11 +9,14 @@ use world::Case;
 const DECISIONS_MAX: usize = 2_000;
 const SEEDS: u64 = 200;
 
+/// A row: step, visit, attempt, outcome, target.
+type Row = (Str, u32, u32, Option<Str>, Option<Str>);
+
 /// What has to be the same however a run came to its end.
 #[derive(Debug, PartialEq)]
 struct End {
     state: Option<(EndState, String)>,
-    rows: Vec<(Str, u32, u32, Option<Str>, Option<Str>)>,
+    rows: Vec<Row>,
     iterations: u32,
     usage: Usage,
     counters: Vec<(Str, u32)>,

@@ -1,4 +1,5 @@
 //! The rules of deciding, one script a rule: what is answered, and what follows.
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 use std::fmt::Write as _;
 
@@ -287,7 +288,7 @@ fn limits_exhaust_and_a_higher_one_goes_on() {
       answered · summarised · left understanding · decided next · end initial.issue → continuation.issue · enter continuation.issue v1.1 i2 · ask_requested
       ? work continuation.issue 1-0
     > answer {"action":"next","plan":"p"}
-      answered · summarised · decided next · end continuation.issue → continuation.issue · ended unvalidated
+      answered · summarised · decided next · end continuation.issue → @exhausted · ended unvalidated
       = Exhausted: the limit of 2 iterations is reached
     > resume
       nothing
@@ -296,7 +297,7 @@ fn limits_exhaust_and_a_higher_one_goes_on() {
       resumed · enter continuation.issue v2.1 i3 · ask_requested
       ? work continuation.issue 3-0
     > answer {"action":"complete","plan":"p"}
-      answered · summarised · decided complete · end continuation.issue → complete.issue · ended unvalidated
+      answered · summarised · decided complete · end continuation.issue → @exhausted · ended unvalidated
       = Exhausted: the limit of 3 iterations is reached
     "#);
 }

@@ -1,12 +1,12 @@
 //! Performs commands on this machine: asks the provider, runs validators, looks at the working tree.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use cuegate_engine::{AskCommand, Command, CommandId, Completion, Exec, ExecCommand, Exit, Seen, TreeState};
@@ -24,7 +24,7 @@ use crate::{
     process::{self, Finished, Launch, Shim},
     prompt::join,
     translate,
-    tree::Trees,
+    tree::{self, Trees},
 };
 
 /// After how long an ask is stopped. Agents work for tens of minutes; one that is silent for an hour is lost.
@@ -158,6 +158,8 @@ impl Local {
             }
             return Ok(Some(reader.end(ended(&finished), &finished.stderr)));
         }
+        self.after_cut(former_start(&dir)).await?;
+        let begun = SystemTime::now();
         let launch = Launch {
             args: launch.args,
             env: launch.env,
@@ -187,7 +189,21 @@ impl Local {
             }
         }
         let finished = child.wait().await?;
+        if finished.timed_out || finished.capped {
+            self.after_cut(Some(begun)).await?;
+        }
         Ok(Some(reader.end(ended(&finished), &finished.stderr)))
+    }
+
+    /// Mends what a command that was cut off since then may have left: a lock of git that nobody holds.
+    async fn after_cut(&self, since: Option<SystemTime>) -> Result<(), Error> {
+        let (Some(since), Some(_)) = (since, &self.setting.trees) else { return Ok(()) };
+        let work = self.setting.work.clone();
+        blocking(move || {
+            tree::clear_stale_lock(&work, since)?;
+            Ok(())
+        })
+        .await
     }
 
     async fn exec(
@@ -199,6 +215,7 @@ impl Local {
         let finished = match process::adopt(&dir).await? {
             Some(finished) => finished,
             None => {
+                self.after_cut(former_start(&dir)).await?;
                 let launch = Launch {
                     args: vec!["-c".into(), command.validator.command.to_string().into()],
                     timeout: Some(Duration::from_millis(command.validator.timeout_ms)),
@@ -297,6 +314,11 @@ impl Performer for Local {
             let _ = std::fs::remove_dir_all(dir);
         }
     }
+}
+
+/// When the command of this folder was started before, if it was.
+fn former_start(dir: &Path) -> Option<SystemTime> {
+    std::fs::metadata(dir.join("spec.json")).and_then(|about| about.modified()).ok()
 }
 
 /// An answer made in this process; `None` when it was cut.

@@ -645,3 +645,35 @@ fn a_worktree_that_cannot_be_made_says_why() {
     let error = worktree::add(&empty.root, &at, "x", None).unwrap_err();
     assert!(error.hint().unwrap().starts_with("commit something first"), "{error}");
 }
+
+#[test]
+fn a_lock_that_a_killed_git_left_is_removed_and_no_other() {
+    use cuegate_runner::tree::clear_stale_lock;
+    use std::time::{Duration, SystemTime};
+    let dir = tempfile::tempdir().unwrap();
+    let git = |args: &[&str]| {
+        assert!(std::process::Command::new("git").args(args).current_dir(dir.path()).status().unwrap().success());
+    };
+    git(&["init", "--quiet"]);
+    let lock = dir.path().join(".git/index.lock");
+    let ago = SystemTime::now() - Duration::from_secs(5);
+    assert_eq!(clear_stale_lock(dir.path(), ago).unwrap(), None, "there is none");
+    std::fs::write(&lock, "").unwrap();
+    let later = SystemTime::now() + Duration::from_secs(5);
+    assert_eq!(clear_stale_lock(dir.path(), later).unwrap(), None, "it is older than the command");
+    // A git at work there may hold it: one that waits for its input does nothing else.
+    let mut busy = std::process::Command::new("git")
+        .args(["hash-object", "--stdin"])
+        .current_dir(dir.path())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    assert_eq!(clear_stale_lock(dir.path(), ago).unwrap(), None, "somebody may hold it");
+    drop(busy.stdin.take());
+    busy.wait().unwrap();
+    if cfg!(target_os = "linux") {
+        assert!(clear_stale_lock(dir.path(), ago).unwrap().is_some());
+        assert!(!lock.exists());
+    }
+}

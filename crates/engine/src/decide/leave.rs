@@ -12,6 +12,9 @@ use crate::{
     prompt::{Failure, expand},
 };
 
+/// Where a row ends when the limit stops the run.
+pub(super) const EXHAUSTED: &str = "@exhausted";
+
 /// An outcome together with the edge it takes and where that leads: nothing left that could fail.
 pub(super) struct Way<'f> {
     pub(super) outcome: Outcome,
@@ -147,7 +150,12 @@ fn on(
         unvalidated_end(decider, max);
         return;
     }
-    let name = decider.flow.step(next).name.clone();
+    // Whether the limit allows another iteration is known here, so that the row ends where the run does.
+    let name = if decider.run.iterations >= decider.run.iterations_max {
+        EXHAUSTED.into()
+    } else {
+        decider.flow.step(next).name.clone()
+    };
     leave_uncounted(decider, step, Some(&name));
     end_visit(decider, &name);
     let remedy = edge.remedy.as_ref().map(|template| {

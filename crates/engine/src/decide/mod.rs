@@ -84,7 +84,7 @@ impl<'f> Decider<'f> {
             EndState::Completed => "@completed",
             EndState::Aborted => "@aborted",
             EndState::Failed => "@failed",
-            EndState::Exhausted => "@exhausted",
+            EndState::Exhausted => leave::EXHAUSTED,
             EndState::Cancelled => "@cancelled",
         }
         .into();

@@ -52,6 +52,8 @@ pub(super) struct Watch<'a> {
     events: &'a Receiver<Event>,
     ended: &'a mut Ended,
     streams_open: u8,
+    /// When the time that SIGTERM leaves is over.
+    grace_end: Option<Instant>,
     /// When SIGKILL was sent.
     killed_at: Option<Instant>,
     reader: Reader,
@@ -59,13 +61,14 @@ pub(super) struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     pub fn new(pid: Pid, events: &'a Receiver<Event>, ended: &'a mut Ended) -> Watch<'a> {
-        Watch { pid, events, ended, streams_open: 2, killed_at: None, reader: Reader::There }
+        Watch { pid, events, ended, streams_open: 2, grace_end: None, killed_at: None, reader: Reader::There }
     }
 
     pub fn until_gone(mut self, timeout: Option<Duration>, spool: &Spool) -> Result<Reader, String> {
         let started = Instant::now();
         self.until_ended(timeout.and_then(|timeout| started.checked_add(timeout)))?;
         self.ended.elapsed_ms = as_ms(started.elapsed());
+        self.let_others_end();
         self.kill();
         let status = loop {
             match waitpid(Some(self.pid), WaitOptions::empty()) {
@@ -88,23 +91,24 @@ impl<'a> Watch<'a> {
 
     /// Returns when the child has ended, which it does at `deadline` at the latest.
     fn until_ended(&mut self, mut deadline: Option<Instant>) -> Result<(), String> {
-        let mut grace_end: Option<Instant> = None;
         loop {
             let now = Instant::now();
-            let next = [deadline, grace_end].into_iter().flatten().min();
+            let next = [deadline, self.grace_end].into_iter().flatten().min();
             let patience =
                 next.map_or(REAP_EVERY, |next| next.saturating_duration_since(now).min(REAP_EVERY));
             match self.next(patience) {
                 Ok(Event::Ended) => return Ok(()),
                 Ok(Event::Polite) => {
                     self.ended.cut = true;
-                    grace_end = grace_end.or_else(|| Some(self.terminate()));
+                    self.grace_end = self.grace_end.or_else(|| Some(self.terminate()));
                 }
                 // After a polite word the runner lets go of the lifeline; the grace period stays.
                 Ok(Event::Cut) if self.ended.cut => {}
+                // The runner died. Its agent still gets the grace period: a git that is killed outright leaves a lock
+                // behind that stops every later commit.
                 Ok(Event::Cut) => {
                     self.ended.cut = true;
-                    self.kill();
+                    self.grace_end = self.grace_end.or_else(|| Some(self.terminate()));
                 }
                 Ok(Event::Full) => {
                     self.ended.capped = true;
@@ -117,10 +121,10 @@ impl<'a> Watch<'a> {
                     if deadline.is_some_and(|deadline| deadline <= now) {
                         deadline = None;
                         self.ended.timed_out = true;
-                        grace_end = grace_end.or_else(|| Some(self.terminate()));
+                        self.grace_end = self.grace_end.or_else(|| Some(self.terminate()));
                     }
-                    if grace_end.is_some_and(|end| end <= now) {
-                        grace_end = None;
+                    if self.grace_end.is_some_and(|end| end <= now) {
+                        self.grace_end = None;
                         self.kill();
                     }
                     self.reap_orphans();
@@ -168,6 +172,19 @@ impl<'a> Watch<'a> {
     fn terminate(&self) -> Instant {
         send(self.pid, Signal::TERM);
         Instant::now() + GRACE
+    }
+
+    /// What the child had started gets the rest of the grace period as well. It counts as gone when it was not seen
+    /// several times in a row: a process whose parent just died may be missed by one look.
+    fn let_others_end(&self) {
+        const LOOKS: u32 = 4;
+        let own = self.pid.as_raw_nonzero().get();
+        let mut unseen = 0;
+        while unseen < LOOKS && self.grace_end.is_some_and(|end| Instant::now() < end) {
+            thread::sleep(Duration::from_millis(3));
+            self.reap_orphans();
+            unseen = if processes::children().iter().any(|&child| child != own) { 0 } else { unseen + 1 };
+        }
     }
 
     fn kill(&mut self) {

@@ -11,9 +11,11 @@ mod error;
 mod git;
 mod restore;
 mod snapshot;
+mod stale;
 pub mod worktree;
 
 pub use changes::{Change, Kind, Stat};
 pub use error::Error;
+pub use stale::clear_stale_lock;
 pub use snapshot::{Snapshot, Trees};
 pub use worktree::is_dirty;

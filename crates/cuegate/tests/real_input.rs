@@ -1,0 +1,129 @@
+//! A definition that nobody here wrote: the "iterator" agent of another program, checked and shown as it is, and run
+//! in a clone of this repository through a failing validator and its remedy. Skipped where the definition is not at
+//! hand.
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
+
+mod support;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use support::{Project, copy};
+
+fn corpus() -> Option<PathBuf> {
+    let given = std::env::var_os("CUEGATE_SHARED").map(PathBuf::from);
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let folder = given.unwrap_or(beside).join("corpora/climpt/closing/iterator");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    eprintln!("skipped: there is no `{}`", folder.display());
+    None
+}
+
+#[test]
+fn checks_and_shows_as_it_is() {
+    let Some(corpus) = corpus() else { return };
+    let project = Project::empty();
+    copy(&corpus, &project.path().join(".agent/iterator"));
+    let checked = project.run(&["check", "iterator", "--json"]);
+    assert_eq!(checked.code, 0, "{}", checked.stderr);
+    let found = checked.json();
+    let mut unsupported: Vec<String> = found["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|finding| finding["code"] == "unsupported-yet")
+        .map(|finding| format!("{}:{} {}", finding["file"].as_str().unwrap(), finding["line"], finding["message"]))
+        .collect();
+    unsupported.sort();
+    assert_snapshot!(unsupported.join("\n"), @"");
+    assert_eq!(project.run(&["check", "iterator", "--strict"]).code, 2);
+    let shown = project.run(&["show", "iterator"]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(shown.stdout.contains("closure.polling@validators"), "{}", shown.stdout);
+}
+
+/// The agent with another verdict and entry, and a type check that exists here.
+fn changed_copy(corpus: &Path, to: &Path) {
+    copy(corpus, to);
+    let change = |file: &str, change: &dyn Fn(&mut Value)| {
+        let path = to.join(file);
+        let mut value: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        change(&mut value);
+        fs::write(path, value.to_string()).unwrap();
+    };
+    change("agent.json", &|agent| {
+        agent["runner"]["verdict"] = json!({"type": "count:iteration", "config": {"maxIterations": 20}});
+    });
+    change("steps_registry.json", &|registry| {
+        registry["entryStepMapping"]["count:iteration"] = json!("initial.issue");
+        registry["validators"]["type-check"]["command"] = json!("git rev-parse --verify HEAD");
+    });
+}
+
+/// The agent forgets to commit, is told so, and commits.
+fn script() -> String {
+    let answer = |step: &str, action: &str, more: Value| {
+        let mut output = json!({"stepId": step, "status": "in_progress", "summary": format!("{step} done"),
+            "issue": {"issue_number": 7}, "next_action": {"action": action, "reason": "as planned"}});
+        for (key, value) in more.as_object().unwrap() {
+            output[key] = value.clone();
+        }
+        output
+    };
+    let worked = json!({"iteration": {"current": 2, "work_done": "wrote it"}});
+    json!({"answers": [
+        {"step": "initial.issue", "output": answer("initial.issue", "next",
+            json!({"analysis": {"understanding": "a note is missing", "approach": "write it"}}))},
+        {"step": "continuation.issue", "kind": "work", "writes": [{"path": "NOTE.md", "content": "A note.\n"}],
+            "output": answer("continuation.issue", "handoff", worked.clone())},
+        {"step": "closure.issue", "times": 2, "output": answer("closure.issue", "closing", json!({
+            "status": "completed", "closure_action": "label-only",
+            "validation": {"git_clean": true, "tests_passed": true, "type_check_passed": true,
+                "lint_passed": true, "format_passed": true}}))},
+        {"step": "continuation.issue", "kind": "remedy",
+            "runs": ["git add NOTE.md", "git -c user.name=A -c user.email=a@localhost commit --quiet -m 'Add a note'"],
+            "output": answer("continuation.issue", "handoff", worked)}
+    ]})
+    .to_string()
+}
+
+#[test]
+fn runs_in_a_clone_of_this_repository_through_a_remedy() {
+    let Some(corpus) = corpus() else { return };
+    let outer = Project::empty();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    outer.git(&["clone", "--quiet", "--no-hardlinks", here.to_str().unwrap(), "clone"]);
+    changed_copy(&corpus, &outer.path().join("clone/.agent/iterator"));
+    outer.write("clone/script.json", &script());
+    let clone = outer.path().join("clone");
+    let args = ["run", "iterator", "--issue", "7", "--script", "script.json", "--json"];
+    let ran = support::Ran::of(outer.command(&args).current_dir(&clone).output().unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let result = ran.json();
+    let rows: Vec<String> = result["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            let remedy = if row["remedy"] == true { " (remedy)" } else { "" };
+            format!("{}{remedy}: {} → {} {}", row["step"], row["outcome"], row["target"], row["changed_files"])
+        })
+        .collect();
+    assert_snapshot!(rows.join("\n"), @"");
+    assert_eq!(result["validated"], true);
+    // The definition wants a worktree, so the clone itself is as it was but for the copy of the agent.
+    assert!(!clone.join("NOTE.md").exists());
+    let work = PathBuf::from(result["place"]["work"].as_str().unwrap());
+    assert_eq!(fs::read_to_string(work.join("NOTE.md")).unwrap(), "A note.\n");
+    assert!(work.starts_with(outer.path().join("worktree")), "{}", work.display());
+    // The failure prompt named the file.
+    let log = support::Ran::of(outer.command(&["log", "last", "--json"]).current_dir(&clone).output().unwrap());
+    let remedy = log.stdout.lines().find(|line| line.contains(r#""event":"answered""#) && line.contains(r#""kind":"remedy""#));
+    assert!(remedy.unwrap().contains("`NOTE.md`"), "{}", log.stdout);
+}

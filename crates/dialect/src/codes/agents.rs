@@ -1,0 +1,58 @@
+//! Findings about `agent.json` and about a registry as a whole.
+
+super::pages::pages! {
+AGENT_ID_MISMATCH = "agent-id-mismatch": "\
+agent and registry have different names
+
+`agentId` of the registry is not the `name` of the agent. The registry may be the wrong one.
+
+Make both equal, or correct `runner.flow.prompts.registry`.
+"
+DEFAULT_PERMISSION = "default-permission": "\
+writing will be denied
+
+The permission mode `default` asks a person before each action. In a run nobody is there, so that every
+write is denied.
+
+Use `acceptEdits` for an agent that writes, `plan` for one that only reads.
+"
+DUPLICATE_FLAG = "duplicate-flag": "\
+two parameters have the same flag
+
+Both are given with the same flag on the command line, so that neither can be told from the other.
+
+Give one of them another `cli`.
+"
+RESERVED_FLAG = "reserved-flag": "\
+a parameter has a flag of Cuegate itself
+
+`cuegate run` has a flag of that name, which means something else. The flag stays Cuegate's.
+
+Give the value with `--set NAME=VALUE`, or give the parameter another `cli`.
+"
+REQUIRED_WITH_DEFAULT = "required-with-default": "\
+a default that is never used
+
+The parameter is required, so that a run cannot start without a value, and its default is never used.
+
+Remove `required`, or the default.
+"
+UNKNOWN_VERDICT_TYPE = "unknown-verdict-type": "\
+an entry is mapped to no verdict type
+
+A key of `entryStepMapping` is none of the eight verdict types, so that its entry is never taken.
+
+Correct the key. The hint names the nearest type, or the new name of an older one.
+"
+VERDICT_PAST_VALIDATORS = "verdict-past-validators": "\
+the verdict can complete the run past its validators
+
+The registry has validators, which guard `closing`. The verdict `count:iteration` completes the run after a
+number of iterations, whether a closure step was reached or not. Such a run is marked as not validated.
+
+Use `detect:graph`, where only `closing` completes the run.
+"
+}
+
+/// No step to begin with. The check of the flow has this code and its page; here more is known about the cause.
+pub(crate) const NO_ENTRY: &str = "no-entry";

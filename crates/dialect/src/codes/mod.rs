@@ -1,0 +1,15 @@
+//! The codes of findings about definitions, each with its manual page.
+
+mod agents;
+mod files;
+mod pages;
+mod prompts;
+mod steps;
+mod validators;
+
+pub(crate) use agents::*;
+pub(crate) use files::*;
+pub use pages::codes;
+pub(crate) use prompts::*;
+pub(crate) use steps::*;
+pub(crate) use validators::*;

@@ -1,0 +1,182 @@
+//! Where the files of a definition are opened: each once, with the findings about its bytes.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use cuegate_flow::{Diagnostic, FileId, Sources, Span, Str};
+
+use crate::files::FILE_BYTES_MAX;
+use crate::findings::Findings;
+use crate::json::{self, Json};
+use crate::{Files, ReadError, codes};
+
+/// Opens files, remembers what they held and where it came from. Shared by reference: readers of different parts
+/// of a definition open the same files.
+pub(crate) struct Desk<'f> {
+    /// Where findings go.
+    pub(crate) found: Findings,
+    files: &'f dyn Files,
+    sources: RefCell<Sources>,
+    pages: RefCell<BTreeMap<String, Page>>,
+    parsed: RefCell<BTreeMap<String, Option<Rc<Json>>>>,
+}
+
+/// What opening a file gave.
+#[derive(Debug, Clone)]
+pub(crate) enum Page {
+    /// Its text, without a byte order mark.
+    Text {
+        /// The file.
+        file: FileId,
+        /// The text.
+        text: Str,
+    },
+    /// There is no such file.
+    Missing,
+    /// It cannot be used; findings say why.
+    Faulty,
+}
+
+impl<'f> Desk<'f> {
+    /// A desk with nothing on it.
+    pub(crate) fn new(files: &'f dyn Files) -> Desk<'f> {
+        Desk {
+            found: Findings::default(),
+            files,
+            sources: RefCell::default(),
+            pages: RefCell::default(),
+            parsed: RefCell::default(),
+        }
+    }
+
+    /// Opens a file.
+    pub(crate) fn page(&self, path: &str) -> Page {
+        if let Some(page) = self.pages.borrow().get(path) {
+            return page.clone();
+        }
+        let page = self.open(path);
+        self.pages.borrow_mut().insert(path.to_owned(), page.clone());
+        page
+    }
+
+    fn open(&self, path: &str) -> Page {
+        let bytes = match self.files.read(path) {
+            Ok(bytes) if bytes.len() <= FILE_BYTES_MAX => bytes,
+            Err(ReadError::NotFound) => return Page::Missing,
+            Ok(_) | Err(ReadError::TooLarge) => {
+                return self.faulty(path, codes::TOO_LARGE, "is larger than 4 MiB", "split it");
+            }
+            Err(ReadError::Escapes) => {
+                let hint = "keep the files of an agent in its folder or in the project";
+                return self.faulty(path, codes::ESCAPES_ROOT, "lies outside the project", hint);
+            }
+            Err(ReadError::Other(reason)) => {
+                return self.faulty(
+                    path,
+                    codes::UNREADABLE_FILE,
+                    &format!("cannot be read: {reason}"),
+                    "check it",
+                );
+            }
+        };
+        match String::from_utf8(bytes) {
+            Ok(text) => {
+                let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+                let file = self.sources.borrow_mut().add(path, text);
+                Page::Text { file, text: text.into() }
+            }
+            Err(error) => {
+                let valid = error.utf8_error().valid_up_to();
+                let text = String::from_utf8_lossy(error.as_bytes());
+                let file = self.sources.borrow_mut().add(path, &text);
+                let span = Span { file, start: valid as u32, end: valid as u32 + 1 };
+                self.found.push(
+                    Diagnostic::error(codes::NOT_UTF8, span, format!("`{path}` is not UTF-8 from here on"))
+                        .hint("save the file as UTF-8"),
+                );
+                Page::Faulty
+            }
+        }
+    }
+
+    fn faulty(&self, path: &str, code: &'static str, what: &str, hint: &str) -> Page {
+        let finding = Diagnostic::error(code, self.unread(path), format!("`{path}` {what}")).hint(hint);
+        self.found.push(finding);
+        Page::Faulty
+    }
+
+    /// Opens a JSON file: `Ok(None)` when there is no such file, `Err` when findings say what is wrong with it.
+    pub(crate) fn json(&self, path: &str) -> Result<Option<Rc<Json>>, Faulty> {
+        if let Some(parsed) = self.parsed.borrow().get(path) {
+            return parsed.clone().map(Some).ok_or(Faulty);
+        }
+        let (file, text) = match self.page(path) {
+            Page::Text { file, text } => (file, text),
+            Page::Missing => return Ok(None),
+            Page::Faulty => return Err(Faulty),
+        };
+        let parsed = json::parse(&text, file, &self.found).map(Rc::new);
+        self.parsed.borrow_mut().insert(path.to_owned(), parsed.clone());
+        parsed.map(Some).ok_or(Faulty)
+    }
+
+    /// The beginning of a file of the project, for findings about it as a whole. It may not exist.
+    pub(crate) fn start_of(&self, path: &str) -> Span {
+        match self.page(path) {
+            Page::Text { file, .. } => Span::start_of(file),
+            Page::Missing | Page::Faulty => self.unread(path),
+        }
+    }
+
+    /// The beginning of something that is not read: findings show its path and nothing of it.
+    pub(crate) fn unread(&self, path: &str) -> Span {
+        Span::start_of(self.sources.borrow_mut().add(path, ""))
+    }
+
+    /// What was opened and found.
+    pub(crate) fn into_parts(self) -> (Findings, Sources) {
+        (self.found, self.sources.into_inner())
+    }
+}
+
+/// A file that findings have been written about already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Faulty;
+
+#[cfg(test)]
+mod tests {
+    use super::{Desk, Faulty, Page};
+    use crate::files::FILE_BYTES_MAX;
+    use std::collections::BTreeMap;
+
+    fn findings(bytes: Vec<u8>) -> Vec<(&'static str, u32)> {
+        let files = BTreeMap::from([("a.json".to_owned(), bytes)]);
+        let desk = Desk::new(&files);
+        assert!(matches!(desk.page("a.json"), Page::Faulty));
+        assert_eq!(desk.json("a.json").err(), Some(Faulty));
+        desk.into_parts()
+            .0
+            .into_parts()
+            .0
+            .into_iter()
+            .map(|finding| (finding.code, finding.span.start))
+            .collect()
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_said_once() {
+        assert_eq!(findings(b"{\"a\": \"\xff\"}".to_vec()), [("not-utf8", 7)]);
+        assert_eq!(findings(vec![b' '; FILE_BYTES_MAX + 1]), [("too-large", 0)]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_and_windows_line_ends_are_fine() {
+        let files = BTreeMap::from([("a.json".to_owned(), b"\xef\xbb\xbf{\r\n\"a\": 1}\r\n".to_vec())]);
+        let desk = Desk::new(&files);
+        let json = desk.json("a.json").unwrap().unwrap();
+        assert_eq!(json.entry("a").unwrap().key_span.start, 3);
+        assert!(desk.json("b.json").unwrap().is_none());
+        assert_eq!(desk.found.errors(), 0);
+    }
+}

@@ -1,0 +1,274 @@
+//! Reading an object field by field. What was asked for is remembered, so that what nobody asked for can be
+//! reported as unknown, with the nearest known key.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use cuegate_flow::{Diagnostic, Span, Str};
+
+use super::{Entry, Json, Kind};
+use crate::{codes, findings::Findings, nearest};
+
+/// A text and where it stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Text<'j> {
+    /// The text.
+    pub(crate) text: &'j str,
+    /// Where it stands.
+    pub(crate) span: Span,
+}
+
+/// An object that is being read. `null` counts as absent, as the original program takes it.
+pub(crate) struct Fields<'j, 'f> {
+    /// Where it stands.
+    pub(crate) span: Span,
+    /// Where findings go.
+    pub(crate) found: &'f Findings,
+    /// The step it belongs to, if any.
+    step: Option<Str>,
+    /// What it is called in messages.
+    what: String,
+    entries: &'j [Entry],
+    asked: RefCell<Vec<&'static str>>,
+}
+
+impl<'j, 'f> Fields<'j, 'f> {
+    /// Begins reading a value that has to be an object; `None` when it is none, which a finding says.
+    pub(crate) fn of(json: &'j Json, what: &str, step: Option<&str>, found: &'f Findings) -> Option<Self> {
+        let entries = entries(json, what, step, found)?;
+        Some(Fields {
+            span: json.span,
+            found,
+            step: step.map(Str::from),
+            what: what.to_owned(),
+            entries,
+            asked: RefCell::default(),
+        })
+    }
+
+    /// Adds a finding, naming the step this belongs to.
+    pub(crate) fn push(&self, finding: Diagnostic) {
+        self.found.push(match &self.step {
+            Some(step) => finding.step(step),
+            None => finding,
+        });
+    }
+
+    /// A key and its value, when present and not `null`.
+    pub(crate) fn entry(&self, key: &'static str) -> Option<&'j Entry> {
+        self.nullable(key).filter(|entry| !matches!(entry.value.kind, Kind::Null))
+    }
+
+    /// A key and its value, when present, `null` too.
+    pub(crate) fn nullable(&self, key: &'static str) -> Option<&'j Entry> {
+        self.asked.borrow_mut().push(key);
+        self.entries.iter().find(|entry| &*entry.key == key)
+    }
+
+    /// A text.
+    pub(crate) fn text(&self, key: &'static str) -> Option<Text<'j>> {
+        let entry = self.entry(key)?;
+        let text = as_text(&entry.value);
+        if text.is_none() {
+            self.wrong_type(key, &entry.value, "text");
+        }
+        text
+    }
+
+    /// A text that is not empty.
+    pub(crate) fn filled(&self, key: &'static str) -> Option<Text<'j>> {
+        let text = self.text(key)?;
+        if text.text.trim().is_empty() {
+            self.invalid(text.span, format!("`{key}` is empty"), "give it a value, or leave it out");
+            return None;
+        }
+        Some(text)
+    }
+
+    /// A text that must be there and not empty.
+    pub(crate) fn required(&self, key: &'static str) -> Option<Text<'j>> {
+        if self.entry(key).is_none() {
+            self.missing(key);
+        }
+        self.filled(key)
+    }
+
+    /// `true` or `false`.
+    pub(crate) fn boolean(&self, key: &'static str) -> Option<(bool, Span)> {
+        let entry = self.entry(key)?;
+        match entry.value.kind {
+            Kind::Boolean(value) => Some((value, entry.value.span)),
+            _ => {
+                self.wrong_type(key, &entry.value, "`true` or `false`");
+                None
+            }
+        }
+    }
+
+    /// A whole number of at least `min`.
+    pub(crate) fn count(&self, key: &'static str, min: u32) -> Option<(u32, Span)> {
+        let entry = self.entry(key)?;
+        let Kind::Number(number) = &entry.value.kind else {
+            self.wrong_type(key, &entry.value, "a number");
+            return None;
+        };
+        match whole(number).filter(|count| *count >= min) {
+            Some(count) => Some((count, entry.value.span)),
+            None => {
+                let message = format!("`{key}` must be a whole number of at least {min}, not {number}");
+                self.invalid(entry.value.span, message, "correct the number");
+                None
+            }
+        }
+    }
+
+    /// A list of texts; items that are none are reported and left out.
+    pub(crate) fn texts(&self, key: &'static str) -> Option<Vec<Text<'j>>> {
+        let entry = self.entry(key)?;
+        let Kind::List(items) = &entry.value.kind else {
+            self.wrong_type(key, &entry.value, "a list of texts");
+            return None;
+        };
+        let mut texts = Vec::new();
+        for item in items {
+            match as_text(item) {
+                Some(text) => texts.push(text),
+                None => {
+                    let message = format!("`{key}` must hold texts only, not {}", name_of(item));
+                    self.push(
+                        Diagnostic::error(codes::WRONG_TYPE, item.span, message)
+                            .hint("put it in double quotes"),
+                    );
+                }
+            }
+        }
+        Some(texts)
+    }
+
+    /// A text that is one of some words.
+    pub(crate) fn one_of(&self, key: &'static str, words: &[&'static str]) -> Option<(&'static str, Span)> {
+        let text = self.text(key)?;
+        match words.iter().find(|word| **word == text.text) {
+            Some(word) => Some((word, text.span)),
+            None => {
+                let message = format!("`{}` is no `{key}`", text.text);
+                self.invalid(text.span, message, &nearest::suggestion(text.text, words));
+                None
+            }
+        }
+    }
+
+    /// An object inside this one.
+    pub(crate) fn object(&self, key: &'static str) -> Option<Fields<'j, 'f>> {
+        let entry = self.entry(key)?;
+        Fields::of(&entry.value, &self.inner(key), self.step.as_deref(), self.found)
+    }
+
+    /// The entries of an object inside this one whose keys are names, each name once.
+    pub(crate) fn names(&self, key: &'static str) -> Vec<&'j Entry> {
+        let Some(entry) = self.entry(key) else { return Vec::new() };
+        let all = entries(&entry.value, &self.inner(key), self.step.as_deref(), self.found);
+        let mut seen = BTreeSet::new();
+        all.unwrap_or_default().iter().filter(|entry| seen.insert(&*entry.key)).collect()
+    }
+
+    /// The items of a list inside this object.
+    pub(crate) fn items(&self, key: &'static str) -> &'j [Json] {
+        match self.entry(key).map(|entry| &entry.value) {
+            None => &[],
+            Some(Json { kind: Kind::List(items), .. }) => items,
+            Some(other) => {
+                self.wrong_type(key, other, "a list");
+                &[]
+            }
+        }
+    }
+
+    /// Reports that a key is missing.
+    pub(crate) fn missing(&self, key: &'static str) {
+        let message = format!("`{key}` is missing in {}", self.what);
+        self.push(
+            Diagnostic::error(codes::MISSING_KEY, self.opening(), message).hint(format!("add `{key}`")),
+        );
+    }
+
+    /// Reports a value that is not allowed.
+    pub(crate) fn invalid(&self, span: Span, message: impl Into<String>, hint: &str) {
+        self.push(Diagnostic::error(codes::INVALID_VALUE, span, message).hint(hint));
+    }
+
+    /// Reports a value of the wrong type.
+    pub(crate) fn wrong_type(&self, key: &str, value: &Json, wanted: &str) {
+        let message = format!("`{key}` must be {wanted}, not {}", name_of(value));
+        let hint = format!("write {wanted}, or leave `{key}` out");
+        self.push(Diagnostic::error(codes::WRONG_TYPE, value.span, message).hint(hint));
+    }
+
+    /// Reports a key that is known but has no effect, if it is there.
+    pub(crate) fn stray(&self, key: &'static str, why: &str) {
+        if let Some(entry) = self.nullable(key) {
+            let message = format!("`{key}` has no effect in {}", self.what);
+            self.push(Diagnostic::warning(codes::STRAY_KEY, entry.key_span, message).hint(why));
+        }
+    }
+
+    /// Ends reading: every key that nobody asked for is unknown.
+    pub(crate) fn finish(self) {
+        let asked = self.asked.borrow();
+        for entry in self.entries.iter().filter(|entry| !asked.contains(&&*entry.key)) {
+            let message = format!("`{}` is no key of {}", entry.key, self.what);
+            let hint = match nearest::nearest(&entry.key, asked.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "remove it".to_owned(),
+            };
+            self.push(Diagnostic::error(codes::UNKNOWN_KEY, entry.key_span, message).hint(hint));
+        }
+    }
+
+    /// The opening brace: where what is missing is reported.
+    pub(crate) fn opening(&self) -> Span {
+        Span { end: self.span.end.min(self.span.start + 1), ..self.span }
+    }
+
+    fn inner(&self, key: &str) -> String {
+        match self.what.strip_suffix('`') {
+            Some(path) => format!("{path}.{key}`"),
+            None => format!("`{key}`"),
+        }
+    }
+}
+
+/// The entries of a value that has to be an object.
+fn entries<'j>(json: &'j Json, what: &str, step: Option<&str>, found: &Findings) -> Option<&'j [Entry]> {
+    if let Kind::Object(entries) = &json.kind {
+        return Some(entries);
+    }
+    let message = format!("{what} must be an object, not {}", name_of(json));
+    let finding = Diagnostic::error(codes::WRONG_TYPE, json.span, message).hint("write an object: `{ … }`");
+    found.push(match step {
+        Some(step) => finding.step(step),
+        None => finding,
+    });
+    None
+}
+
+fn as_text(json: &Json) -> Option<Text<'_>> {
+    json.as_text().map(|text| Text { text, span: json.span })
+}
+
+fn whole(number: &serde_json::Number) -> Option<u32> {
+    let float = number.as_f64()?;
+    let fits = float.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&float);
+    fits.then_some(float as u32)
+}
+
+fn name_of(json: &Json) -> &'static str {
+    match json.kind {
+        Kind::Null => "`null`",
+        Kind::Boolean(_) => "`true` or `false`",
+        Kind::Number(_) => "a number",
+        Kind::Text(_) => "a text",
+        Kind::List(_) => "a list",
+        Kind::Object(_) => "an object",
+    }
+}

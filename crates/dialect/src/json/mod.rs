@@ -1,0 +1,9 @@
+//! JSON whose every value knows where it stands.
+
+mod fields;
+mod parse;
+mod value;
+
+pub(crate) use fields::{Fields, Text};
+pub(crate) use parse::parse;
+pub(crate) use value::{Entry, Json, Kind};

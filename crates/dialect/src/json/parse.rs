@@ -1,0 +1,257 @@
+//! Text to JSON with places. Strict JSON; what many editors let pass (comments, trailing commas) is read all the
+//! same, so that the findings about it come together with all others.
+
+use std::collections::BTreeSet;
+
+use cuegate_flow::{Diagnostic, FileId, Span};
+use jsonc_parser::{
+    CollectOptions, CommentCollectionStrategy, ParseOptions, ParseResult, ast, common::Ranged, parse_to_ast,
+    tokens::Token,
+};
+
+use super::{Entry, Json, Kind};
+use crate::{codes, findings::Findings};
+
+/// The deepest nesting of a definition (DIALECTS §0). Everything that walks a definition recurses.
+pub(crate) const NESTING_MAX: usize = 64;
+
+/// Reads the text of a file; `None` when it is no JSON, which a finding says.
+pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> {
+    if let Some(at) = too_deep(text) {
+        found.push(
+            Diagnostic::error(
+                codes::TOO_DEEP,
+                span(file, at, at + 1),
+                "the nesting is deeper than 64 levels",
+            )
+            .hint("definitions need no such depth: look for a missing closing bracket"),
+        );
+        return None;
+    }
+    let collect = CollectOptions { comments: CommentCollectionStrategy::Separate, tokens: true };
+    let parsed = match parse_to_ast(text, &collect, &strict()) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            let range = error.range();
+            found.push(
+                Diagnostic::error(
+                    codes::INVALID_JSON,
+                    span(file, range.start, range.end),
+                    lower_first(&error.kind().to_string()),
+                )
+                .hint("write it as JSON: double quotes, a comma between entries, no comma after the last"),
+            );
+            return None;
+        }
+    };
+    report_leniencies(&parsed, file, found);
+    let Some(value) = &parsed.value else {
+        found.push(
+            Diagnostic::error(codes::INVALID_JSON, Span::start_of(file), "the file is empty")
+                .hint("it has to hold one JSON object"),
+        );
+        return None;
+    };
+    Some(convert(value, file, found))
+}
+
+fn strict() -> ParseOptions {
+    ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
+}
+
+fn report_leniencies(parsed: &ParseResult<'_>, file: FileId, found: &Findings) {
+    // The map holds a comment under the token before it and under the one after it.
+    let mut comments: Vec<(usize, usize)> = parsed
+        .comments
+        .iter()
+        .flat_map(|map| map.values())
+        .flat_map(|comments| comments.iter().map(|comment| (comment.start(), comment.end())))
+        .collect();
+    comments.sort_unstable();
+    comments.dedup();
+    for (start, end) in comments {
+        found.push(
+            Diagnostic::error(codes::INVALID_JSON, span(file, start, end), "JSON has no comments")
+                .hint("move the comment into a `description`"),
+        );
+    }
+    let tokens = parsed.tokens.as_deref().unwrap_or_default();
+    for pair in tokens.windows(2) {
+        if pair[0].token == Token::Comma && matches!(pair[1].token, Token::CloseBrace | Token::CloseBracket) {
+            let at = pair[0].range.start;
+            found.push(
+                Diagnostic::error(
+                    codes::INVALID_JSON,
+                    span(file, at, at + 1),
+                    "no comma may follow the last entry",
+                )
+                .hint("remove the comma"),
+            );
+        }
+    }
+}
+
+fn convert(value: &ast::Value<'_>, file: FileId, found: &Findings) -> Json {
+    let range = value.range();
+    let place = span(file, range.start, range.end);
+    let kind = match value {
+        ast::Value::NullKeyword(_) => Kind::Null,
+        ast::Value::BooleanLit(literal) => Kind::Boolean(literal.value),
+        ast::Value::StringLit(literal) => Kind::Text((&*literal.value).into()),
+        ast::Value::NumberLit(literal) => match serde_json::from_str(literal.value) {
+            Ok(number) => Kind::Number(number),
+            Err(_) => {
+                let message = format!("`{}` is no number that JSON knows", literal.value);
+                found.push(
+                    Diagnostic::error(codes::INVALID_JSON, place, message)
+                        .hint("write a number that fits into 64 bits"),
+                );
+                Kind::Null
+            }
+        },
+        ast::Value::Array(array) => {
+            Kind::List(array.elements.iter().map(|element| convert(element, file, found)).collect())
+        }
+        ast::Value::Object(object) => Kind::Object(convert_object(object, file, found)),
+    };
+    Json { span: place, kind }
+}
+
+fn convert_object(object: &ast::Object<'_>, file: FileId, found: &Findings) -> Vec<Entry> {
+    let mut seen = BTreeSet::new();
+    let mut entries = Vec::new();
+    for property in &object.properties {
+        let (key, range) = match &property.name {
+            ast::ObjectPropName::String(literal) => (&*literal.value, literal.range),
+            ast::ObjectPropName::Word(word) => (word.value, word.range),
+        };
+        let key_span = span(file, range.start, range.end);
+        if !seen.insert(key) {
+            found.push(
+                Diagnostic::error(
+                    codes::DUPLICATE_KEY,
+                    key_span,
+                    format!("`{key}` stands twice in one object"),
+                )
+                .hint("remove one of them: only one can hold"),
+            );
+        }
+        entries.push(Entry { key: key.into(), key_span, value: convert(&property.value, file, found) });
+    }
+    entries
+}
+
+/// Where the nesting passes the limit, found without recursion.
+fn too_deep(text: &str) -> Option<usize> {
+    let (mut depth, mut in_text, mut escaped) = (0usize, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        if in_text {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_text = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => in_text = true,
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > NESTING_MAX {
+                    return Some(at);
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn span(file: FileId, start: usize, end: usize) -> Span {
+    // Files are at most 4 MiB, so that every place fits.
+    Span { file, start: start as u32, end: end as u32 }
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use crate::findings::Findings;
+    use cuegate_flow::FileId;
+    use serde_json::json;
+
+    fn findings(text: &str) -> Vec<(&'static str, u32, String)> {
+        let found = Findings::default();
+        parse(text, FileId(0), &found);
+        found.into_parts().0.into_iter().map(|d| (d.code, d.span.start, d.message)).collect()
+    }
+
+    #[test]
+    fn keeps_values_and_places() {
+        let found = Findings::default();
+        let value = parse(r#"{"a": [1, true, null, "é"]}"#, FileId(0), &found).unwrap();
+        assert_eq!(value.to_value(), json!({"a": [1, true, null, "é"]}));
+        let entry = value.entry("a").unwrap();
+        assert_eq!((entry.key_span.start, entry.key_span.end, entry.value.span.start), (1, 4, 6));
+        assert!(found.into_parts().0.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_json_is_said_where() {
+        let cases = [
+            ("", vec![("invalid-json", 0, "the file is empty")]),
+            ("{\"a\": 1,}", vec![("invalid-json", 7, "no comma may follow the last entry")]),
+            (
+                "// c\n{\"a\": /* d */ 1}",
+                vec![
+                    ("invalid-json", 0, "JSON has no comments"),
+                    ("invalid-json", 11, "JSON has no comments"),
+                ],
+            ),
+            ("{'a': 1}", vec![("invalid-json", 1, "single-quoted strings are not allowed")]),
+            (
+                "{\"a\" 1}",
+                vec![("invalid-json", 5, "expected colon after the string or word in object property")],
+            ),
+            ("[01]", vec![("invalid-json", 2, "expected comma")]),
+            ("[1e999]", vec![("invalid-json", 1, "`1e999` is no number that JSON knows")]),
+            ("{} {}", vec![("invalid-json", 3, "text cannot contain more than one JSON value")]),
+            ("{\"a\": NaN}", vec![("invalid-json", 6, "unexpected token")]),
+        ];
+        for (text, expected) in cases {
+            let found = findings(text);
+            let found: Vec<_> =
+                found.iter().map(|(code, at, message)| (*code, *at, message.as_str())).collect();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_before_parsing() {
+        let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(findings(&deep(64)).is_empty());
+        assert_eq!(findings(&deep(65))[0].0, "too-deep");
+        assert_eq!(findings(&"[".repeat(1 << 20))[0].0, "too-deep");
+        assert!(
+            findings(r#"["[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["]"#)
+                .is_empty()
+        );
+    }
+}

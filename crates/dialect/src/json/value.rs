@@ -1,0 +1,122 @@
+//! A JSON value with places.
+
+use cuegate_flow::{Span, Str};
+use serde_json::{Map, Number, Value};
+
+/// A JSON value and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Json {
+    /// Where it stands.
+    pub(crate) span: Span,
+    /// What it is.
+    pub(crate) kind: Kind,
+}
+
+/// What a JSON value is.
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A number.
+    Number(Number),
+    /// A string.
+    Text(Str),
+    /// An array.
+    List(Vec<Json>),
+    /// An object, as written: keys in order, repeated ones too.
+    Object(Vec<Entry>),
+}
+
+/// A key of an object and its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// The key.
+    pub(crate) key: Str,
+    /// Where the key stands.
+    pub(crate) key_span: Span,
+    /// The value.
+    pub(crate) value: Json,
+}
+
+impl Json {
+    /// The value without its places. A repeated key keeps its last value.
+    pub(crate) fn to_value(&self) -> Value {
+        match &self.kind {
+            Kind::Null => Value::Null,
+            Kind::Boolean(value) => Value::Bool(*value),
+            Kind::Number(value) => Value::Number(value.clone()),
+            Kind::Text(value) => Value::String(value.to_string()),
+            Kind::List(items) => Value::Array(items.iter().map(Json::to_value).collect()),
+            Kind::Object(entries) => Value::Object(
+                entries
+                    .iter()
+                    .map(|entry| (entry.key.to_string(), entry.value.to_value()))
+                    .collect::<Map<_, _>>(),
+            ),
+        }
+    }
+
+    /// The value of a key, the first when it is repeated.
+    pub(crate) fn get(&self, key: &str) -> Option<&Json> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    /// A key and its value.
+    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
+        match &self.kind {
+            Kind::Object(entries) => entries.iter().find(|entry| &*entry.key == key),
+            _ => None,
+        }
+    }
+
+    /// The keys and values of an object; none of anything else.
+    pub(crate) fn pairs(&self) -> &[Entry] {
+        match &self.kind {
+            Kind::Object(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The text of a string.
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A scalar as it would stand in a prompt; nothing for `null`, lists and objects.
+    pub(crate) fn scalar_text(&self) -> Option<Str> {
+        match &self.kind {
+            Kind::Boolean(value) => Some(if *value { "true".into() } else { "false".into() }),
+            Kind::Number(value) => Some(value.to_string().into()),
+            Kind::Text(value) => Some(value.clone()),
+            Kind::Null | Kind::List(_) | Kind::Object(_) => None,
+        }
+    }
+}
+
+/// A value that stands nowhere: everything in it has the default span.
+impl From<&Value> for Json {
+    fn from(value: &Value) -> Json {
+        let kind = match value {
+            Value::Null => Kind::Null,
+            Value::Bool(value) => Kind::Boolean(*value),
+            Value::Number(value) => Kind::Number(value.clone()),
+            Value::String(value) => Kind::Text(value.as_str().into()),
+            Value::Array(items) => Kind::List(items.iter().map(Json::from).collect()),
+            Value::Object(map) => Kind::Object(
+                map.iter()
+                    .map(|(key, value)| Entry {
+                        key: key.as_str().into(),
+                        key_span: Span::default(),
+                        value: value.into(),
+                    })
+                    .collect(),
+            ),
+        };
+        Json { span: Span::default(), kind }
+    }
+}

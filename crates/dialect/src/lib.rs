@@ -1,0 +1,31 @@
+//! Reads each definition format and lowers it to a [`cuegate_flow::Draft`] with spans.
+//!
+//! *Never* touches `std::fs`, processes, the environment or the network: it reads through [`Files`]. *Never*
+//! fails: what is wrong with a definition is returned beside what could be read. One format never imports another.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//! use cuegate_dialect::{Options, load_agent};
+//!
+//! let files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+//! let loaded = load_agent(&files, &Options { agent_dir: ".agent/fixer".into(), ..Options::default() });
+//! assert_eq!(loaded.diagnostics[0].message, "there is no `.agent/fixer/agent.json`");
+//! ```
+
+mod codes;
+mod desk;
+mod files;
+mod findings;
+mod json;
+mod loaded;
+mod nearest;
+mod registry;
+mod template;
+
+pub use codes::codes;
+pub use files::{FILE_BYTES_MAX, Files, ReadError};
+pub use loaded::{Loaded, Options, RunSettings, WorktreeRule};
+pub use registry::{
+    DeclaredInput, LoweredGate, SchemaFault, StepKind, entry_step, expand_inputs, extractor, infer_kind,
+    load_agent, lower_gate, lower_gates, resolve_schema, success_when,
+};

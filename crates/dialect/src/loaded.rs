@@ -1,0 +1,63 @@
+//! What loading takes and gives.
+
+use cuegate_flow::{Diagnostic, Draft, Severity, Sources};
+
+/// What to load.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The folder that holds `agent.json`, relative to the project root.
+    pub agent_dir: String,
+    /// The registry file, relative to the project root, when one was named instead of a folder. `agent_dir` is its
+    /// folder then, and an `agent.json` there is used but not required.
+    pub registry: Option<String>,
+    /// Names that `--set` gives: they count as declared.
+    pub set: Vec<String>,
+}
+
+/// What was loaded.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The definition in the one representation. Without steps when nothing could be read, which findings say:
+    /// checking such a draft as a flow says nothing new.
+    pub draft: Draft,
+    /// Everything that was found, sorted by place.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The files it was read from, for showing findings.
+    pub sources: Sources,
+    /// What the runner needs besides the flow.
+    pub run: RunSettings,
+}
+
+impl Loaded {
+    /// Whether something was found with which it cannot run.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|finding| finding.severity == Severity::Error)
+    }
+}
+
+/// What a runner needs to know besides the flow.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunSettings {
+    /// The agent's name.
+    pub agent: String,
+    /// What people call it.
+    pub title: String,
+    /// What it is for.
+    pub description: String,
+    /// Whether it works in a worktree of its own.
+    pub worktree: WorktreeRule,
+    /// Whether a run from the entry can come to a prompt that needs the task text: without any it must not start.
+    pub needs_task: bool,
+    /// What a run will not do though the definition asks for it, one sentence each: the `unsupported-yet` findings
+    /// of severity warning.
+    pub unsupported: Vec<String>,
+}
+
+/// Whether a run works in a git worktree of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WorktreeRule {
+    /// Whether it does.
+    pub enabled: bool,
+    /// Where worktrees are put, as written; it may lie outside the project.
+    pub root: Option<String>,
+}

@@ -1,0 +1,115 @@
+//! `agent.json` as written.
+
+use cuegate_flow::{Diagnostic, Param, Permission, Span, Tools};
+
+use super::parameters::read_parameters;
+use super::runner::{ClosureAction, WorktreeSettings, read_runner};
+use super::verdict::VerdictSettings;
+use crate::codes;
+use crate::findings::Findings;
+use crate::json::{Fields, Json, Text};
+
+/// An agent as written, with the defaults of 002 for what is not.
+#[derive(Debug)]
+pub(crate) struct AgentDefinition<'j> {
+    /// Its name, if it has a good one.
+    pub(crate) name: Option<&'j str>,
+    /// What people call it.
+    pub(crate) title: Option<&'j str>,
+    /// What it is for.
+    pub(crate) description: Option<&'j str>,
+    /// Values it can be given at start.
+    pub(crate) params: Vec<Param>,
+    /// Its system prompt.
+    pub(crate) system_prompt: Option<Text<'j>>,
+    /// Its registry, and where that is written.
+    pub(crate) registry: (&'j str, Option<Span>),
+    /// Where prompts are looked for when they are not in the registry's base, and where that is written.
+    pub(crate) fallback_dir: (&'j str, Option<Span>),
+    /// Where schemas are.
+    pub(crate) schemas_base: Option<Text<'j>>,
+    /// The model of steps that name none.
+    pub(crate) default_model: Option<&'j str>,
+    /// When the run is done.
+    pub(crate) verdict: VerdictSettings<'j>,
+    /// What every step may do at most.
+    pub(crate) permission: Permission,
+    /// The tools every step may use.
+    pub(crate) tools: Tools,
+    /// What is done with an issue at the end, when GitHub is asked for.
+    pub(crate) closure_action: Option<ClosureAction>,
+    /// The label that `{uv-label_requirements}` stands for.
+    pub(crate) requirements_label: Option<&'j str>,
+    /// Whether it works in a worktree of its own.
+    pub(crate) worktree: WorktreeSettings<'j>,
+}
+
+impl Default for AgentDefinition<'_> {
+    fn default() -> Self {
+        AgentDefinition {
+            name: None,
+            title: None,
+            description: None,
+            params: Vec::new(),
+            system_prompt: None,
+            registry: ("steps_registry.json", None),
+            fallback_dir: ("prompts", None),
+            schemas_base: None,
+            default_model: None,
+            verdict: VerdictSettings::default(),
+            permission: Permission::Plan,
+            tools: Tools::All,
+            closure_action: None,
+            requirements_label: None,
+            worktree: WorktreeSettings::default(),
+        }
+    }
+}
+
+/// Reads an agent. `None` when it belongs to an older generation or is no object, which findings say.
+pub(crate) fn read_agent<'j>(
+    json: &'j Json,
+    agent_dir: &str,
+    found: &Findings,
+) -> Option<AgentDefinition<'j>> {
+    let fields = Fields::of(json, "the agent", None, found)?;
+    if let Some(older) = ["behavior", "prompts", "logging"].iter().find_map(|key| json.entry(key)) {
+        let message =
+            format!("`{}` belongs to an older generation of agents, which is not supported yet", older.key);
+        found.push(
+            Diagnostic::error(codes::UNSUPPORTED_YET, older.key_span, message)
+                .hint("this generation keeps its settings under `runner`"),
+        );
+        return None;
+    }
+    let mut agent = AgentDefinition { params: read_parameters(&fields), ..AgentDefinition::default() };
+    fields.text("$schema");
+    if let Some(version) = fields.text("version").filter(|version| !is_semver(version.text)) {
+        let message = format!("`{}` is no version", version.text);
+        fields.invalid(version.span, message, "write it like `1.0.0`");
+    }
+    agent.name = fields.required("name").and_then(|name| {
+        let good = name.text.starts_with(|c: char| c.is_ascii_lowercase())
+            && name.text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        if !good {
+            let message = format!("`{}` is no name for an agent", name.text);
+            fields.invalid(name.span, message, "use lower-case letters, digits and hyphens, a letter first");
+        }
+        good.then_some(name.text)
+    });
+    agent.title = fields.required("displayName").map(|title| title.text);
+    agent.description = fields.text("description").map(|description| description.text);
+    match fields.object("runner") {
+        Some(runner) => read_runner(runner, agent_dir, &mut agent),
+        None if fields.entry("runner").is_none() => fields.missing("runner"),
+        None => {}
+    }
+    fields.finish();
+    Some(agent)
+}
+
+fn is_semver(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('.').collect();
+    parts.len() == 3
+        && parts.iter().all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+}

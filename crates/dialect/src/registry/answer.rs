@@ -1,0 +1,184 @@
+//! The schema of a step's answer: resolved, compared with what the gate allows, with `abort` added.
+
+use cuegate_flow::{Diagnostic, Schema};
+use serde_json::Value;
+
+use super::kinds::Intent;
+use super::schema_resolver::{SchemaFault, resolve_open};
+use super::schema_shape::closed;
+use super::step::{GateDefinition, SchemaReference, StepDefinition};
+use crate::codes;
+use crate::desk::Desk;
+use crate::json::Text;
+use crate::nearest::list;
+
+/// The schema of a step's answer, when all is well with it; findings say what is not.
+pub(crate) fn answer_schema(step: &StepDefinition<'_>, bases: &[String], desk: &Desk<'_>) -> Option<Schema> {
+    let reference = step.schema?;
+    let open = resolve(step.id, &reference, bases, desk)?;
+    let mut sent = closed(open.clone());
+    if let Some(gate) = &step.gate {
+        if let Some(pointer) = gate.schema_pointer {
+            check_intents(step.id, gate, pointer, &sent, desk);
+            allow_abort(&mut sent, pointer.text.trim_start_matches('#'));
+        }
+        if let Some((field, _)) = &gate.field {
+            let pointer: String =
+                field.segments().iter().map(|segment| format!("/properties/{segment}")).collect();
+            allow_abort(&mut sent, &pointer);
+        }
+    }
+    let schema = compile(step.id, &reference, sent, desk)?;
+    let open = Schema::new(open).ok();
+    if let Some(gate) = &step.gate {
+        check_field(step.id, gate, &schema, desk);
+        check_handoff(step.id, gate, &schema, open.as_ref(), desk);
+    }
+    Some(schema)
+}
+
+fn resolve(id: &str, reference: &SchemaReference<'_>, bases: &[String], desk: &Desk<'_>) -> Option<Value> {
+    let mut fault = None;
+    for base in bases {
+        match resolve_open(desk, base, reference.file.text, reference.schema.text) {
+            Ok(value) => return Some(value),
+            // The next base is for files that are not in this one, not for schemas that are wrong here.
+            Err(SchemaFault::NoFile(path)) => fault = fault.or(Some(SchemaFault::NoFile(path))),
+            Err(other) => {
+                fault = Some(other);
+                break;
+            }
+        }
+    }
+    let fault = fault?;
+    let (span, code, hint) = match &fault {
+        SchemaFault::Escapes(_) => {
+            (reference.file.span, codes::ESCAPES_ROOT, "keep schemas below the schema base")
+        }
+        SchemaFault::NoFile(_) => {
+            (reference.file.span, codes::UNRESOLVED_SCHEMA, "name a file below the schema base")
+        }
+        // What is wrong with the file has been said, once.
+        SchemaFault::Unreadable(_) => return None,
+        SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } => (
+            reference.schema.span,
+            codes::UNRESOLVED_SCHEMA,
+            "name a key of `definitions`, of `$defs` or of the top level, or give a pointer like `#/$defs/name`",
+        ),
+        SchemaFault::External(_) => {
+            (reference.schema.span, codes::UNRESOLVED_SCHEMA, "copy that schema into a file")
+        }
+        SchemaFault::Circular(_) | SchemaFault::TooMuch(_) => {
+            (reference.schema.span, codes::UNRESOLVED_SCHEMA, "an answer is sent a finite schema: unroll it")
+        }
+    };
+    desk.found.push(Diagnostic::error(code, span, fault.to_string()).step(id).hint(hint));
+    None
+}
+
+fn compile(id: &str, reference: &SchemaReference<'_>, schema: Value, desk: &Desk<'_>) -> Option<Schema> {
+    match Schema::new(schema) {
+        Ok(schema) => Some(schema),
+        Err(error) => {
+            let message = format!("`{}` is no valid JSON Schema: {error}", reference.schema.text);
+            desk.found.push(
+                Diagnostic::error(codes::UNRESOLVED_SCHEMA, reference.schema.span, message)
+                    .step(id)
+                    .hint("correct the schema"),
+            );
+            None
+        }
+    }
+}
+
+/// The enum that the pointer leads to lists exactly what the gate allows; `abort` counts on neither side.
+fn check_intents(id: &str, gate: &GateDefinition<'_>, pointer: Text<'_>, schema: &Value, desk: &Desk<'_>) {
+    let push = |message: String, hint: String| {
+        desk.found.push(Diagnostic::error(codes::INTENT_MISMATCH, pointer.span, message).step(id).hint(hint));
+    };
+    let Some(listed) = listed(schema.pointer(pointer.text.trim_start_matches('#'))) else {
+        push(
+            format!("`{}` leads to no `enum` in the schema of `{id}`", pointer.text),
+            "point to the `enum` that lists the intents".to_owned(),
+        );
+        return;
+    };
+    let abort = Intent::Abort.as_str();
+    let allowed: Vec<&str> =
+        gate.intents.iter().map(|(intent, _)| intent.as_str()).filter(|word| *word != abort).collect();
+    let listed: Vec<&str> = listed.iter().map(String::as_str).filter(|word| *word != abort).collect();
+    let not_listed: Vec<&str> = allowed.iter().filter(|word| !listed.contains(word)).copied().collect();
+    let not_allowed: Vec<&str> = listed.iter().filter(|word| !allowed.contains(word)).copied().collect();
+    let difference = match (not_listed.is_empty(), not_allowed.is_empty()) {
+        (true, true) => return,
+        (false, true) => format!("the schema does not list {}", list(&not_listed)),
+        (true, false) => format!("the schema also lists {}", list(&not_allowed)),
+        (false, false) => {
+            format!("the schema lists {} instead of {}", list(&not_allowed), list(&not_listed))
+        }
+    };
+    push(
+        format!("`{id}` allows {}, but {difference}", list(&allowed)),
+        "`allowedIntents` and the schema's `enum` have to agree".to_owned(),
+    );
+}
+
+fn listed(schema: Option<&Value>) -> Option<Vec<String>> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let schema = schema?;
+    match (schema.get("enum").and_then(Value::as_array), schema.get("const")) {
+        (Some(values), _) => Some(values.iter().map(text).collect()),
+        (None, Some(value)) => Some(vec![text(value)]),
+        (None, None) => None,
+    }
+}
+
+/// Adds `abort` to the values that a place lists: giving up is always allowed.
+fn allow_abort(schema: &mut Value, pointer: &str) {
+    let abort = Value::from(Intent::Abort.as_str());
+    let Some(Value::Object(place)) = schema.pointer_mut(pointer) else { return };
+    if let Some(only) = place.remove("const") {
+        place.insert("enum".to_owned(), Value::Array(vec![only]));
+    }
+    if let Some(Value::Array(values)) = place.get_mut("enum")
+        && !values.contains(&abort)
+    {
+        values.push(abort);
+    }
+}
+
+fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &Desk<'_>) {
+    if let Some((field, span)) = gate.field.as_ref().filter(|(field, _)| !schema.can_produce(field)) {
+        let message = format!("`intentField` of `{id}` is `{field}`, where the schema allows no value");
+        desk.found.push(
+            Diagnostic::error(codes::INTENT_MISMATCH, *span, message)
+                .step(id)
+                .hint("name the field that `intentSchemaRef` describes"),
+        );
+    }
+}
+
+/// What a step declares to leave has to be something its answer can hold. An answer's top level holds what the
+/// schema names. Deeper, an object that its author left open is closed only when it is sent: real definitions
+/// name fields there that no answer can have, so that is a warning.
+fn check_handoff(id: &str, gate: &GateDefinition<'_>, sent: &Schema, open: Option<&Schema>, desk: &Desk<'_>) {
+    for (path, span) in &gate.handoff {
+        if sent.can_produce(path) {
+            continue;
+        }
+        let named =
+            path.segments().first().is_some_and(|first| sent.value().pointer(&top_level(first)).is_some());
+        let left_open = named && open.is_some_and(|open| open.can_produce(path));
+        let message = format!("`{id}` is to leave `{path}`, which its schema does not provide");
+        let finding = if left_open {
+            Diagnostic::warning(codes::HANDOFF_NOT_IN_SCHEMA, *span, message)
+        } else {
+            Diagnostic::error(codes::HANDOFF_NOT_IN_SCHEMA, *span, message)
+        };
+        desk.found.push(finding.step(id).hint("add the field to the schema, or correct the path"));
+    }
+}
+
+fn top_level(name: &str) -> String {
+    format!("/properties/{}", name.replace('~', "~0").replace('/', "~1"))
+}

@@ -1,0 +1,327 @@
+//! Lowers a `structuredGate` and its `transitions`: a reader of the answer's field, the data it leaves, an edge
+//! for each intent.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cuegate_flow::{
+    Diagnostic, Edge, Ending, FieldPath, Gate, Handoff, Name, Outcome, Reader, Schema, Span, Str, Target,
+};
+
+use super::jump::lower_jump;
+use super::kinds::{Intent, StepKind};
+use super::select::lower_select;
+use super::step::{GateDefinition, StepDefinition};
+use super::transition::{Rule, Transition};
+use crate::codes;
+use crate::findings::Findings;
+use crate::json::Text;
+use crate::nearest::list;
+
+/// A gate in the representation: how an answer becomes an outcome, what it leaves, where outcomes lead.
+#[derive(Debug, Clone)]
+pub struct LoweredGate {
+    /// How an answer becomes an outcome.
+    pub gate: Gate<Name>,
+    /// Data it leaves for later steps.
+    pub handoff: Vec<Handoff>,
+    /// Where its outcomes lead. `closing` ends the run here: validators are put between by [`crate::load_agent`].
+    pub edges: Vec<Edge<Name>>,
+}
+
+/// What a gate is lowered in.
+pub(crate) struct World<'w, 'j> {
+    /// All steps of the registry.
+    pub(crate) steps: &'w [StepDefinition<'j>],
+    /// The steps that some way of running the registry enters first.
+    pub(crate) entries: &'w [&'j str],
+}
+
+impl<'w, 'j> World<'w, 'j> {
+    /// The step of a name.
+    pub(crate) fn step(&self, id: &str) -> Option<&'w StepDefinition<'j>> {
+        self.steps.iter().find(|step| step.id == id)
+    }
+}
+
+/// Lowers the gate of a step. The schema is the one of its answer, when it could be resolved.
+pub(crate) fn lower(
+    step: &StepDefinition<'_>,
+    schema: Option<&Schema>,
+    world: &World<'_, '_>,
+    found: &Findings,
+) -> LoweredGate {
+    let lowering = Lowering { step, schema, world, found, handoff: handoff_of(step) };
+    let mut edges: Vec<Edge<Name>> = Vec::new();
+    for transition in step.transitions.iter().flatten() {
+        lowering.check_transition(transition);
+        edges.extend(lowering.edge(transition));
+    }
+    let gate = match &step.gate {
+        None => Gate::Readers(Vec::new()),
+        Some(gate) => {
+            lowering.check_intents(gate);
+            let allows_jump = gate.intents.iter().any(|(intent, _)| *intent == Intent::Jump);
+            if allows_jump && lowering.transition(Intent::Jump).is_none() {
+                edges.extend(lower_jump(&lowering, gate, None));
+            }
+            lowering.readers(gate)
+        }
+    };
+    if lowering.transition(Intent::Abort).is_none() {
+        // Giving up is always allowed, so that it is no way out that an author meant.
+        let to = Target::End(Ending::Aborted);
+        edges.push(Edge { implied: true, ..Edge::new(outcome(Intent::Abort), to, step.span) });
+    }
+    LoweredGate { gate, handoff: lowering.handoff, edges }
+}
+
+/// The outcome that stands for an intent.
+pub(crate) fn outcome(intent: Intent) -> Outcome {
+    Outcome::Named(intent.as_str().into())
+}
+
+/// What a step leaves: under the last segment of the path, or under the whole path where that is ambiguous.
+pub(crate) fn handoff_of(step: &StepDefinition<'_>) -> Vec<Handoff> {
+    let Some(gate) = &step.gate else { return Vec::new() };
+    let mut by_last: BTreeMap<&Str, BTreeSet<&FieldPath>> = BTreeMap::new();
+    for (path, _) in &gate.handoff {
+        by_last.entry(path.last()).or_default().insert(path);
+    }
+    let mut seen = BTreeSet::new();
+    gate.handoff
+        .iter()
+        .filter(|(path, _)| seen.insert(path))
+        .map(|(path, span)| {
+            let shared = by_last.get(path.last()).is_some_and(|paths| paths.len() > 1);
+            let key: Str = if shared { path.to_string().into() } else { path.last().clone() };
+            Handoff { key, path: path.clone(), span: *span }
+        })
+        .collect()
+}
+
+/// What the lowering of one gate needs throughout.
+pub(crate) struct Lowering<'l, 'w, 'j> {
+    pub(crate) step: &'l StepDefinition<'j>,
+    pub(crate) schema: Option<&'l Schema>,
+    pub(crate) world: &'l World<'w, 'j>,
+    pub(crate) handoff: Vec<Handoff>,
+    found: &'l Findings,
+}
+
+impl<'l, 'j> Lowering<'l, '_, 'j> {
+    pub(crate) fn push(&self, finding: Diagnostic) {
+        self.found.push(finding.step(self.step.id));
+    }
+
+    fn transition(&self, intent: Intent) -> Option<&'l Transition<'j>> {
+        self.step.transitions.iter().flatten().find(|transition| transition.intent == intent)
+    }
+
+    fn readers(&self, gate: &GateDefinition<'_>) -> Gate<Name> {
+        let Some((path, _)) = &gate.field else { return Gate::Readers(Vec::new()) };
+        let mut intents: Vec<Intent> = Vec::new();
+        for intent in gate.intents.iter().map(|(intent, _)| *intent).chain([Intent::Abort]) {
+            if !intents.contains(&intent) {
+                intents.push(intent);
+            }
+        }
+        let words = intents
+            .iter()
+            .flat_map(|intent| {
+                let words = std::iter::once(intent.as_str()).chain(intent.aliases().iter().copied());
+                words.map(|word| (word.into(), outcome(*intent)))
+            })
+            .collect();
+        let reasons = ["next_action.reason", "reason", "message", "next_action.details.reason"];
+        let reasons = reasons.into_iter().filter_map(FieldPath::parse).collect();
+        let mut readers = vec![Reader::Field { path: path.clone(), words, reasons }];
+        readers.extend(self.fallback(gate));
+        Gate::Readers(readers)
+    }
+
+    fn fallback(&self, gate: &GateDefinition<'_>) -> Option<Reader<Name>> {
+        let fails_fast = gate.fail_fast.is_none_or(|(fails, _)| fails);
+        match (&gate.fallback, gate.fail_fast) {
+            (Some((_, span)), _) if fails_fast => {
+                self.push(
+                    Diagnostic::warning(
+                        codes::INERT_FALLBACK,
+                        *span,
+                        "`fallbackIntent` has no effect: an unreadable intent ends the run",
+                    )
+                    .hint("add `\"failFast\": false`, or remove it"),
+                );
+                None
+            }
+            (Some((intent, _)), _) => Some(Reader::Fallback(outcome(*intent))),
+            (None, Some((false, span))) => {
+                self.push(
+                    Diagnostic::warning(
+                        codes::NO_FALLBACK,
+                        span,
+                        "`failFast` is false, but no `fallbackIntent` says what an unreadable intent means",
+                    )
+                    .hint("add `fallbackIntent`; without one an unreadable intent ends the run all the same"),
+                );
+                None
+            }
+            (None, _) => None,
+        }
+    }
+
+    fn check_intents(&self, gate: &GateDefinition<'_>) {
+        let id = self.step.id;
+        for (intent, span) in &gate.intents {
+            let word = intent.as_str();
+            if let Some(kind) = self.step.kind.filter(|kind| !kind.allows(*intent)) {
+                let allowed: Vec<&str> = kind.intents().iter().map(|intent| intent.as_str()).collect();
+                self.push(
+                    Diagnostic::error(
+                        codes::INTENT_NOT_OF_KIND,
+                        *span,
+                        format!("`{id}` is a {} step, which cannot decide `{word}`", kind.as_str()),
+                    )
+                    .hint(format!("such steps decide {}", list(&allowed))),
+                );
+            }
+            let needs_transition = !matches!(intent, Intent::Jump | Intent::Abort);
+            if needs_transition && self.step.transitions.is_some() && self.transition(*intent).is_none() {
+                self.push(
+                    Diagnostic::error(
+                        codes::INTENT_WITHOUT_TRANSITION,
+                        *span,
+                        format!("`{id}` allows `{word}`, but no transition says where that leads"),
+                    )
+                    .hint(format!("add `transitions.{word}`, or take `{word}` out of `allowedIntents`")),
+                );
+            }
+        }
+        if gate.intents.is_empty() {
+            self.push(
+                Diagnostic::error(codes::INVALID_VALUE, gate.span, format!("`{id}` allows no intent"))
+                    .hint("name in `allowedIntents` what the step may decide"),
+            );
+        }
+        let allowed = |intent: &Intent| gate.intents.iter().any(|(known, _)| known == intent);
+        if let Some((intent, span)) = gate.fallback.filter(|(intent, _)| !allowed(intent)) {
+            let message = format!("`fallbackIntent` is `{}`, which `{id}` does not allow", intent.as_str());
+            self.push(
+                Diagnostic::error(codes::INVALID_VALUE, span, message)
+                    .hint("name one of its `allowedIntents`"),
+            );
+        }
+    }
+
+    fn check_transition(&self, transition: &Transition<'_>) {
+        let word = transition.intent.as_str();
+        let allowed = self.step.gate.as_ref().is_none_or(|gate| {
+            transition.intent == Intent::Abort
+                || gate.intents.iter().any(|(intent, _)| *intent == transition.intent)
+        });
+        if !allowed {
+            self.push(
+                Diagnostic::error(
+                    codes::TRANSITION_WITHOUT_INTENT,
+                    transition.span,
+                    format!("`{}` has a transition for `{word}`, which it does not allow", self.step.id),
+                )
+                .hint(format!("add `{word}` to `allowedIntents`, or remove the transition")),
+            );
+        }
+        for target in transition.rule.targets() {
+            self.check_direction(transition.intent, target);
+        }
+    }
+
+    /// Which kinds an intent may lead to (14.4.1 and DIALECTS §1.1). Steps that do not exist are left to the
+    /// check of the whole flow.
+    pub(crate) fn check_direction(&self, intent: Intent, target: Text<'_>) {
+        let Some(to) = self.world.step(target.text).and_then(|step| step.kind) else { return };
+        let (from, word, name) = (self.step.id, intent.as_str(), target.text);
+        let is_self = target.text == self.step.id;
+        let refuse = |why: &str, hint: &str| {
+            let message = format!("`{word}` of `{from}` leads to `{name}`, a {} step{why}", to.as_str());
+            self.push(Diagnostic::error(codes::WRONG_DIRECTION, target.span, message).hint(hint.to_owned()));
+        };
+        match (intent, to) {
+            (Intent::Next | Intent::Jump, StepKind::Closure) => {
+                refuse("", "a closure step is entered by `handoff` from a work step");
+            }
+            (Intent::Repeat, StepKind::Closure)
+                if self.step.kind.is_some_and(|kind| kind != StepKind::Closure) =>
+            {
+                refuse("", "`repeat` leads back to work; a closure step is entered by `handoff`");
+            }
+            (Intent::Escalate, StepKind::Closure) => {
+                refuse("", "`escalate` leads to a work or verification step")
+            }
+            (Intent::Handoff, StepKind::Verification) => {
+                refuse("", "`handoff` leads to a closure step or to the entry of another flow");
+            }
+            (Intent::Handoff, StepKind::Work) if !self.world.entries.contains(&target.text) => {
+                let message =
+                    format!("`handoff` of `{from}` leads to `{name}`, a work step that is no flow's entry");
+                self.push(
+                    Diagnostic::warning(codes::HANDOFF_TO_WORK, target.span, message)
+                        .hint("use `next` between work steps, or lead it to a closure step"),
+                );
+            }
+            (Intent::Next, _) if is_self => {
+                let message = format!("`next` of `{from}` leads to itself");
+                self.push(
+                    Diagnostic::warning(codes::SELF_NEXT, target.span, message)
+                        .hint("use `repeat` for another round of the same step"),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn edge(&self, transition: &Transition<'_>) -> Option<Edge<Name>> {
+        let Transition { intent, span, rule } = transition;
+        let ending = match intent {
+            Intent::Closing => Some(Ending::Completed),
+            Intent::Abort => Some(Ending::Aborted),
+            _ => None,
+        };
+        if let Some(ending) = ending {
+            self.check_end(*intent, rule);
+            return Some(Edge::new(outcome(*intent), Target::End(ending), *span));
+        }
+        if *intent == Intent::Jump {
+            let gate = self.step.gate.as_ref()?;
+            return lower_jump(self, gate, Some(transition));
+        }
+        let to = match rule {
+            Rule::Step(target) => Target::Step(Name::new(target.text, target.span)),
+            Rule::Choose { condition, cases, default } => {
+                lower_select(self, condition.as_ref()?, cases, default.as_ref(), *span)
+            }
+            Rule::End(null) => {
+                self.null_target(*intent, *null);
+                return None;
+            }
+            Rule::Faulty => return None,
+        };
+        Some(Edge { hands_off: *intent == Intent::Handoff, ..Edge::new(outcome(*intent), to, *span) })
+    }
+
+    fn check_end(&self, intent: Intent, rule: &Rule<'_>) {
+        if let Some(target) = rule.targets().first() {
+            let word = intent.as_str();
+            let message = format!("`{word}` ends the run, so that it cannot lead to `{}`", target.text);
+            self.push(
+                Diagnostic::error(codes::END_WITH_TARGET, target.span, message)
+                    .hint("write `\"target\": null`"),
+            );
+        }
+    }
+
+    pub(crate) fn null_target(&self, intent: Intent, span: Span) {
+        let message = format!("`{}` of `{}` leads nowhere", intent.as_str(), self.step.id);
+        self.push(
+            Diagnostic::error(codes::NULL_TARGET, span, message)
+                .hint("lead it to a step: only `closing` of a closure step ends the flow"),
+        );
+    }
+}

@@ -1,0 +1,134 @@
+//! Inputs of a step: `"inputs": { "approach": { "from": "initial.issue.approach" } }`.
+
+use cuegate_flow::{Diagnostic, Input};
+use serde_json::Value;
+
+use super::gate::handoff_of;
+use super::step::StepDefinition;
+use super::variables::variable_of;
+use crate::codes;
+use crate::findings::Findings;
+use crate::json::{Entry, Fields, Json};
+
+/// An input, and the variable that reads it besides its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredInput {
+    /// The input.
+    pub input: Input,
+    /// Step and key in one word: `initial_issue_approach`.
+    pub variable: String,
+}
+
+/// Reads the inputs of a step in a registry of these steps.
+pub(crate) fn read_inputs(
+    id: &str,
+    entries: &[&Entry],
+    steps: &[StepDefinition<'_>],
+    found: &Findings,
+) -> Vec<DeclaredInput> {
+    let names: Vec<&str> = steps.iter().map(|step| step.id).collect();
+    let mut inputs = Vec::new();
+    for entry in entries {
+        let Some(mut declared) = read_input(id, entry, &names, found) else { continue };
+        // A field may be named by its whole path though it is kept under its last segment.
+        let producer = steps.iter().find(|step| *step.id == *declared.input.step);
+        let left = producer.map(handoff_of).unwrap_or_default();
+        if let Some(left) = left.iter().find(|left| left.path.to_string() == *declared.input.key)
+            && !inputs_key_is_kept(&declared, producer)
+        {
+            declared.input.key = left.key.clone();
+        }
+        inputs.push(declared);
+    }
+    inputs
+}
+
+fn inputs_key_is_kept(declared: &DeclaredInput, producer: Option<&StepDefinition<'_>>) -> bool {
+    producer.map(handoff_of).unwrap_or_default().iter().any(|left| left.key == declared.input.key)
+}
+
+fn read_input(id: &str, entry: &Entry, steps: &[&str], found: &Findings) -> Option<DeclaredInput> {
+    let fields = Fields::of(&entry.value, &format!("`inputs.{}`", entry.key), Some(id), found)?;
+    let from = fields.required("from");
+    let required = fields.boolean("required").is_none_or(|(required, _)| required);
+    let default = fields.entry("default").and_then(|default| {
+        let text = default.value.scalar_text();
+        if text.is_none() {
+            fields.wrong_type("default", &default.value, "a text, a number or `true` or `false`");
+        }
+        text
+    });
+    let from = from.and_then(|from| {
+        let parts = split(from.text, steps);
+        if parts.is_none() {
+            let message = format!("`{}` names no step and key", from.text);
+            fields.push(
+                Diagnostic::error(codes::INVALID_INPUT, from.span, message)
+                    .hint("write the step's name, a dot and the name the data is left under"),
+            );
+        }
+        parts.map(|(step, key)| (step, key, from.span))
+    });
+    fields.finish();
+    let (step, key, span) = from?;
+    Some(DeclaredInput {
+        variable: variable_of(step, key),
+        input: Input { name: entry.key.clone(), step: step.into(), key: key.into(), required, default, span },
+    })
+}
+
+/// Step and key: the longest name of a step that `from` begins with, else what stands before the last dot.
+fn split<'t>(from: &'t str, steps: &[&str]) -> Option<(&'t str, &'t str)> {
+    let known = steps
+        .iter()
+        .filter(|step| from.strip_prefix(**step).is_some_and(|rest| rest.starts_with('.') && rest.len() > 1))
+        .max_by_key(|step| step.len());
+    match known {
+        Some(step) => Some((&from[..step.len()], &from[step.len() + 1..])),
+        None => from.rsplit_once('.').filter(|(step, key)| !step.is_empty() && !key.is_empty()),
+    }
+}
+
+/// The inputs that an `inputs` object declares, in a registry of these steps, and the variables that read them.
+pub fn expand_inputs(inputs: &Value, steps: &[&str]) -> (Vec<DeclaredInput>, Vec<Diagnostic>) {
+    let (found, json) = (Findings::default(), Json::from(inputs));
+    let declared = json.pairs().iter().filter_map(|entry| read_input("", entry, steps, &found)).collect();
+    (declared, found.into_parts().0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::expand_inputs;
+    use serde_json::json;
+
+    #[test]
+    fn from_is_split_at_the_longest_step() {
+        let steps = ["initial", "initial.issue", "s_a"];
+        let cases = [
+            ("initial.issue.approach", "initial.issue", "approach", "initial_issue_approach"),
+            ("initial.issue.progress.done", "initial.issue", "progress.done", "initial_issue_progress_done"),
+            ("initial.other", "initial", "other", "initial_other"),
+            ("missing.step.count", "missing.step", "count", "missing_step_count"),
+            ("s_a.finding", "s_a", "finding", "s_a_finding"),
+        ];
+        for (from, step, key, variable) in cases {
+            let (declared, found) = expand_inputs(&json!({"x": {"from": from}}), &steps);
+            assert!(found.is_empty(), "{from}");
+            let input = &declared[0].input;
+            assert_eq!((&*input.step, &*input.key, declared[0].variable.as_str()), (step, key, variable));
+            assert!(input.required && input.default.is_none(), "required unless said otherwise");
+        }
+    }
+
+    #[test]
+    fn what_names_no_key_is_said() {
+        for from in ["nokey", ".x", "x."] {
+            let (declared, found) = expand_inputs(&json!({"bad": {"from": from}}), &[]);
+            assert!(declared.is_empty());
+            assert_eq!(found[0].code, "invalid-input");
+        }
+        let (declared, _) =
+            expand_inputs(&json!({"n": {"from": "a.b", "required": false, "default": 3}}), &[]);
+        assert_eq!(declared[0].input.default.as_deref(), Some("3"));
+    }
+}

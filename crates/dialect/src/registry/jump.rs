@@ -1,0 +1,150 @@
+//! Lowers `jump` (DIALECTS §1.2): the answer's `targetField` wins, else `transitions.jump.target`.
+
+use cuegate_flow::{Diagnostic, Edge, FieldPath, Name, Selector, Target};
+use serde_json::Value;
+
+use super::gate::{Lowering, outcome};
+use super::kinds::{Intent, StepKind};
+use super::select::{covers, lower_select, name};
+use super::step::{GateDefinition, TargetMode};
+use super::transition::{Rule, Transition};
+use crate::codes;
+use crate::json::Text;
+
+/// The edge of `jump`; `None` when it has no target at all, which a finding says.
+pub(super) fn lower_jump(
+    lowering: &Lowering<'_, '_, '_>,
+    gate: &GateDefinition<'_>,
+    transition: Option<&Transition<'_>>,
+) -> Option<Edge<Name>> {
+    let rule = transition.map(|transition| &transition.rule);
+    let span = transition.map_or(gate.span, |transition| transition.span);
+    if let Some(Rule::End(null)) = rule {
+        lowering.null_target(Intent::Jump, *null);
+        return None;
+    }
+    let default_mode = if rule.is_some() { TargetMode::Explicit } else { TargetMode::Dynamic };
+    let field = gate.target_field.as_ref().map(|(path, _)| path);
+    let to = match (gate.target_mode.unwrap_or(default_mode), field, rule) {
+        (_, _, Some(Rule::Faulty)) => return None,
+        (TargetMode::Conditional, Some(field), Some(Rule::Choose { cases, default, .. })) => {
+            conditional(lowering, field, cases, default.as_ref(), span)
+        }
+        (TargetMode::Conditional, _, _) => {
+            let hint = "give `targetField` and `transitions.jump.targets`, or another `targetMode`";
+            return nowhere(
+                lowering,
+                gate,
+                "`targetMode` is `conditional`, but nothing selects a target",
+                hint,
+            );
+        }
+        (TargetMode::Dynamic, Some(field), _) => dynamic(lowering, gate, field, single(rule))?,
+        (TargetMode::Explicit, Some(field), Some(rule)) => Target::Jump {
+            field: Some(field.clone()),
+            among: distinct(rule.targets().iter().map(name)),
+            default: single(Some(rule)).map(name).or_else(|| chosen_default(rule)),
+        },
+        (_, None, Some(Rule::Step(target))) => Target::Step(name(target)),
+        (_, None, Some(Rule::Choose { condition, cases, default })) => match condition {
+            Some(condition) => lower_select(lowering, condition, cases, default.as_ref(), span),
+            None => {
+                let hint = "add `condition`, or `targetField` to the gate";
+                return nowhere(lowering, gate, "nothing selects among the `targets` of `jump`", hint);
+            }
+        },
+        _ => {
+            let hint = "add `targetField` to the gate, or `transitions.jump.target`";
+            return nowhere(lowering, gate, "`jump` is allowed, but has no target", hint);
+        }
+    };
+    Some(Edge::new(outcome(Intent::Jump), to, span))
+}
+
+fn nowhere(
+    lowering: &Lowering<'_, '_, '_>,
+    gate: &GateDefinition<'_>,
+    message: &str,
+    hint: &str,
+) -> Option<Edge<Name>> {
+    let at =
+        gate.intents.iter().find(|(intent, _)| *intent == Intent::Jump).map_or(gate.span, |(_, span)| *span);
+    lowering.push(Diagnostic::error(codes::JUMP_WITHOUT_TARGET, at, message).hint(hint));
+    None
+}
+
+fn conditional(
+    lowering: &Lowering<'_, '_, '_>,
+    field: &FieldPath,
+    cases: &[(&str, Text<'_>)],
+    default: Option<&Text<'_>>,
+    span: cuegate_flow::Span,
+) -> Target<Name> {
+    if default.is_none() && !covers(lowering.schema, field, cases) {
+        lowering.push(
+            Diagnostic::warning(
+                codes::TRANSITION_WITHOUT_DEFAULT,
+                span,
+                format!("`{field}` can hold a value that no entry of `targets` names"),
+            )
+            .hint("add `default`; without one such an answer is a bad answer"),
+        );
+    }
+    Target::Select {
+        by: Selector::Field(field.clone()),
+        cases: cases.iter().map(|(value, target)| ((*value).into(), name(target))).collect(),
+        default: default.map(name),
+    }
+}
+
+/// Any work or verification step, narrowed by the schema's enum.
+fn dynamic(
+    lowering: &Lowering<'_, '_, '_>,
+    gate: &GateDefinition<'_>,
+    field: &FieldPath,
+    default: Option<&Text<'_>>,
+) -> Option<Target<Name>> {
+    let listed = lowering.schema.and_then(|schema| schema.values_at(field));
+    let allowed = |id: &str| match &listed {
+        Some(values) => values.iter().any(|value| value == &Value::from(id)),
+        None => true,
+    };
+    let among: Vec<Name> = lowering
+        .world
+        .steps
+        .iter()
+        .filter(|step| matches!(step.kind, Some(StepKind::Work | StepKind::Verification)) && !step.section)
+        .filter(|step| allowed(step.id))
+        .map(|step| Name::new(step.id, gate.span))
+        .collect();
+    if among.is_empty() && listed.is_some() && default.is_none() {
+        let message = format!("the schema lists no work or verification step at `{field}`");
+        nowhere(lowering, gate, &message, "list the steps that `jump` may lead to in the schema's `enum`");
+        return None;
+    }
+    Some(Target::Jump { field: Some(field.clone()), among, default: default.map(name) })
+}
+
+fn single<'r, 'j>(rule: Option<&'r Rule<'j>>) -> Option<&'r Text<'j>> {
+    match rule {
+        Some(Rule::Step(target)) => Some(target),
+        _ => None,
+    }
+}
+
+fn chosen_default(rule: &Rule<'_>) -> Option<Name> {
+    match rule {
+        Rule::Choose { default, .. } => default.as_ref().map(name),
+        _ => None,
+    }
+}
+
+fn distinct(names: impl Iterator<Item = Name>) -> Vec<Name> {
+    let mut kept: Vec<Name> = Vec::new();
+    for name in names {
+        if !kept.iter().any(|known| known.text == name.text) {
+            kept.push(name);
+        }
+    }
+    kept
+}

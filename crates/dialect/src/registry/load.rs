@@ -1,0 +1,146 @@
+//! Loads an agent: `agent.json`, its registry, and every file they name.
+
+use std::rc::Rc;
+
+use cuegate_flow::{Diagnostic, Draft, sort};
+
+use super::agent::{AgentDefinition, read_agent};
+use super::definition::read_registry;
+use super::generation::{is_other_format, is_piece_path};
+use super::lower::{DIALECT, Definition, Lowered, lower_definition, name_of};
+use super::places::Places;
+use crate::Files;
+use crate::codes;
+use crate::desk::Desk;
+use crate::files::{join, lies_in};
+use crate::json::Json;
+use crate::loaded::{Loaded, Options, RunSettings, WorktreeRule};
+
+/// Loads the agent in a folder, or the registry that was named instead with the agent beside it.
+///
+/// Reads only through `files`, and the same files give the same result. Never fails: what is wrong stands in the
+/// findings, and the draft holds what could be read. Where nothing could, the draft has no steps; checking it as a
+/// flow would then say nothing new.
+pub fn load_agent(files: &dyn Files, options: &Options) -> Loaded {
+    let desk = Desk::new(files);
+    let mut draft = Draft::empty("agent", DIALECT);
+    let mut run = RunSettings::default();
+    if let Some((lowered, settings)) = load(&desk, options) {
+        (draft, run) = (lowered.draft, settings);
+    }
+    let (found, sources) = desk.into_parts();
+    let (mut diagnostics, unsupported) = found.into_parts();
+    sort(&mut diagnostics, &sources);
+    run.unsupported = unsupported;
+    Loaded { draft, diagnostics, sources, run }
+}
+
+fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
+    let Some(agent_dir) = join("", &options.agent_dir) else {
+        let message = format!("`{}` leads out of the project", options.agent_dir);
+        let span = desk.unread(&options.agent_dir);
+        desk.found
+            .push(Diagnostic::error(codes::ESCAPES_ROOT, span, message).hint("name a folder of the project"));
+        return None;
+    };
+    let agent_json = open_agent(desk, &agent_dir, options.registry.is_some())?;
+    let agent = match &agent_json {
+        Some(json) => read_agent(json, &agent_dir, &desk.found)?,
+        None => AgentDefinition::default(),
+    };
+    let registry_json = open_registry(desk, &agent_dir, &agent, options)?;
+    if is_other_format(&registry_json, &desk.found) {
+        return None;
+    }
+    let registry = read_registry(&registry_json, &desk.found)?;
+    if let (Some(name), Some(id)) = (agent.name, registry.agent_id.filter(|id| Some(id.text) != agent.name)) {
+        let message = format!("the registry belongs to `{}`, the agent is called `{name}`", id.text);
+        desk.found.push(
+            Diagnostic::warning(codes::AGENT_ID_MISMATCH, id.span, message)
+                .hint("make `agentId` and `name` equal"),
+        );
+    }
+    let places = Places {
+        agent_dir: &agent_dir,
+        names: agent.name.into_iter().chain(registry.agent_id.map(|id| id.text)).collect(),
+    };
+    let definition =
+        Definition { agent: &agent, registry: &registry, places: &places, desk, set: &options.set };
+    let lowered = lower_definition(&definition);
+    let name = name_of(&agent, &registry);
+    let settings = RunSettings {
+        agent: name.to_owned(),
+        title: agent.title.unwrap_or(name).to_owned(),
+        description: agent.description.unwrap_or_default().to_owned(),
+        worktree: WorktreeRule {
+            enabled: agent.worktree.enabled,
+            root: agent.worktree.root.map(str::to_owned),
+        },
+        needs_task: lowered.needs_task,
+        unsupported: Vec::new(),
+    };
+    Some((lowered, settings))
+}
+
+/// The agent's file; `Some(None)` when a registry was named and there is no agent beside it.
+fn open_agent(desk: &Desk<'_>, agent_dir: &str, optional: bool) -> Option<Option<Rc<Json>>> {
+    let path = join(agent_dir, "agent.json")?;
+    match desk.json(&path) {
+        Ok(None) if !optional => {
+            let message = format!("there is no `{path}`");
+            desk.found.push(
+                Diagnostic::error(codes::UNREADABLE_FILE, desk.start_of(&path), message)
+                    .hint("name a folder that holds an `agent.json`, or a registry file"),
+            );
+            None
+        }
+        Ok(json) => Some(json),
+        Err(_) => None,
+    }
+}
+
+fn open_registry(
+    desk: &Desk<'_>,
+    agent_dir: &str,
+    agent: &AgentDefinition<'_>,
+    options: &Options,
+) -> Option<Rc<Json>> {
+    let agent_path = join(agent_dir, "agent.json")?;
+    let (candidates, span, written) = match (&options.registry, agent.verdict.registry) {
+        (Some(path), _) => (join("", path).into_iter().collect(), None, path.as_str()),
+        // `detect:graph` names a registry in the agent's own folder; one outside has been reported.
+        (None, Some(named)) => {
+            let path = join(agent_dir, named.text).filter(|path| lies_in(path, agent_dir));
+            (path.into_iter().collect(), Some(named.span), named.text)
+        }
+        (None, None) => {
+            let places = Places { agent_dir, names: agent.name.into_iter().collect() };
+            let (registry, span) = agent.registry;
+            let span = span.unwrap_or_else(|| desk.start_of(&agent_path));
+            (places.candidates(registry, span, &desk.found), Some(span), registry)
+        }
+    };
+    if options.registry.is_some() && candidates.is_empty() {
+        let message = format!("`{written}` leads out of the project");
+        let finding = Diagnostic::error(codes::ESCAPES_ROOT, desk.unread(written), message);
+        desk.found.push(finding.hint("name a file of the project"));
+    }
+    for path in &candidates {
+        if is_piece_path(path, span.unwrap_or_else(|| desk.start_of(path)), &desk.found) {
+            return None;
+        }
+        match desk.json(path) {
+            Ok(Some(json)) => return Some(json),
+            Ok(None) => {}
+            Err(_) => return None,
+        }
+    }
+    if let Some(path) = candidates.first() {
+        let at = span.unwrap_or_else(|| desk.start_of(path));
+        let message = format!("there is no registry `{path}`");
+        desk.found.push(
+            Diagnostic::error(codes::UNREADABLE_FILE, at, message).hint("write it, or correct the path"),
+        );
+    }
+    None
+}

@@ -1,0 +1,272 @@
+//! Lowers a registry and its agent to a draft.
+
+use cuegate_flow::{
+    Act, Ask, Boundary, Diagnostic, Draft, Edge, Ending, Gate, Limits, Name, Param, Role, Schema, SchemaId,
+    SessionRule, Source, Step, Target, Template, Verdict,
+};
+
+use super::agent::AgentDefinition;
+use super::answer::answer_schema;
+use super::definition::{RegistryDefinition, entry_step};
+use super::gate::{LoweredGate, World, lower, outcome};
+use super::inputs::{DeclaredInput, read_inputs};
+use super::kinds::Intent;
+use super::parameters::{same_name, set_parameter};
+use super::places::Places;
+use super::prompt::Compiler;
+use super::prompt_files::{PromptFile, PromptFiles};
+use super::step::StepDefinition;
+use super::step_prompt::step_prompt;
+use super::validators::{Validations, targets_of};
+use super::variables::{Scope, Variables};
+use crate::codes;
+use crate::desk::{Desk, Page};
+use crate::json::Text;
+use crate::nearest::list;
+
+/// The name of the format in results.
+pub(crate) const DIALECT: &str = "registry-closing";
+
+/// The key of the one conversation that all asks of a run continue.
+const SESSION: &str = "run";
+
+/// What a draft is lowered from.
+pub(crate) struct Definition<'d, 'f, 'j> {
+    pub(crate) agent: &'d AgentDefinition<'j>,
+    pub(crate) registry: &'d RegistryDefinition<'j>,
+    pub(crate) places: &'d Places<'d>,
+    pub(crate) desk: &'d Desk<'f>,
+    /// Names that `--set` gives.
+    pub(crate) set: &'d [String],
+}
+
+/// A draft, and whether a run of it needs the task text.
+pub(crate) struct Lowered {
+    pub(crate) draft: Draft,
+    pub(crate) needs_task: bool,
+}
+
+/// Lowers a definition.
+pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
+    let Definition { agent, registry, places, desk, set } = definition;
+    let mut draft = Draft::empty(name_of(agent, registry), DIALECT);
+    draft.span = registry.span;
+    draft.params = params(agent, set);
+    draft.verdict = agent.verdict.verdict.clone();
+    draft.limits = Limits { iterations_max: agent.verdict.iterations_max };
+
+    let files = PromptFiles::new(registry, agent, places, desk);
+    let params = draft.params.clone();
+    let variables = Variables::new(&params, &registry.steps, agent.requirements_label);
+    let compiler = Compiler::new(desk, &files, &variables, &registry.steps);
+    let entries = enter(definition, &mut draft);
+    let inputs: Vec<(&str, Vec<DeclaredInput>)> = registry
+        .steps
+        .iter()
+        .map(|step| (step.id, read_inputs(step.id, &step.inputs, &registry.steps, &desk.found)))
+        .collect();
+    let lowering = StepLowering {
+        agent,
+        compiler: &compiler,
+        world: &World { steps: &registry.steps, entries: &entries },
+        schema_bases: schema_bases(definition),
+        system: system_prompt(definition, &compiler),
+    };
+    for (step, (_, inputs)) in registry.steps.iter().zip(&inputs) {
+        lowering.lower(step, inputs, &mut draft);
+    }
+    Validations { registry, compiler: &compiler, inputs: &inputs, entries: &entries }.lower(&mut draft);
+    check_verdict(definition, &draft);
+    let needs_task = needs_task(&draft, &registry.steps);
+    Lowered { draft, needs_task }
+}
+
+/// What a definition is called: by its agent, else by its registry.
+pub(crate) fn name_of<'j>(agent: &AgentDefinition<'j>, registry: &RegistryDefinition<'j>) -> &'j str {
+    agent.name.or(registry.agent_id.map(|id| id.text)).unwrap_or("agent")
+}
+
+fn params(agent: &AgentDefinition<'_>, set: &[String]) -> Vec<Param> {
+    let mut params = agent.params.clone();
+    for name in set {
+        if !params.iter().any(|param| same_name(&param.name, name)) {
+            params.push(set_parameter(name));
+        }
+    }
+    params
+}
+
+/// Sets the entries of a draft; all that there are.
+fn enter<'j>(definition: &Definition<'_, '_, 'j>, draft: &mut Draft) -> Vec<&'j str> {
+    let Definition { agent, registry, desk, .. } = definition;
+    let kind = agent.verdict.kind;
+    let mapping = registry.entry_mapping.iter().copied();
+    let entry = agent.verdict.entry.or_else(|| entry_step(kind, mapping, registry.entry_step));
+    let mut all: Vec<Text<'j>> = entry.into_iter().collect();
+    for other in registry.entry_mapping.iter().map(|(_, step)| *step).chain(registry.entry_step) {
+        if !all.iter().any(|known| known.text == other.text) {
+            all.push(other);
+        }
+    }
+    let name = |text: &Text<'_>| Name::new(text.text, text.span);
+    match entry {
+        Some(entry) => {
+            draft.entry = Some(name(&entry));
+            draft.other_entries = all.iter().skip(1).map(name).collect();
+        }
+        None => {
+            desk.found.push(
+                Diagnostic::error(
+                    codes::NO_ENTRY,
+                    registry.span,
+                    format!("no entry step configured for the verdict type `{kind}`"),
+                )
+                .hint(format!("define either `entryStepMapping[\"{kind}\"]` or `entryStep`")),
+            );
+            // Every step counts as entered, so that the check of the flow reports only what else is wrong.
+            let mut steps =
+                registry.steps.iter().filter(|step| !step.section).map(|step| Name::new(step.id, step.span));
+            draft.entry = steps.next();
+            draft.other_entries = steps.collect();
+        }
+    }
+    all.iter().map(|text| text.text).collect()
+}
+
+fn schema_bases(definition: &Definition<'_, '_, '_>) -> Vec<String> {
+    let Definition { agent, registry, places, desk, .. } = definition;
+    let written = registry.schemas_base.or(agent.schemas_base);
+    let (base, span) = written.map_or(("schemas", registry.span), |base| (base.text, base.span));
+    places.candidates(base, span, &desk.found)
+}
+
+fn system_prompt(definition: &Definition<'_, '_, '_>, compiler: &Compiler<'_, '_, '_>) -> Option<Template> {
+    let Definition { agent, places, desk, .. } = definition;
+    let written = agent.system_prompt?;
+    let candidates = places.candidates(written.text, written.span, &desk.found);
+    for path in &candidates {
+        match desk.page(path) {
+            Page::Text { file, text } => {
+                return Some(compiler.system(&PromptFile { path: path.clone(), file, text }));
+            }
+            Page::Missing => {}
+            Page::Faulty => return None,
+        }
+    }
+    if !candidates.is_empty() {
+        let message = format!("there is no system prompt {}", list(&candidates));
+        desk.found.push(
+            Diagnostic::error(codes::MISSING_PROMPT, written.span, message)
+                .hint("write it, or correct the path"),
+        );
+    }
+    None
+}
+
+/// What lowering one step after the other needs.
+struct StepLowering<'l, 'c, 'f, 'j> {
+    agent: &'l AgentDefinition<'j>,
+    compiler: &'l Compiler<'c, 'f, 'j>,
+    world: &'l World<'l, 'j>,
+    schema_bases: Vec<String>,
+    system: Option<Template>,
+}
+
+impl StepLowering<'_, '_, '_, '_> {
+    fn lower(&self, step: &StepDefinition<'_>, inputs: &[DeclaredInput], draft: &mut Draft) {
+        let prompt = step_prompt(step, Scope::Step(inputs), self.agent.closure_action, self.compiler);
+        if step.section {
+            return;
+        }
+        let schema = answer_schema(step, &self.schema_bases, self.compiler.desk);
+        let LoweredGate { gate, handoff, mut edges } =
+            lower(step, schema.as_ref(), self.world, &self.compiler.desk.found);
+        stand_in(step, &gate, &mut edges);
+        let schema = schema.map(|schema| add_schema(schema, draft));
+        let agent = self.agent;
+        draft.steps.push(Step {
+            name: step.id.into(),
+            title: step.name.unwrap_or(step.id).into(),
+            span: step.span,
+            counts: true,
+            act: Act::Ask(Ask {
+                role: Role::Work,
+                prompt,
+                system: self.system.clone(),
+                schema,
+                // Without either it is the provider's default: the documents' `opus` is one vendor's name.
+                model: step.model.or(agent.default_model).map(Into::into),
+                persona: None,
+                session: SessionRule::Continue(SESSION.into()),
+            }),
+            gate,
+            boundary: Boundary {
+                permission: step.permission.map_or(agent.permission, |own| own.min(agent.permission)),
+                tools: agent.tools.clone(),
+            },
+            handoff,
+            inputs: inputs.iter().map(|declared| declared.input.clone()).collect(),
+            edges,
+        });
+    }
+}
+
+fn add_schema(schema: Schema, draft: &mut Draft) -> SchemaId {
+    draft.schemas.push(schema);
+    SchemaId(draft.schemas.len() as u32 - 1)
+}
+
+/// Gives intents that lead nowhere an edge, and steps without a gate a way out. Both have been reported with their
+/// cause; the check of the flow would only repeat it in other words.
+fn stand_in(step: &StepDefinition<'_>, gate: &Gate<Name>, edges: &mut Vec<Edge<Name>>) {
+    let allowed = step.gate.iter().flat_map(|gate| gate.intents.iter().chain(&gate.fallback));
+    for (intent, span) in allowed {
+        if !edges.iter().any(|edge| edge.on == outcome(*intent)) {
+            edges.push(Edge::new(outcome(*intent), Target::End(Ending::Aborted), *span));
+        }
+    }
+    let reads_nothing = matches!(gate, Gate::Readers(readers) if readers.is_empty());
+    if reads_nothing || step.transitions.is_none() {
+        for edge in edges.iter_mut().filter(|edge| edge.on == outcome(Intent::Abort)) {
+            edge.implied = false;
+        }
+    }
+}
+
+/// A verdict that counts iterations completes a run whether or not its validators have passed.
+fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) {
+    let guarded = draft.steps.iter().find(|step| matches!(step.act, Act::Exec { .. }));
+    if let (Verdict::Iterations(max), Some(step)) = (&draft.verdict, guarded) {
+        let message =
+            format!("`count:iteration` completes the run after {max} iterations, validators or not");
+        definition.desk.found.push(
+            Diagnostic::warning(codes::VERDICT_PAST_VALIDATORS, step.span, message)
+                .hint("use `detect:graph`, where only `closing` completes the run"),
+        );
+    }
+}
+
+/// Whether a run from the entry can come to a step whose prompt needs the task text.
+fn needs_task(draft: &Draft, definitions: &[StepDefinition<'_>]) -> bool {
+    let mut seen: Vec<&str> = Vec::new();
+    let mut queue: Vec<&str> = draft.entry.iter().map(|entry| &*entry.text).collect();
+    while let Some(name) = queue.pop() {
+        let Some(step) = draft.steps.iter().find(|step| *step.name == *name) else { continue };
+        if seen.contains(&name) {
+            continue;
+        }
+        seen.push(name);
+        let reads = |template: &Template| template.sources().contains(&&Source::Task);
+        let asks = match &step.act {
+            Act::Ask(ask) => reads(&ask.prompt) || ask.system.as_ref().is_some_and(reads),
+            _ => false,
+        };
+        let remedies = step.edges.iter().filter_map(|edge| edge.remedy.as_ref()).any(reads);
+        let declared = definitions.iter().any(|definition| definition.id == name && definition.uses_stdin);
+        if asks || remedies || declared {
+            return true;
+        }
+        queue.extend(targets_of(step).map(|target| &*target.text));
+    }
+    false
+}

@@ -1,0 +1,188 @@
+//! The parameters of an agent, and names of variables.
+
+use cuegate_flow::{Diagnostic, Param, ParamType, Span, Str};
+
+use crate::codes;
+use crate::json::{Entry, Fields, Json, Kind};
+
+/// Flags that `cuegate run` has itself. A parameter of such a flag is given with `--set`.
+const OWN_FLAGS: [&str; 15] = [
+    "--set",
+    "--input",
+    "--provider",
+    "--script",
+    "--model",
+    "--worktree",
+    "--max-iterations",
+    "--repairs",
+    "--durability",
+    "--json",
+    "--budget-usd",
+    "--budget-tokens",
+    "--budget-asks",
+    "--budget-minutes",
+    "--help",
+];
+
+/// The one that takes no part in runs, but is everywhere.
+const VERSION_FLAG: &str = "--version";
+
+/// Reads `parameters`.
+pub(crate) fn read_parameters(agent: &Fields<'_, '_>) -> Vec<Param> {
+    let mut params: Vec<Param> = Vec::new();
+    for entry in agent.names("parameters") {
+        let Some(param) = read_parameter(entry, agent) else { continue };
+        if let Some(twin) = params.iter().find(|known| same_name(&known.name, &param.name)) {
+            let message = format!("`{}` and `{}` are the same variable", twin.name, param.name);
+            agent.push(
+                Diagnostic::error(codes::DUPLICATE_KEY, param.span, message)
+                    .hint("rename one: `camelCase` and `kebab-case` of a name mean the same"),
+            );
+            continue;
+        }
+        if let Some(twin) = params.iter().find(|known| !known.flag.is_empty() && known.flag == param.flag) {
+            let message = format!("`{}` is the flag of `{}` and of `{}`", param.flag, twin.name, param.name);
+            agent.push(
+                Diagnostic::error(codes::DUPLICATE_FLAG, param.span, message)
+                    .hint("give one of them another `cli`"),
+            );
+        }
+        params.push(param);
+    }
+    params
+}
+
+fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
+    let name = &entry.key;
+    let fields = Fields::of(&entry.value, &format!("`parameters.{name}`"), None, agent.found)?;
+    if fields.entry("type").is_none() {
+        fields.missing("type");
+    }
+    let kind = fields.one_of("type", &["string", "number", "boolean", "array"]).map(|(word, _)| word);
+    let description = fields.text("description").map_or("", |description| description.text);
+    let required = fields.boolean("required").is_some_and(|(required, _)| required);
+    let default = fields.entry("default").map(|default| &default.value);
+    if let (Some(default), Some(kind)) = (default, kind) {
+        check_default(name, default, kind, &fields);
+    }
+    if let Some(default) = default.filter(|_| required) {
+        let message = format!("`{name}` is required, so that its default is never used");
+        fields.push(
+            Diagnostic::warning(codes::REQUIRED_WITH_DEFAULT, default.span, message)
+                .hint("remove `required`, or the default"),
+        );
+    }
+    if let Some(validation) = fields.entry("validation") {
+        let statement = format!("the `validation` of parameter `{name}` is not checked yet");
+        fields.found.left_out(validation.key_span, statement, "values are taken as given");
+    }
+    let flag = read_flag(name, &fields);
+    fields.finish();
+    Some(Param {
+        name: name.clone(),
+        flag,
+        kind: match kind {
+            Some("number") => ParamType::Number,
+            Some("boolean") => ParamType::Boolean,
+            _ => ParamType::Text,
+        },
+        required,
+        default: default.and_then(default_text),
+        description: description.into(),
+        span: entry.key_span,
+    })
+}
+
+/// The flag of a parameter; empty when only `--set` can give it.
+fn read_flag(name: &str, fields: &Fields<'_, '_>) -> Str {
+    let Some(flag) = fields.required("cli") else { return "".into() };
+    let good = flag.text.strip_prefix("--").is_some_and(|rest| {
+        rest.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && rest.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+    });
+    if !good {
+        let message = format!("`{}` is no flag", flag.text);
+        fields.invalid(flag.span, message, "write it like `--issue`");
+        return "".into();
+    }
+    if OWN_FLAGS.contains(&flag.text) || flag.text == VERSION_FLAG {
+        let message = format!("`{}` is a flag of Cuegate itself", flag.text);
+        fields.push(
+            Diagnostic::warning(codes::RESERVED_FLAG, flag.span, message)
+                .hint(format!("give it with `--set {name}=VALUE`, or give the parameter another `cli`")),
+        );
+        return "".into();
+    }
+    flag.text.into()
+}
+
+fn check_default(name: &str, default: &Json, kind: &str, fields: &Fields<'_, '_>) {
+    let fits = match &default.kind {
+        Kind::Text(_) => kind == "string",
+        Kind::Number(_) => kind == "number",
+        Kind::Boolean(_) => kind == "boolean",
+        Kind::List(_) => kind == "array",
+        Kind::Null | Kind::Object(_) => false,
+    };
+    if !fits {
+        let message = format!("the default of `{name}` is no {kind}");
+        fields.push(
+            Diagnostic::error(codes::WRONG_TYPE, default.span, message).hint("correct `default` or `type`"),
+        );
+    }
+}
+
+/// A default as text: lists by commas, as they are given on the command line.
+fn default_text(default: &Json) -> Option<Str> {
+    match &default.kind {
+        Kind::List(items) => {
+            let items: Vec<Str> = items.iter().filter_map(Json::scalar_text).collect();
+            Some(items.join(",").into())
+        }
+        _ => default.scalar_text(),
+    }
+}
+
+/// A value that only `--set` declares.
+pub(crate) fn set_parameter(name: &str) -> Param {
+    Param {
+        name: name.into(),
+        flag: "".into(),
+        kind: ParamType::Text,
+        required: false,
+        default: None,
+        description: "given with `--set`".into(),
+        span: Span::default(),
+    }
+}
+
+/// Whether two names mean the same variable: `iterateMax` is `iterate-max`.
+pub(crate) fn same_name(a: &str, b: &str) -> bool {
+    a == b || kebab(a) == kebab(b)
+}
+
+fn kebab(name: &str) -> String {
+    let mut kebab = String::with_capacity(name.len() + 4);
+    for (at, c) in name.char_indices() {
+        if c.is_ascii_uppercase() {
+            if at > 0 && !kebab.ends_with('-') {
+                kebab.push('-');
+            }
+            kebab.push(c.to_ascii_lowercase());
+        } else {
+            kebab.push(c);
+        }
+    }
+    kebab
+}
+
+#[cfg(test)]
+mod tests {
+    use super::same_name;
+
+    #[test]
+    fn camel_and_kebab_are_the_same_name() {
+        assert!(same_name("iterateMax", "iterate-max") && same_name("issue", "issue"));
+        assert!(!same_name("iterate_max", "iterate-max") && !same_name("a", "b"));
+    }
+}

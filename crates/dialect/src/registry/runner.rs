@@ -1,0 +1,256 @@
+//! The `runner` of an agent: every key of 002. What is read but not done yet is said.
+
+use cuegate_flow::{Diagnostic, Permission};
+
+use super::agent::AgentDefinition;
+use super::permission::{permission_of, tools};
+use super::verdict::read_verdict;
+use crate::codes;
+use crate::json::{Fields, Kind};
+
+/// What is done with an issue at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClosureAction {
+    /// It is closed.
+    Close,
+    /// Its labels change.
+    LabelOnly,
+    /// Its labels change, and it is closed.
+    LabelAndClose,
+}
+
+impl ClosureAction {
+    /// The adaptation of closure prompts that is tried first; closing is what they are written for anyway.
+    pub(crate) fn adaptation(self) -> Option<&'static str> {
+        match self {
+            ClosureAction::Close => None,
+            ClosureAction::LabelOnly => Some("label-only"),
+            ClosureAction::LabelAndClose => Some("label-and-close"),
+        }
+    }
+}
+
+/// Whether an agent works in a worktree of its own.
+#[derive(Debug, Default)]
+pub(crate) struct WorktreeSettings<'j> {
+    /// Whether it does.
+    pub(crate) enabled: bool,
+    /// Where worktrees are put.
+    pub(crate) root: Option<&'j str>,
+}
+
+/// Reads `runner` into an agent that holds defaults.
+pub(crate) fn read_runner<'j>(runner: Fields<'j, '_>, agent_dir: &str, agent: &mut AgentDefinition<'j>) {
+    match runner.object("flow") {
+        Some(flow) => read_flow(flow, agent),
+        None if runner.entry("flow").is_none() => runner.missing("flow"),
+        None => {}
+    }
+    if let Some(verdict) = runner.object("verdict") {
+        agent.verdict = read_verdict(verdict, agent_dir);
+    }
+    if let Some(boundaries) = runner.object("boundaries") {
+        read_boundaries(boundaries, agent);
+    }
+    if let Some(integrations) = runner.object("integrations") {
+        if let Some(github) = integrations.object("github") {
+            read_github(github, agent);
+        }
+        integrations.finish();
+    }
+    if let Some(actions) = runner.object("actions") {
+        read_actions(actions);
+    }
+    read_execution(runner.object("execution"), agent);
+    if let Some(logging) = runner.object("logging") {
+        read_logging(logging);
+    }
+    runner.finish();
+}
+
+fn read_flow<'j>(flow: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
+    agent.system_prompt = flow.required("systemPromptPath");
+    if let Some(prompts) = flow.object("prompts") {
+        if let Some(registry) = prompts.filled("registry") {
+            agent.registry = (registry.text, Some(registry.span));
+        }
+        if let Some(fallback_dir) = prompts.filled("fallbackDir") {
+            agent.fallback_dir = (fallback_dir.text, Some(fallback_dir.span));
+        }
+        prompts.finish();
+    }
+    if let Some(schemas) = flow.object("schemas") {
+        agent.schemas_base = schemas.filled("base");
+        if let Some((true, span)) = schemas.boolean("inspection") {
+            let statement = "`schemas.inspection` is not supported yet: no validation reports are written";
+            flow.found.left_out(span, statement, "answers are validated all the same");
+        }
+        schemas.finish();
+    }
+    agent.default_model = flow.filled("defaultModel").map(|model| model.text);
+    if let Some(response) = flow.text("askUserAutoResponse") {
+        let statement =
+            "`askUserAutoResponse` is not supported yet: an agent that asks a person is not answered";
+        flow.found.left_out(response.span, statement, "say in the system prompt that nobody answers");
+    }
+    flow.finish();
+}
+
+fn read_boundaries<'j>(boundaries: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
+    if let Some(allowed) = boundaries.texts("allowedTools") {
+        agent.tools = tools(&allowed);
+    }
+    if let Some(permission) = permission_of(&boundaries) {
+        agent.permission = permission;
+        if let Some(entry) = boundaries.entry("permissionMode").filter(|_| permission == Permission::Default)
+        {
+            boundaries.push(
+                Diagnostic::warning(
+                    codes::DEFAULT_PERMISSION,
+                    entry.value.span,
+                    "`default` asks a person before each action, and nobody is there: writing is denied",
+                )
+                .hint("use `acceptEdits` for an agent that writes, `plan` for one that only reads"),
+            );
+        }
+    }
+    if let Some(sandbox) = boundaries.object("sandbox") {
+        read_sandbox(sandbox);
+    }
+    boundaries.finish();
+}
+
+/// A sandbox that a definition demands and nobody provides is no run: its author relies on it.
+fn read_sandbox(sandbox: Fields<'_, '_>) {
+    let enabled = sandbox.boolean("enabled").is_none_or(|(enabled, _)| enabled);
+    if let Some(network) = sandbox.object("network") {
+        network.one_of("mode", &["trusted", "none", "custom"]);
+        network.texts("trustedDomains");
+        network.finish();
+    }
+    if let Some(filesystem) = sandbox.object("filesystem") {
+        filesystem.texts("allowedPaths");
+        filesystem.finish();
+    }
+    sandbox.texts("excludedCommands");
+    sandbox.boolean("allowUnsandboxedCommands");
+    if enabled {
+        sandbox.push(
+            Diagnostic::error(
+                codes::UNSUPPORTED_YET,
+                sandbox.opening(),
+                "`boundaries.sandbox` is not supported yet, and a run without it would be less safe than demanded",
+            )
+            .hint("set `\"enabled\": false` to run without a sandbox"),
+        );
+    }
+    sandbox.finish();
+}
+
+fn read_github<'j>(github: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
+    if github.entry("enabled").is_none() {
+        github.missing("enabled");
+    }
+    let enabled = github.boolean("enabled");
+    if let Some(labels) = github.object("labels") {
+        agent.requirements_label = labels.text("requirements").map(|label| label.text);
+        labels.text("inProgress");
+        labels.text("blocked");
+        if let Some(completion) = labels.object("completion") {
+            completion.texts("add");
+            completion.texts("remove");
+            completion.finish();
+        }
+        labels.finish();
+    }
+    let action = github.one_of("defaultClosureAction", &["close", "label-only", "label-and-close"]);
+    if let Some((true, span)) = enabled {
+        agent.closure_action = Some(match action {
+            Some(("label-only", _)) => ClosureAction::LabelOnly,
+            Some(("label-and-close", _)) => ClosureAction::LabelAndClose,
+            _ => ClosureAction::Close,
+        });
+        let statement = "`integrations.github` is not supported yet: issues and labels stay as they are";
+        github.found.left_out(span, statement, "change issue and labels by hand after the run");
+    }
+    github.finish();
+}
+
+fn read_actions(actions: Fields<'_, '_>) {
+    if actions.entry("enabled").is_none() {
+        actions.missing("enabled");
+    }
+    let enabled = actions.boolean("enabled");
+    actions.texts("types");
+    actions.filled("outputFormat");
+    for handler in actions.names("handlers") {
+        match handler.value.as_text() {
+            Some(text) if is_handler(text) => {}
+            Some(text) => {
+                let hint = "use `log`, `github:comment`, `github:label` or `exec:PATH`";
+                actions.invalid(handler.value.span, format!("`{text}` is no handler"), hint);
+            }
+            None => actions.wrong_type(&handler.key, &handler.value, "the name of a handler"),
+        }
+    }
+    if let Some((true, span)) = enabled {
+        let statement = "`actions` are not supported yet: action blocks in answers are not handled";
+        actions.found.left_out(span, statement, "the blocks stay in the answers' texts");
+    }
+    actions.finish();
+}
+
+fn is_handler(text: &str) -> bool {
+    matches!(text, "log" | "github:comment" | "github:label")
+        || text.strip_prefix("exec:").is_some_and(|path| !path.trim().is_empty())
+}
+
+fn read_execution<'j>(execution: Option<Fields<'j, '_>>, agent: &mut AgentDefinition<'j>) {
+    let Some(execution) = execution else { return };
+    let mut enabled_at = None;
+    if let Some(worktree) = execution.object("worktree") {
+        if worktree.entry("enabled").is_none() {
+            worktree.missing("enabled");
+        }
+        if let Some((enabled, span)) = worktree.boolean("enabled") {
+            agent.worktree.enabled = enabled;
+            enabled_at = enabled.then_some(span);
+        }
+        agent.worktree.root = worktree.filled("root").map(|root| root.text);
+        worktree.finish();
+    }
+    // A worktree without `finalize` is merged by the defaults of 002, so that leaving it out is said as well.
+    let finalize_at = execution.entry("finalize").map(|entry| entry.key_span);
+    let wanted = match execution.object("finalize") {
+        Some(finalize) => {
+            let merge = finalize.boolean("autoMerge").is_none_or(|(merge, _)| merge);
+            let push = finalize.boolean("push").is_some_and(|(push, _)| push);
+            let request = finalize.boolean("createPr").is_some_and(|(request, _)| request);
+            finalize.filled("remote");
+            finalize.filled("prTarget");
+            finalize.finish();
+            merge || push || request
+        }
+        None => true,
+    };
+    if let Some(span) = finalize_at.or(enabled_at).filter(|_| wanted) {
+        let statement = "`execution.finalize` is not supported yet: what the run changed is not merged, pushed or \
+                         proposed";
+        execution.found.left_out(span, statement, "merge the branch of the worktree by hand");
+    }
+    execution.finish();
+}
+
+fn read_logging(logging: Fields<'_, '_>) {
+    logging.filled("directory");
+    logging.one_of("format", &["jsonl", "text"]);
+    if let Some(entry) = logging.entry("maxFiles") {
+        match entry.value.kind {
+            Kind::Number(_) => drop(logging.count("maxFiles", 1)),
+            _ => logging.wrong_type("maxFiles", &entry.value, "a number"),
+        }
+    }
+    let statement = "`logging` is not supported yet: no log files are written";
+    logging.found.left_out(logging.opening(), statement, "`cuegate log` shows what happened in a run");
+    logging.finish();
+}

@@ -1,0 +1,329 @@
+//! Flattens a schema: every `$ref` replaced by what it refers to, every `allOf` merged, every object closed.
+//!
+//! Agents are sent one self-contained schema, and many providers accept neither references nor open objects.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use serde_json::{Map, Value};
+
+use super::schema_shape::{closed, merge};
+use crate::Files;
+use crate::desk::Desk;
+use crate::files::{join, lies_in};
+
+/// Why a schema cannot be resolved.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaFault {
+    /// The name of the schema follows no notation.
+    #[error("malformed schema identifier `{id}`: {why}")]
+    Malformed {
+        /// The identifier as written.
+        id: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The file has nothing there.
+    #[error("no schema `{id}` in `{file}`")]
+    NotFound {
+        /// The identifier as written.
+        id: String,
+        /// The file it was looked for in.
+        file: String,
+    },
+    /// There is no such file.
+    #[error("no schema file `{0}`")]
+    NoFile(String),
+    /// The file is no JSON, or cannot be read.
+    #[error("schema file `{0}` cannot be read")]
+    Unreadable(String),
+    /// A file lies outside the schema base.
+    #[error("schema file `{0}` lies outside the schema base")]
+    Escapes(String),
+    /// A reference leads out of the project's files.
+    #[error("`$ref` to `{0}`: schemas are never fetched")]
+    External(String),
+    /// References lead back to where they began.
+    #[error("`$ref` to `{0}` leads back to itself")]
+    Circular(String),
+    /// What came out is too large, too deep, or refers too far.
+    #[error("the resolved schema is too {0}")]
+    TooMuch(&'static str),
+}
+
+/// The longest chain of references (as in the original program).
+const REFERENCES_MAX: usize = 50;
+
+/// The deepest resolved schema. What compiles and walks schemas recurses; real ones have 12 levels.
+const DEPTH_MAX: usize = 128;
+
+/// The most values in a resolved schema: references that double each other grow without bound otherwise. Real ones
+/// have a few hundred.
+const VALUES_MAX: usize = 50_000;
+
+/// Resolves the schema of a name in a file below `base`, and closes every object in it that does not say whether
+/// it is open. The name is a JSON pointer with `#/` before it, or a bare name looked up in `definitions`, `$defs`
+/// and the top level.
+///
+/// # Errors
+/// Why it cannot be resolved.
+pub fn resolve_schema(files: &dyn Files, base: &str, file: &str, id: &str) -> Result<Value, SchemaFault> {
+    let desk = Desk::new(files);
+    resolve_open(&desk, base, file, id).map(closed)
+}
+
+/// Resolves a schema without closing its objects.
+pub(crate) fn resolve_open(desk: &Desk<'_>, base: &str, file: &str, id: &str) -> Result<Value, SchemaFault> {
+    let path = join(base, file)
+        .filter(|path| lies_in(path, base))
+        .ok_or_else(|| SchemaFault::Escapes(file.to_owned()))?;
+    let mut resolver = Resolver { desk, base, chain: Vec::new(), documents: BTreeMap::new(), values: 0 };
+    let document = resolver.document(&path)?;
+    let found = look_up(&document, id, file)?;
+    resolver.chain.push((path.clone(), id.to_owned()));
+    resolver.schema(found, &path, 0)
+}
+
+/// What an identifier names in a document.
+fn look_up<'v>(document: &'v Value, id: &str, file: &str) -> Result<&'v Value, SchemaFault> {
+    let malformed = |why| Err(SchemaFault::Malformed { id: id.to_owned(), why });
+    if id.starts_with("##") {
+        return malformed("a double `##` is no JSON pointer");
+    }
+    if id.contains("//") {
+        return malformed("an empty segment `//` is no JSON pointer");
+    }
+    let found = match id.strip_prefix('#') {
+        Some(pointer) => document.pointer(pointer),
+        None => ["definitions", "$defs"]
+            .iter()
+            .find_map(|key| document.get(key).and_then(|names| names.get(id)))
+            .or_else(|| document.get(id)),
+    };
+    found.ok_or_else(|| SchemaFault::NotFound { id: id.to_owned(), file: file.to_owned() })
+}
+
+struct Resolver<'d, 'f> {
+    desk: &'d Desk<'f>,
+    base: &'d str,
+    /// The references being followed: file and pointer.
+    chain: Vec<(String, String)>,
+    documents: BTreeMap<String, Rc<Value>>,
+    values: usize,
+}
+
+impl Resolver<'_, '_> {
+    fn document(&mut self, path: &str) -> Result<Rc<Value>, SchemaFault> {
+        if let Some(document) = self.documents.get(path) {
+            return Ok(document.clone());
+        }
+        match self.desk.json(path) {
+            Ok(Some(json)) => {
+                let document = Rc::new(json.to_value());
+                self.documents.insert(path.to_owned(), document.clone());
+                Ok(document)
+            }
+            Ok(None) => Err(SchemaFault::NoFile(path.to_owned())),
+            Err(_) => Err(SchemaFault::Unreadable(path.to_owned())),
+        }
+    }
+
+    /// A value where a schema stands.
+    fn schema(&mut self, value: &Value, path: &str, depth: usize) -> Result<Value, SchemaFault> {
+        self.count(depth)?;
+        let map = match value {
+            Value::Object(map) => map,
+            Value::Array(items) => {
+                let items = items.iter().map(|item| self.schema(item, path, depth + 1));
+                return items.collect::<Result<Vec<_>, _>>().map(Value::Array);
+            }
+            other => return Ok(other.clone()),
+        };
+        if let Some(Value::String(reference)) = map.get("$ref") {
+            // What stands beside a `$ref` has no force before draft 2019-09, the draft these files are written in.
+            return self.reference(reference, path, depth);
+        }
+        let mut own = Map::new();
+        for (key, value) in map.iter().filter(|(key, _)| *key != "allOf") {
+            own.insert(key.clone(), self.keyword(key, value, path, depth)?);
+        }
+        let Some(bases) = map.get("allOf").and_then(Value::as_array) else {
+            if let Some(other) = map.get("allOf") {
+                own.insert("allOf".to_owned(), other.clone());
+            }
+            return Ok(Value::Object(own));
+        };
+        let bases: Vec<Value> =
+            bases.iter().map(|base| self.schema(base, path, depth + 1)).collect::<Result<_, _>>()?;
+        Ok(merge(bases, own))
+    }
+
+    fn keyword(&mut self, key: &str, value: &Value, path: &str, depth: usize) -> Result<Value, SchemaFault> {
+        match (key, value) {
+            // Values of answers, not schemas: what looks like a reference in them is none.
+            ("enum" | "const" | "default" | "examples" | "required", _) => Ok(value.clone()),
+            (
+                "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas",
+                Value::Object(map),
+            ) => {
+                self.count(depth + 1)?;
+                let mut resolved = Map::new();
+                for (name, schema) in map {
+                    resolved.insert(name.clone(), self.schema(schema, path, depth + 2)?);
+                }
+                Ok(Value::Object(resolved))
+            }
+            _ => self.schema(value, path, depth + 1),
+        }
+    }
+
+    fn reference(&mut self, reference: &str, path: &str, depth: usize) -> Result<Value, SchemaFault> {
+        let (file, pointer) = reference.split_once('#').unwrap_or((reference, ""));
+        if file.contains("://") {
+            return Err(SchemaFault::External(reference.to_owned()));
+        }
+        let target = if file.is_empty() {
+            path.to_owned()
+        } else {
+            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            join(folder, file)
+                .filter(|target| lies_in(target, self.base))
+                .ok_or_else(|| SchemaFault::Escapes(file.to_owned()))?
+        };
+        let id = format!("#{pointer}");
+        let step = (target.clone(), id.clone());
+        if self.chain.contains(&step) {
+            return Err(SchemaFault::Circular(reference.to_owned()));
+        }
+        if self.chain.len() >= REFERENCES_MAX {
+            return Err(SchemaFault::TooMuch("long in its chain of references"));
+        }
+        let document = self.document(&target)?;
+        let found = look_up(&document, &id, &target)?;
+        self.chain.push(step);
+        let resolved = self.schema(found, &target, depth);
+        self.chain.pop();
+        resolved
+    }
+
+    fn count(&mut self, depth: usize) -> Result<(), SchemaFault> {
+        self.values += 1;
+        match (depth > DEPTH_MAX, self.values > VALUES_MAX) {
+            (true, _) => Err(SchemaFault::TooMuch("deep")),
+            (_, true) => Err(SchemaFault::TooMuch("large")),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SchemaFault, resolve_schema};
+    use serde_json::{Value, json};
+    use std::collections::BTreeMap;
+
+    fn resolve(files: &[(&str, Value)], file: &str, id: &str) -> Result<Value, SchemaFault> {
+        let files: BTreeMap<String, Vec<u8>> =
+            files.iter().map(|(path, value)| (format!("s/{path}"), value.to_string().into_bytes())).collect();
+        resolve_schema(&files, "s", file, id)
+    }
+
+    fn one(document: Value, id: &str) -> Result<Value, SchemaFault> {
+        resolve(&[("a.json", document)], "a.json", id)
+    }
+
+    #[test]
+    fn finds_by_pointer_and_by_bare_name() {
+        let document = json!({
+            "definitions": {"x": {"const": 1}}, "$defs": {"x": {"const": 2}, "y": {"const": 3}},
+            "x": {"const": 4}, "z": {"const": 5}, "a/b~c": {"const": 6}
+        });
+        for (id, value) in [("x", 1), ("#/$defs/x", 2), ("y", 3), ("#/x", 4), ("z", 5), ("#/a~1b~0c", 6)] {
+            assert_eq!(one(document.clone(), id), Ok(json!({"const": value})), "{id}");
+        }
+    }
+
+    #[test]
+    fn every_way_to_fail_has_its_own_fault() {
+        let far = |n: usize| {
+            let mut document = json!({"d0": {"const": 1}});
+            for level in 1..=n {
+                document[format!("d{level}")] = json!({"$ref": format!("#/d{}", level - 1)});
+            }
+            document
+        };
+        let doubling = {
+            let mut document = json!({"d0": {"const": 1}});
+            for level in 1..=30 {
+                let inner = json!({"$ref": format!("#/d{}", level - 1)});
+                document[format!("d{level}")] = json!({"anyOf": [inner, inner]});
+            }
+            document
+        };
+        let cases = [
+            (json!({}), "##/a", "malformed schema identifier `##/a`: a double `##` is no JSON pointer"),
+            (
+                json!({}),
+                "#/a//b",
+                "malformed schema identifier `#/a//b`: an empty segment `//` is no JSON pointer",
+            ),
+            (json!({}), "nope", "no schema `nope` in `a.json`"),
+            (json!({"x": {"$ref": "#/x"}}), "#/x", "`$ref` to `#/x` leads back to itself"),
+            (
+                json!({"x": {"properties": {"a": {"$ref": "#/y"}}}, "y": {"items": {"$ref": "#/x"}}}),
+                "#/x",
+                "`$ref` to `#/x` leads back to itself",
+            ),
+            (
+                json!({"x": {"$ref": "http://x/y.json"}}),
+                "x",
+                "`$ref` to `http://x/y.json`: schemas are never fetched",
+            ),
+            (
+                json!({"x": {"$ref": "../b.json#/y"}}),
+                "x",
+                "schema file `../b.json` lies outside the schema base",
+            ),
+            (json!({"x": {"$ref": "b.json#/y"}}), "x", "no schema file `s/b.json`"),
+            (json!({"x": {"$ref": "#/y"}}), "x", "no schema `#/y` in `s/a.json`"),
+            (far(60), "d60", "the resolved schema is too long in its chain of references"),
+            (doubling, "d30", "the resolved schema is too large"),
+        ];
+        for (document, id, expected) in cases {
+            assert_eq!(one(document, id).unwrap_err().to_string(), expected, "{id}");
+        }
+        assert!(one(far(40), "d40").is_ok());
+        assert_eq!(resolve(&[], "../a.json", "x"), Err(SchemaFault::Escapes("../a.json".to_owned())));
+    }
+
+    #[test]
+    fn references_go_across_files_relative_to_the_file() {
+        let files = [
+            ("a.json", json!({"x": {"$ref": "sub/b.json#/y", "description": "dropped"}})),
+            ("sub/b.json", json!({"y": {"items": {"$ref": "c.json#/$defs/z"}}})),
+            ("sub/c.json", json!({"$defs": {"z": {"type": "string"}}})),
+        ];
+        assert_eq!(resolve(&files, "a.json", "x"), Ok(json!({"items": {"type": "string"}})));
+    }
+
+    #[test]
+    fn objects_are_closed_and_parts_merged() {
+        let document = json!({
+            "base": {"type": "object", "description": "base", "required": ["a"], "minProperties": 1,
+                "properties": {"a": {"type": "string"}, "b": {"type": "object"}}},
+            "x": {"type": "object", "description": "own", "required": ["b", "a"], "minProperties": 2,
+                "allOf": [{"$ref": "#/base"}], "properties": {"a": {"enum": [{"type": "object"}]}}},
+            "open": {"type": "object", "additionalProperties": true, "allOf": [{"type": "object"}]}
+        });
+        assert_eq!(
+            one(document.clone(), "x"),
+            Ok(json!({
+                "type": "object", "description": "base", "required": ["a", "b"], "minProperties": 1,
+                "properties": {"a": {"enum": [{"type": "object"}]},
+                    "b": {"type": "object", "additionalProperties": false}},
+                "allOf": [{"minProperties": 2}], "additionalProperties": false
+            }))
+        );
+        assert_eq!(one(document, "open"), Ok(json!({"type": "object", "additionalProperties": true})));
+    }
+}

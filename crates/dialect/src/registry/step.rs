@@ -1,0 +1,255 @@
+//! A step of a registry as written.
+
+use cuegate_flow::{Diagnostic, FieldPath, Permission, Span};
+
+use super::kinds::{Intent, StepKind};
+use super::permission::permission_of;
+use super::transition::{Transition, read_transitions};
+use crate::json::{Entry, Fields, Text};
+use crate::nearest::{list, suggestion};
+use crate::{codes, findings::Findings};
+
+/// A step as written; what could not be read is absent, and findings say so.
+#[derive(Debug)]
+pub(crate) struct StepDefinition<'j> {
+    /// Its key, which is its name.
+    pub(crate) id: &'j str,
+    /// Where the key stands.
+    pub(crate) span: Span,
+    /// What people call it.
+    pub(crate) name: Option<&'j str>,
+    /// What it is there for.
+    pub(crate) kind: Option<StepKind>,
+    /// Whether it is only text that other prompts include.
+    pub(crate) section: bool,
+    /// Second part of its prompt's path.
+    pub(crate) c2: Option<Text<'j>>,
+    /// Third part of its prompt's path.
+    pub(crate) c3: Option<Text<'j>>,
+    /// Edition of its prompt.
+    pub(crate) edition: &'j str,
+    /// Adaptation of its prompt.
+    pub(crate) adaptation: Option<&'j str>,
+    /// The built-in prompt that stands in when there is no file.
+    pub(crate) fallback_key: Option<Text<'j>>,
+    /// The variables it says its prompt uses.
+    pub(crate) variables: Option<Vec<Text<'j>>>,
+    /// Whether its prompt needs the task text.
+    pub(crate) uses_stdin: bool,
+    /// Where the schema of its answer is.
+    pub(crate) schema: Option<SchemaReference<'j>>,
+    /// How its answer becomes an intent.
+    pub(crate) gate: Option<GateDefinition<'j>>,
+    /// Where its intents lead.
+    pub(crate) transitions: Option<Vec<Transition<'j>>>,
+    /// The model it asks for.
+    pub(crate) model: Option<&'j str>,
+    /// What it may do at most.
+    pub(crate) permission: Option<Permission>,
+    /// Data of other steps that it needs: names and what they say.
+    pub(crate) inputs: Vec<&'j Entry>,
+}
+
+/// Where a schema is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SchemaReference<'j> {
+    /// The file, relative to the schema base.
+    pub(crate) file: Text<'j>,
+    /// The schema in it.
+    pub(crate) schema: Text<'j>,
+}
+
+/// A `structuredGate` as written.
+#[derive(Debug)]
+pub(crate) struct GateDefinition<'j> {
+    /// Where it stands.
+    pub(crate) span: Span,
+    /// The intents it allows.
+    pub(crate) intents: Vec<(Intent, Span)>,
+    /// Where the schema lists the intents, as a pointer.
+    pub(crate) schema_pointer: Option<Text<'j>>,
+    /// Where the answer holds its intent.
+    pub(crate) field: Option<(FieldPath, Span)>,
+    /// Where the answer holds the target of a jump.
+    pub(crate) target_field: Option<(FieldPath, Span)>,
+    /// How targets of jumps are decided.
+    pub(crate) target_mode: Option<TargetMode>,
+    /// Data that is left for later steps.
+    pub(crate) handoff: Vec<(FieldPath, Span)>,
+    /// Whether an unreadable intent ends the run.
+    pub(crate) fail_fast: Option<(bool, Span)>,
+    /// The intent that stands in for an unreadable one.
+    pub(crate) fallback: Option<(Intent, Span)>,
+}
+
+/// How targets of jumps are decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TargetMode {
+    /// Only those that `transitions.jump` names.
+    Explicit,
+    /// Any work or verification step.
+    Dynamic,
+    /// The value of the target field selects among those of `transitions.jump`.
+    Conditional,
+}
+
+/// Reads a step.
+pub(crate) fn read_step<'j>(entry: &'j Entry, found: &Findings) -> Option<StepDefinition<'j>> {
+    let id: &'j str = &entry.key;
+    let fields = Fields::of(&entry.value, "a step", Some(id), found)?;
+    let written = fields.required("stepId");
+    if let Some(written) = written.filter(|written| written.text != id) {
+        fields.push(
+            Diagnostic::error(
+                codes::STEP_ID_MISMATCH,
+                written.span,
+                format!("the step of key `{id}` calls itself `{}`", written.text),
+            )
+            .hint("make `stepId` and the key equal"),
+        );
+    }
+    let kind = fields.one_of("stepKind", &StepKind::WORDS);
+    let kind_is_written = fields.entry("stepKind").is_some();
+    let c2 = fields.required("c2");
+    let inferred = if kind_is_written {
+        kind.and_then(|(word, _)| StepKind::parse(word))
+    } else {
+        c2.and_then(|c2| StepKind::of_category(c2.text))
+    };
+    let gate = fields.object("structuredGate").map(read_gate);
+    let section_by_name = c2.is_some_and(|c2| c2.text == "section") || id.starts_with("section.");
+    let step = StepDefinition {
+        id,
+        span: entry.key_span,
+        name: fields.text("name").map(|name| name.text),
+        kind: inferred,
+        section: section_by_name && !kind_is_written && gate.is_none(),
+        c2,
+        c3: fields.required("c3"),
+        edition: fields.filled("edition").map_or("default", |edition| edition.text),
+        adaptation: fields.filled("adaptation").map(|adaptation| adaptation.text),
+        fallback_key: fields.filled("fallbackKey"),
+        variables: fields.texts("uvVariables"),
+        uses_stdin: fields.boolean("usesStdin").is_some_and(|(uses, _)| uses),
+        schema: fields.object("outputSchemaRef").and_then(read_schema_reference),
+        transitions: read_transitions(&fields, id),
+        gate,
+        model: fields.filled("model").map(|model| model.text),
+        permission: permission_of(&fields),
+        inputs: fields.names("inputs"),
+    };
+    fields.text("description");
+    for key in ["condition", "priority", "type"] {
+        fields.stray(key, "older definitions carry it; remove it");
+    }
+    report_incomplete(&step, &fields);
+    fields.finish();
+    Some(step)
+}
+
+/// Names everything at once that a step of the flow lacks.
+fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
+    if step.section {
+        return;
+    }
+    let parts = [
+        ("structuredGate", step.gate.is_none() && fields.entry("structuredGate").is_none()),
+        ("transitions", step.transitions.is_none() && fields.entry("transitions").is_none()),
+        ("outputSchemaRef", step.schema.is_none() && fields.entry("outputSchemaRef").is_none()),
+    ];
+    let missing: Vec<&str> = parts.iter().filter(|(_, missing)| *missing).map(|(key, _)| *key).collect();
+    if !missing.is_empty() {
+        fields.push(
+            Diagnostic::error(
+                codes::INCOMPLETE_STEP,
+                step.span,
+                format!("`{}` lacks {}", step.id, list(&missing)),
+            )
+            .hint("every step of the flow has all three; a step that is only included is called `section.*`"),
+        );
+    }
+    if step.kind.is_none() && fields.entry("stepKind").is_none() {
+        let c2 = step.c2.map_or_else(String::new, |c2| format!(", and `{}` as `c2` implies none", c2.text));
+        fields.push(
+            Diagnostic::error(codes::NO_STEP_KIND, step.span, format!("`{}` has no `stepKind`{c2}", step.id))
+                .hint(format!("add `stepKind`: {}", list(&StepKind::WORDS))),
+        );
+    }
+}
+
+/// Reads a reference to a schema.
+pub(crate) fn read_schema_reference<'j>(fields: Fields<'j, '_>) -> Option<SchemaReference<'j>> {
+    let file = fields.required("file");
+    let schema = fields.required("schema");
+    fields.finish();
+    Some(SchemaReference { file: file?, schema: schema? })
+}
+
+/// Reads a gate.
+fn read_gate<'j>(fields: Fields<'j, '_>) -> GateDefinition<'j> {
+    if fields.entry("allowedIntents").is_none() {
+        fields.missing("allowedIntents");
+    }
+    let intents = fields
+        .texts("allowedIntents")
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|word| Some((intent(word, &fields)?, word.span)))
+        .collect();
+    let schema_pointer = fields.required("intentSchemaRef").filter(|pointer| {
+        let local = pointer.text.starts_with("#/");
+        if !local {
+            let message = format!("`intentSchemaRef` is `{}`, which does not begin with `#/`", pointer.text);
+            fields.invalid(
+                pointer.span,
+                message,
+                "point into the step's own schema; use `$ref` there for shared parts",
+            );
+        }
+        local
+    });
+    let field = fields.required("intentField").and_then(|text| path(text, "intentField", &fields));
+    let target_field = fields.filled("targetField").and_then(|text| path(text, "targetField", &fields));
+    let target_mode = fields.one_of("targetMode", &["explicit", "dynamic", "conditional"]);
+    let handoff = fields
+        .texts("handoffFields")
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|text| path(text, "handoffFields", &fields))
+        .collect();
+    let gate = GateDefinition {
+        span: fields.span,
+        intents,
+        schema_pointer,
+        field,
+        target_field,
+        target_mode: target_mode.map(|(word, _)| match word {
+            "explicit" => TargetMode::Explicit,
+            "dynamic" => TargetMode::Dynamic,
+            _ => TargetMode::Conditional,
+        }),
+        handoff,
+        fail_fast: fields.boolean("failFast"),
+        fallback: fields.filled("fallbackIntent").and_then(|word| Some((intent(word, &fields)?, word.span))),
+    };
+    fields.finish();
+    gate
+}
+
+fn intent(word: Text<'_>, fields: &Fields<'_, '_>) -> Option<Intent> {
+    let intent = Intent::parse(word.text);
+    if intent.is_none() {
+        let message = format!("`{}` is no intent", word.text);
+        fields.invalid(word.span, message, &suggestion(word.text, &Intent::WORDS));
+    }
+    intent
+}
+
+fn path(text: Text<'_>, key: &str, fields: &Fields<'_, '_>) -> Option<(FieldPath, Span)> {
+    let path = FieldPath::parse(text.text);
+    if path.is_none() {
+        let message = format!("`{}` in `{key}` is no dotted path", text.text);
+        fields.invalid(text.span, message, "write it like `next_action.action`");
+    }
+    Some((path?, text.span))
+}

@@ -1,0 +1,167 @@
+//! The prompt of a step: found, compiled, compared with what the step says about it.
+
+use cuegate_flow::{Diagnostic, Span, Template};
+
+use super::kinds::StepKind;
+use super::parameters::same_name;
+use super::prompt::{Compiler, Prompt};
+use super::prompt_files::{PromptKey, Search};
+use super::runner::ClosureAction;
+use super::step::StepDefinition;
+use super::variables::Scope;
+use crate::codes;
+use crate::nearest::{list, nearest};
+
+/// The built-in prompts of the table of 000.
+const FALLBACK_KEYS: [&str; 26] = [
+    "initial_iterate",
+    "continuation_iterate",
+    "initial_issue",
+    "continuation_issue",
+    "initial_issue_label_only",
+    "continuation_issue_label_only",
+    "initial_project",
+    "continuation_project",
+    "initial_keyword",
+    "continuation_keyword",
+    "initial_manual",
+    "continuation_manual",
+    "initial_structured_signal",
+    "continuation_structured_signal",
+    "continuation_project_preparation",
+    "continuation_project_processing",
+    "continuation_project_review",
+    "issue_closure_default",
+    "project_closure_default",
+    "polling_closure_default",
+    "review_closure_default",
+    "iteration_closure_default",
+    "facilitation_closure_default",
+    "project_continuation_closure_default",
+    "statuscheck_continuation_default",
+    "system",
+];
+
+/// The prompts that can serve a step, best first: a closure step tries the adaptation that the closure action
+/// names, then its own.
+pub(crate) fn keys_of<'s>(step: &StepDefinition<'s>, action: Option<ClosureAction>) -> Vec<PromptKey<'s>> {
+    let (Some(c2), Some(c3)) = (step.c2, step.c3) else { return Vec::new() };
+    let own = PromptKey { c2: c2.text, c3: c3.text, edition: step.edition, adaptation: step.adaptation };
+    let adapted = action.filter(|_| step.kind == Some(StepKind::Closure)).and_then(ClosureAction::adaptation);
+    let adapted = adapted.map(|adaptation| PromptKey { adaptation: Some(adaptation), ..own });
+    adapted.into_iter().chain([own]).collect()
+}
+
+/// The template of a step's prompt; an empty one when there is none, which a finding says.
+pub(crate) fn step_prompt(
+    step: &StepDefinition<'_>,
+    scope: Scope<'_>,
+    action: Option<ClosureAction>,
+    compiler: &Compiler<'_, '_, '_>,
+) -> Template {
+    let keys = keys_of(step, action);
+    if keys.is_empty() {
+        return Template::default();
+    }
+    match compiler.files.find(&keys, step.span, compiler.desk) {
+        Search::Found(file) => {
+            check_fallback_key(step, compiler);
+            let prompt = compiler.step(&file, scope, step.id);
+            check_variables(step, &prompt, Span::start_of(file.file), compiler);
+            prompt.template
+        }
+        Search::Missing(tried) => {
+            report_missing(step, &tried, compiler);
+            Template::default()
+        }
+        Search::Faulty => Template::default(),
+    }
+}
+
+fn check_fallback_key(step: &StepDefinition<'_>, compiler: &Compiler<'_, '_, '_>) {
+    if let Some(key) = step.fallback_key.filter(|key| !FALLBACK_KEYS.contains(&key.text)) {
+        let message = format!("`{}` is no built-in prompt", key.text);
+        compiler.desk.found.push(
+            Diagnostic::warning(codes::UNKNOWN_FALLBACK_KEY, key.span, message)
+                .step(step.id)
+                .hint(fallback_hint(key.text, "the prompt file is there, so that you can remove the key")),
+        );
+    }
+}
+
+fn fallback_hint(key: &str, otherwise: &str) -> String {
+    match nearest(&key.replace('.', "_"), FALLBACK_KEYS) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => otherwise.to_owned(),
+    }
+}
+
+fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Compiler<'_, '_, '_>) {
+    let tried = list(tried);
+    let found = &compiler.desk.found;
+    match step.fallback_key {
+        Some(key) if FALLBACK_KEYS.contains(&key.text) => found.push(
+            Diagnostic::error(
+                codes::UNSUPPORTED_YET,
+                key.span,
+                format!(
+                    "the built-in prompt `{}` is not supported yet, and `{}` has no file",
+                    key.text, step.id
+                ),
+            )
+            .step(step.id)
+            .hint(format!("write one of {tried}")),
+        ),
+        Some(key) => found.push(
+            Diagnostic::error(
+                codes::MISSING_PROMPT,
+                step.span,
+                format!("`{}` has no prompt: no file {tried}, no built-in prompt `{}`", step.id, key.text),
+            )
+            .step(step.id)
+            .hint(fallback_hint(key.text, "write the file")),
+        ),
+        None => found.push(
+            Diagnostic::error(
+                codes::MISSING_PROMPT,
+                step.span,
+                format!("`{}` has no prompt: no file {tried}", step.id),
+            )
+            .step(step.id)
+            .hint("write the file"),
+        ),
+    }
+}
+
+/// What a step says about its prompt's variables, and what the prompt uses, have to agree.
+fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, compiler: &Compiler<'_, '_, '_>) {
+    let Some(declared) = &step.variables else { return };
+    let found = &compiler.desk.found;
+    let declares = |name: &str| declared.iter().any(|known| same_name(known.text, name));
+    for (name, span) in prompt.from_outside.iter().filter(|(name, _)| !declares(name)) {
+        let message =
+            format!("the prompt of `{}` reads `{name}`, which its `uvVariables` do not list", step.id);
+        found.push(
+            Diagnostic::warning(codes::UNDECLARED_VARIABLE, *span, message)
+                .step(step.id)
+                .hint(format!("add `{name}` to `uvVariables`")),
+        );
+    }
+    for name in prompt.listed.iter().filter(|name| !declares(name)) {
+        let message = format!("the front matter lists `{name}`, which `uvVariables` of `{}` do not", step.id);
+        found.push(
+            Diagnostic::warning(codes::UNDECLARED_VARIABLE, start, message)
+                .step(step.id)
+                .hint(format!("add `{name}` to `uvVariables`, or remove it from the front matter")),
+        );
+    }
+    for name in declared.iter().filter(|name| !prompt.used.iter().any(|used| same_name(used, name.text))) {
+        let message =
+            format!("`uvVariables` list `{}`, which the prompt of `{}` does not read", name.text, step.id);
+        found.push(
+            Diagnostic::warning(codes::UNUSED_VARIABLE, name.span, message)
+                .step(step.id)
+                .hint(format!("write `{{uv-{}}}` in the prompt, or remove it from the list", name.text)),
+        );
+    }
+}

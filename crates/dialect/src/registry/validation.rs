@@ -1,0 +1,281 @@
+//! Validators, failure patterns and validation steps as written.
+
+use cuegate_flow::{Diagnostic, Extractor, Span, Success};
+
+use super::step::read_schema_reference;
+use crate::codes;
+use crate::findings::Findings;
+use crate::json::{Entry, Fields, Text};
+use crate::nearest::suggestion;
+
+/// A `failurePatterns` entry.
+#[derive(Debug)]
+pub(crate) struct FailurePattern<'j> {
+    /// Its name.
+    pub(crate) name: &'j str,
+    /// Where its name stands.
+    pub(crate) span: Span,
+    /// Edition of the failure prompt.
+    pub(crate) edition: Option<Text<'j>>,
+    /// Adaptation of the failure prompt.
+    pub(crate) adaptation: Option<Text<'j>>,
+    /// Values the prompt uses.
+    pub(crate) params: Vec<Text<'j>>,
+}
+
+/// A `validators` entry.
+#[derive(Debug)]
+pub(crate) struct ValidatorDefinition<'j> {
+    /// Its name.
+    pub(crate) name: &'j str,
+    /// What the shell runs.
+    pub(crate) command: Option<Text<'j>>,
+    /// When it passes.
+    pub(crate) success: Option<Success>,
+    /// Which failure pattern tells about its failure.
+    pub(crate) pattern: Option<Text<'j>>,
+    /// What is taken out of its output, by name.
+    pub(crate) extract: Vec<(Text<'j>, Extractor)>,
+}
+
+/// A `validationSteps` entry.
+#[derive(Debug)]
+pub(crate) struct ValidationStep<'j> {
+    /// The closure step it belongs to.
+    pub(crate) id: &'j str,
+    /// Where that stands.
+    pub(crate) span: Span,
+    /// What people call it.
+    pub(crate) name: Option<&'j str>,
+    /// Second part of failure prompts' paths.
+    pub(crate) c2: Option<Text<'j>>,
+    /// Third part of failure prompts' paths.
+    pub(crate) c3: Option<Text<'j>>,
+    /// The validators, in order.
+    pub(crate) conditions: Vec<Text<'j>>,
+    /// What happens when one fails.
+    pub(crate) on_failure: OnFailure,
+}
+
+/// What happens when a validator fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnFailure {
+    /// A remedy, so many times at most.
+    Retry(u32),
+    /// The run has failed.
+    Abort,
+    /// It passes all the same.
+    Skip,
+}
+
+/// Remedies of a closure step in a run when `maxAttempts` says nothing (DIALECTS §1.7).
+const ATTEMPTS_DEFAULT: u32 = 3;
+
+impl<'j> FailurePattern<'j> {
+    /// Reads one.
+    pub(crate) fn read(entry: &'j Entry, found: &Findings) -> Option<FailurePattern<'j>> {
+        let what = format!("`failurePatterns.{}`", entry.key);
+        let fields = Fields::of(&entry.value, &what, None, found)?;
+        fields.required("description");
+        let pattern = FailurePattern {
+            name: &entry.key,
+            span: entry.key_span,
+            edition: fields.required("edition"),
+            adaptation: fields.filled("adaptation"),
+            params: fields.texts("params").unwrap_or_default(),
+        };
+        fields.finish();
+        Some(pattern)
+    }
+}
+
+impl<'j> ValidatorDefinition<'j> {
+    /// Reads one.
+    pub(crate) fn read(entry: &'j Entry, found: &Findings) -> Option<ValidatorDefinition<'j>> {
+        let what = format!("`validators.{}`", entry.key);
+        let fields = Fields::of(&entry.value, &what, None, found)?;
+        if fields.entry("type").is_none() {
+            fields.missing("type");
+        }
+        fields.one_of("type", &["command"]);
+        let success = fields.required("successWhen").and_then(|text| {
+            let success = success_when(text.text);
+            if success.is_none() {
+                let message = format!("`{}` is no condition of success", text.text);
+                fields.invalid(
+                    text.span,
+                    message,
+                    "write `empty`, or `exitCode:0` with the code that means success",
+                );
+            }
+            success
+        });
+        if fields.entry("failurePattern").is_none() {
+            fields.push(
+                Diagnostic::error(
+                    codes::VALIDATOR_WITHOUT_PATTERN,
+                    entry.key_span,
+                    format!("validator `{}` names no `failurePattern`", entry.key),
+                )
+                .hint("name the pattern whose prompt tells the agent what failed"),
+            );
+        }
+        let validator = ValidatorDefinition {
+            name: &entry.key,
+            command: fields.required("command"),
+            success,
+            pattern: fields.filled("failurePattern"),
+            extract: read_extractors(&fields),
+        };
+        fields.finish();
+        Some(validator)
+    }
+}
+
+fn read_extractors<'j>(fields: &Fields<'j, '_>) -> Vec<(Text<'j>, Extractor)> {
+    let mut extractors = Vec::new();
+    for entry in fields.names("extractParams") {
+        let Some(name) = entry.value.as_text() else {
+            fields.wrong_type(&entry.key, &entry.value, "the name of an extractor");
+            continue;
+        };
+        let extractor = extractor(name);
+        if extractor == Extractor::Unknown {
+            let names: Vec<&str> = EXTRACTORS.iter().map(|(name, _)| *name).collect();
+            fields.push(
+                Diagnostic::warning(
+                    codes::UNKNOWN_EXTRACTOR,
+                    entry.value.span,
+                    format!("`{name}` is no extractor, so that `{}` stays empty", entry.key),
+                )
+                .hint(suggestion(name, &names)),
+            );
+        }
+        extractors.push((Text { text: &entry.key, span: entry.key_span }, extractor));
+    }
+    extractors
+}
+
+impl<'j> ValidationStep<'j> {
+    /// Reads one.
+    pub(crate) fn read(entry: &'j Entry, found: &Findings) -> Option<ValidationStep<'j>> {
+        let what = format!("`validationSteps.{}`", entry.key);
+        let fields = Fields::of(&entry.value, &what, Some(&entry.key), found)?;
+        if let Some(written) = fields.required("stepId").filter(|written| *written.text != *entry.key) {
+            fields.push(
+                Diagnostic::error(
+                    codes::STEP_ID_MISMATCH,
+                    written.span,
+                    format!("the validation of key `{}` calls itself `{}`", entry.key, written.text),
+                )
+                .hint("make `stepId` and the key equal"),
+            );
+        }
+        let mut conditions = Vec::new();
+        for item in fields.items("validationConditions") {
+            if let Some(condition) = Fields::of(item, "a validation condition", Some(&entry.key), found) {
+                conditions.extend(condition.required("validator"));
+                condition.finish();
+            }
+        }
+        let validation = ValidationStep {
+            id: &entry.key,
+            span: entry.key_span,
+            name: fields.text("name").map(|name| name.text),
+            c2: fields.filled("c2"),
+            c3: fields.filled("c3"),
+            conditions,
+            on_failure: fields
+                .object("onFailure")
+                .map_or(OnFailure::Retry(ATTEMPTS_DEFAULT), read_on_failure),
+        };
+        fields.text("description");
+        fields.stray("outputSchemaRef", "a remedy answers with the schema of its own step");
+        fields.object("outputSchemaRef").and_then(read_schema_reference);
+        fields.finish();
+        Some(validation)
+    }
+}
+
+fn read_on_failure(fields: Fields<'_, '_>) -> OnFailure {
+    if fields.entry("action").is_none() {
+        fields.missing("action");
+    }
+    let action = fields.one_of("action", &["retry", "abort", "skip"]).map_or("retry", |(action, _)| action);
+    let attempts = fields.count("maxAttempts", 0).map_or(ATTEMPTS_DEFAULT, |(attempts, _)| attempts);
+    fields.finish();
+    match action {
+        "abort" => OnFailure::Abort,
+        "skip" => OnFailure::Skip,
+        _ => OnFailure::Retry(attempts),
+    }
+}
+
+/// The condition of success that `successWhen` names: `empty` or `exitCode:N`.
+pub fn success_when(text: &str) -> Option<Success> {
+    match text.trim() {
+        "empty" => Some(Success::Empty),
+        other => other.strip_prefix("exitCode:")?.trim().parse().ok().map(Success::ExitCode),
+    }
+}
+
+/// The extractors by name: the parsers of the original program, and three that its own agents name and it lacks.
+const EXTRACTORS: [(&str, Extractor); 18] = [
+    ("parseChangedFiles", Extractor::ChangedFiles),
+    ("parseUntrackedFiles", Extractor::UntrackedFiles),
+    ("parseStagedFiles", Extractor::StagedFiles),
+    ("parseUnstagedFiles", Extractor::UnstagedFiles),
+    ("parseTestOutput", Extractor::FailedTests),
+    ("errorOutput", Extractor::ErrorOutput),
+    ("parseTypeErrors", Extractor::TypeErrors),
+    ("extractFiles", Extractor::Files),
+    ("parseLintErrors", Extractor::LintErrors),
+    ("lintFiles", Extractor::Files),
+    ("parseFormatOutput", Extractor::UnformattedFiles),
+    ("generateDiff", Extractor::Diff),
+    ("parseBranchName", Extractor::BranchName),
+    ("parseRemoteStatus", Extractor::RemoteStatus),
+    ("parseMergeStatus", Extractor::MergeStatus),
+    ("stdout", Extractor::Stdout),
+    ("stderr", Extractor::Stderr),
+    ("exitCode", Extractor::ExitCode),
+];
+
+/// The extractor of a name; [`Extractor::Unknown`] for any other.
+pub fn extractor(name: &str) -> Extractor {
+    EXTRACTORS
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map_or(Extractor::Unknown, |(_, extractor)| *extractor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EXTRACTORS, extractor, success_when};
+    use cuegate_flow::{Extractor, Success};
+
+    #[test]
+    fn conditions_of_success() {
+        let cases = [
+            ("empty", Some(Success::Empty)),
+            ("exitCode:0", Some(Success::ExitCode(0))),
+            ("exitCode: 2", Some(Success::ExitCode(2))),
+            ("exitCode:-1", Some(Success::ExitCode(-1))),
+            ("exitCode:", None),
+            ("exitCode:x", None),
+            ("contains:x", None),
+            ("", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(success_when(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn extractors_by_name() {
+        for (name, expected) in EXTRACTORS {
+            assert_eq!(extractor(name), expected);
+        }
+        assert_eq!(extractor("parseNothing"), Extractor::Unknown);
+    }
+}

@@ -1,0 +1,340 @@
+//! Puts validators between a closure step's `closing` and the end of the run.
+
+use cuegate_flow::{
+    Act, Bound, Counter, CounterId, Diagnostic, Draft, Edge, Ending, Gate, Name, Outcome, Step, Target,
+    Template, Validator,
+};
+
+use super::definition::RegistryDefinition;
+use super::gate::outcome;
+use super::inputs::DeclaredInput;
+use super::kinds::{Intent, StepKind};
+use super::prompt::Compiler;
+use super::prompt_files::{PromptKey, Search};
+use super::step::StepDefinition;
+use super::validation::{FailurePattern, OnFailure, ValidationStep, ValidatorDefinition};
+use super::variables::Scope;
+use crate::codes;
+use crate::nearest::{list, nearest};
+
+/// After how long a validator is killed: 10 minutes. The documents name no limit, and a command without one can
+/// hold a run for ever; the slowest test suites that agents are given finish within it.
+const TIMEOUT_MS: u64 = 10 * 60 * 1000;
+
+/// What lowering validators needs.
+pub(crate) struct Validations<'v, 'c, 'f, 'j> {
+    pub(crate) registry: &'v RegistryDefinition<'j>,
+    pub(crate) compiler: &'v Compiler<'c, 'f, 'j>,
+    /// The inputs of each step, by its name.
+    pub(crate) inputs: &'v [(&'j str, Vec<DeclaredInput>)],
+    /// The steps that some way of running the registry enters first.
+    pub(crate) entries: &'v [&'j str],
+}
+
+/// A validator with all that belongs to it.
+struct Condition<'v, 'j> {
+    validator: &'v ValidatorDefinition<'j>,
+    pattern: Option<&'v FailurePattern<'j>>,
+}
+
+impl<'v, 'j> Validations<'v, '_, '_, 'j> {
+    fn push(&self, finding: Diagnostic) {
+        self.compiler.desk.found.push(finding);
+    }
+
+    fn step(&self, id: &str) -> Option<&'v StepDefinition<'j>> {
+        self.registry.steps.iter().find(|step| step.id == id)
+    }
+
+    /// Adds to a draft, for each closure step with validators, the step that runs them.
+    pub(crate) fn lower(&self, draft: &mut Draft) {
+        for validator in &self.registry.validators {
+            self.check_pattern(validator);
+        }
+        for validation in &self.registry.validations {
+            if let Some(closure) = self.closure_of(validation) {
+                self.lower_one(validation, closure, draft);
+            }
+        }
+    }
+
+    fn check_pattern(&self, validator: &ValidatorDefinition<'_>) {
+        let names: Vec<&str> = self.registry.patterns.iter().map(|pattern| pattern.name).collect();
+        let Some(written) = validator.pattern.filter(|written| !names.contains(&written.text)) else {
+            return;
+        };
+        let hint = match nearest(written.text, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("add `failurePatterns.{}`", written.text),
+        };
+        let message = format!(
+            "validator `{}` names the failure pattern `{}`, which there is not",
+            validator.name, written.text
+        );
+        self.push(Diagnostic::error(codes::VALIDATOR_WITHOUT_PATTERN, written.span, message).hint(hint));
+    }
+
+    fn closure_of(&self, validation: &ValidationStep<'j>) -> Option<&'v StepDefinition<'j>> {
+        let Some(step) = self.step(validation.id) else {
+            let ids = self.registry.steps.iter().map(|step| step.id);
+            let hint = match nearest(validation.id, ids) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "name a closure step of this registry".to_owned(),
+            };
+            let message = format!("`validationSteps` names `{}`, which is no step", validation.id);
+            self.push(
+                Diagnostic::error(codes::UNKNOWN_STEP, validation.span, message)
+                    .step(validation.id)
+                    .hint(hint),
+            );
+            return None;
+        };
+        if step.kind != Some(StepKind::Closure) {
+            let message = format!("`{}` is no closure step, so that its validators never run", validation.id);
+            self.push(
+                Diagnostic::error(codes::INERT_VALIDATION, validation.span, message)
+                    .step(validation.id)
+                    .hint("name the closure step whose `closing` they guard"),
+            );
+            return None;
+        }
+        Some(step)
+    }
+
+    fn lower_one(&self, validation: &ValidationStep<'j>, closure: &StepDefinition<'j>, draft: &mut Draft) {
+        let conditions: Vec<Condition<'v, 'j>> = self.conditions(validation);
+        if conditions.is_empty() {
+            return;
+        }
+        let name = format!("{}@validators", validation.id);
+        let Some(boundary) = redirect_closing(draft, validation, &name) else { return };
+        let origins = self.origins(validation, draft);
+        let counter = CounterId(draft.counters.len() as u32);
+        let counted = matches!(validation.on_failure, OnFailure::Retry(1..));
+        if counted {
+            draft.counters.push(Counter { name: format!("{} attempts", validation.id).into() });
+        }
+        let mut edges = vec![Edge::new(Outcome::Pass, Target::End(Ending::Completed), validation.span)];
+        for (index, condition) in conditions.iter().enumerate() {
+            let on = Outcome::Fail(index as u16);
+            if let OnFailure::Retry(max @ 1..) = validation.on_failure {
+                let remedy = self.remedy(validation, closure, condition, &origins);
+                edges.push(Edge {
+                    bound: Some(Bound { counter, max }),
+                    remedy,
+                    ..Edge::new(on.clone(), Target::Origin { among: origins.clone() }, validation.span)
+                });
+            }
+            let to = Target::End(ending(validation.on_failure, condition.validator.name));
+            edges.push(Edge::new(on, to, validation.span));
+        }
+        let title =
+            validation.name.map_or_else(|| format!("validators of `{}`", validation.id), str::to_owned);
+        draft.steps.push(Step {
+            name: name.into(),
+            title: title.into(),
+            span: validation.span,
+            counts: false,
+            act: Act::Exec {
+                commands: conditions.iter().map(|condition| command(condition.validator)).collect(),
+            },
+            gate: Gate::Exit,
+            boundary,
+            handoff: Vec::new(),
+            inputs: Vec::new(),
+            edges,
+        });
+    }
+
+    /// The validators of a closure step, in order; those that there are not are reported.
+    fn conditions(&self, validation: &ValidationStep<'_>) -> Vec<Condition<'v, 'j>> {
+        let mut conditions = Vec::new();
+        for written in &validation.conditions {
+            let Some(validator) = self.registry.validators.iter().find(|known| known.name == written.text)
+            else {
+                let names: Vec<&str> = self.registry.validators.iter().map(|known| known.name).collect();
+                let hint = match nearest(written.text, names.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("add `validators.{}`", written.text),
+                };
+                let message = format!("`{}` is no validator", written.text);
+                self.push(
+                    Diagnostic::error(codes::UNKNOWN_VALIDATOR, written.span, message)
+                        .step(validation.id)
+                        .hint(hint),
+                );
+                continue;
+            };
+            let pattern = validator
+                .pattern
+                .and_then(|name| self.registry.patterns.iter().find(|pattern| pattern.name == name.text));
+            conditions.push(Condition { validator, pattern });
+        }
+        conditions
+    }
+
+    /// Every step that can be the one a remedy goes back to: the work steps that hand off to the closure step, and
+    /// the closure step itself where a run can come to it in another way.
+    fn origins(&self, validation: &ValidationStep<'j>, draft: &Draft) -> Vec<Name> {
+        let mut origins: Vec<Name> = draft
+            .steps
+            .iter()
+            .filter(|step| {
+                step.edges
+                    .iter()
+                    .any(|edge| edge.hands_off && names(&edge.to).any(|to| *to.text == *validation.id))
+            })
+            .map(|step| Name::new(&step.name, validation.span))
+            .collect();
+        if origins.is_empty() || self.entries.contains(&validation.id) {
+            origins.push(Name::new(validation.id, validation.span));
+        }
+        origins
+    }
+
+    /// The failure prompt: with `c2` and `c3` of the validation, else of the closure step, else of a work step that
+    /// hands off to it.
+    fn remedy(
+        &self,
+        validation: &ValidationStep<'j>,
+        closure: &StepDefinition<'j>,
+        condition: &Condition<'_, 'j>,
+        origins: &[Name],
+    ) -> Option<Template> {
+        let pattern = condition.pattern?;
+        let edition = pattern.edition?;
+        let adaptation = pattern.adaptation.map(|adaptation| adaptation.text);
+        let origin_steps: Vec<&StepDefinition<'j>> =
+            origins.iter().filter_map(|origin| self.step(&origin.text)).collect();
+        let own = (validation.c2.or(closure.c2), validation.c3.or(closure.c3));
+        let places = std::iter::once(own)
+            .chain([(closure.c2, closure.c3)])
+            .chain(origin_steps.iter().map(|step| (step.c2, step.c3)));
+        let keys: Vec<PromptKey<'_>> = places
+            .filter_map(|(c2, c3)| {
+                Some(PromptKey { c2: c2?.text, c3: c3?.text, edition: edition.text, adaptation })
+            })
+            .collect();
+        match self.compiler.files.find(&keys, pattern.span, self.compiler.desk) {
+            Search::Faulty => None,
+            Search::Missing(tried) => {
+                let message =
+                    format!("failure pattern `{}` has no prompt: no file {}", pattern.name, list(&tried));
+                self.push(
+                    Diagnostic::error(codes::MISSING_PROMPT, pattern.span, message)
+                        .step(validation.id)
+                        .hint("write one of the files"),
+                );
+                None
+            }
+            Search::Found(file) => {
+                let inputs = self.shared_inputs(&origin_steps);
+                let prompt = self.compiler.remedy(&file, Scope::Remedy(&inputs), validation.id);
+                self.check_values(validation, condition, pattern, &prompt.failure_values);
+                Some(prompt.template)
+            }
+        }
+    }
+
+    /// What every step declares that a failure prompt can stand in for.
+    fn shared_inputs(&self, origins: &[&StepDefinition<'j>]) -> Vec<DeclaredInput> {
+        let of = |step: &StepDefinition<'j>| {
+            self.inputs
+                .iter()
+                .find(|(id, _)| *id == step.id)
+                .map(|(_, inputs)| inputs.as_slice())
+                .unwrap_or_default()
+        };
+        let Some((first, others)) = origins.split_first() else { return Vec::new() };
+        let everywhere = |input: &&DeclaredInput| {
+            others.iter().all(|other| of(other).iter().any(|known| known.input.name == input.input.name))
+        };
+        of(first).iter().filter(everywhere).cloned().collect()
+    }
+
+    /// A value that no extractor yields stays empty.
+    fn check_values(
+        &self,
+        validation: &ValidationStep<'_>,
+        condition: &Condition<'_, '_>,
+        pattern: &FailurePattern<'_>,
+        read: &[(String, cuegate_flow::Span)],
+    ) {
+        let yields = |name: &str| condition.validator.extract.iter().any(|(known, _)| known.text == name);
+        let promised = pattern.params.iter().map(|param| (param.text, param.span));
+        let read = read.iter().map(|(name, span)| (name.as_str(), *span));
+        let mut reported: Vec<&str> = Vec::new();
+        for (name, span) in promised.chain(read).filter(|(name, _)| !yields(name)) {
+            if reported.contains(&name) {
+                continue;
+            }
+            reported.push(name);
+            let message = format!(
+                "validator `{}` yields no `{name}`, so that it stays empty",
+                condition.validator.name
+            );
+            self.push(
+                Diagnostic::warning(codes::UNDECLARED_FAILURE_PARAM, span, message)
+                    .step(validation.id)
+                    .hint(format!("add `{name}` to `extractParams` of the validator")),
+            );
+        }
+    }
+}
+
+/// Leads the closure step's `closing` to its validators; what an agent of that step may touch.
+fn redirect_closing(
+    draft: &mut Draft,
+    validation: &ValidationStep<'_>,
+    name: &str,
+) -> Option<cuegate_flow::Boundary> {
+    let step = draft.steps.iter_mut().find(|step| *step.name == *validation.id)?;
+    for edge in step.edges.iter_mut().filter(|edge| edge.on == outcome(Intent::Closing)) {
+        edge.to = Target::Step(Name::new(name, validation.span));
+    }
+    Some(step.boundary.clone())
+}
+
+fn names(to: &Target<Name>) -> impl Iterator<Item = &Name> {
+    let (several, one): (Vec<&Name>, Option<&Name>) = match to {
+        Target::Step(step) => (vec![step], None),
+        Target::End(_) => (Vec::new(), None),
+        Target::Origin { among } => (among.iter().collect(), None),
+        Target::Select { cases, default, .. } => {
+            (cases.iter().map(|(_, step)| step).collect(), default.as_ref())
+        }
+        Target::Jump { among, default, .. } => (among.iter().collect(), default.as_ref()),
+    };
+    several.into_iter().chain(one)
+}
+
+fn command(validator: &ValidatorDefinition<'_>) -> Validator {
+    Validator {
+        name: validator.name.into(),
+        command: validator.command.map_or("", |command| command.text).into(),
+        // A condition that could not be read is a finding; it never passes.
+        success: validator.success.unwrap_or(cuegate_flow::Success::ExitCode(-1)),
+        extract: validator.extract.iter().map(|(name, extractor)| (name.text.into(), *extractor)).collect(),
+        timeout_ms: TIMEOUT_MS,
+    }
+}
+
+/// How a run ends when a validator fails and no remedy is left. Where failures are skipped it has completed; its
+/// record says that it was not validated.
+fn ending(on_failure: OnFailure, validator: &str) -> Ending {
+    match on_failure {
+        OnFailure::Skip => Ending::Completed,
+        OnFailure::Abort => {
+            Ending::Failed(format!("validator `{validator}` failed, and `onFailure` says `abort`").into())
+        }
+        OnFailure::Retry(max) => {
+            let remedies = if max == 1 { "1 remedy".to_owned() } else { format!("{max} remedies") };
+            Ending::Failed(format!("validators used up: `{validator}` still fails after {remedies}").into())
+        }
+    }
+}
+
+/// Every name that a step leads to.
+pub(crate) fn targets_of(step: &Step<Name>) -> impl Iterator<Item = &Name> {
+    step.edges.iter().flat_map(|edge| names(&edge.to))
+}

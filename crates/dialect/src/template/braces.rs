@@ -1,0 +1,115 @@
+//! The notation of prompts: `{uv-name}`, `{input_text}`, `{section.NAME}`, and `{word}`, which is a hole only
+//! where a front matter declares the word. Everything else is text, JSON examples in prompts above all.
+
+/// A part of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part<'t> {
+    /// Text as written.
+    Text(&'t str),
+    /// A placeholder.
+    Hole {
+        /// What it asks for.
+        hole: Hole<'t>,
+        /// How it is written, braces included.
+        written: &'t str,
+        /// Where it begins, in bytes.
+        at: usize,
+    },
+}
+
+/// What a placeholder asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hole<'t> {
+    /// `{uv-name}`.
+    Variable(&'t str),
+    /// `{input_text}`.
+    Input,
+    /// `{section.NAME}`, without the prefix.
+    Section(&'t str),
+    /// `{word}`.
+    Word(&'t str),
+}
+
+/// Takes a prompt apart. Cannot fail: what is no placeholder is text.
+pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let (mut text_from, mut search_from) = (0, 0);
+    while let Some(open) = text[search_from..].find('{').map(|at| at + search_from) {
+        search_from = open + 1;
+        // A placeholder holds no brace and no white space, so the next byte of either kind decides.
+        let inner_end = text[search_from..].find(['{', '}', ' ', '\t', '\r', '\n', '"']);
+        let Some(close) = inner_end.map(|at| at + search_from) else { break };
+        if text.as_bytes()[close] != b'}' {
+            continue;
+        }
+        let Some(hole) = hole(&text[search_from..close]) else { continue };
+        if text_from < open {
+            parts.push(Part::Text(&text[text_from..open]));
+        }
+        parts.push(Part::Hole { hole, written: &text[open..=close], at: open });
+        text_from = close + 1;
+        search_from = close + 1;
+    }
+    if text_from < text.len() {
+        parts.push(Part::Text(&text[text_from..]));
+    }
+    parts
+}
+
+fn hole(inner: &str) -> Option<Hole<'_>> {
+    if let Some(name) = inner.strip_prefix("uv-") {
+        return is_name(name).then_some(Hole::Variable(name));
+    }
+    if let Some(name) = inner.strip_prefix("section.") {
+        return is_name(name).then_some(Hole::Section(name));
+    }
+    if inner == "input_text" {
+        return Some(Hole::Input);
+    }
+    is_name(inner).then_some(Hole::Word(inner))
+}
+
+/// Letters, digits, `_`, `-` and `.`, and not only digits (`{3}` is a regular expression, not a name).
+fn is_name(name: &str) -> bool {
+    name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
+        && name.chars().any(|c| c.is_alphabetic() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Hole, Part, parts};
+
+    fn dump(text: &str) -> String {
+        let show = |part: &Part<'_>| match part {
+            Part::Text(text) => format!("'{text}'"),
+            Part::Hole { hole: Hole::Variable(name), at, .. } => format!("uv({name})@{at}"),
+            Part::Hole { hole: Hole::Input, .. } => "input".to_owned(),
+            Part::Hole { hole: Hole::Section(name), .. } => format!("section({name})"),
+            Part::Hole { hole: Hole::Word(name), .. } => format!("word({name})"),
+        };
+        parts(text).iter().map(show).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn finds_placeholders_and_nothing_else() {
+        let cases = [
+            ("", ""),
+            ("no holes", "'no holes'"),
+            ("#{uv-issue}.", "'#' uv(issue)@1 '.'"),
+            ("{uv-base-branch}{uv-a.b_c}", "uv(base-branch)@0 uv(a.b_c)@16"),
+            ("{input_text}", "input"),
+            ("a {section.projectcontext} b", "'a ' section(projectcontext) ' b'"),
+            ("{word}{}", "word(word) '{}'"),
+            (r#"{"action":{uv-issue},"x":{}}"#, r#"'{"action":' uv(issue)@10 ',"x":{}}'"#),
+            ("{uv-}", "'{uv-}'"),
+            ("{uv-a b} {uv-c}", "'{uv-a b} ' uv(c)@9"),
+            ("{{uv-x}}", "'{' uv(x)@1 '}'"),
+            ("x{2,3} {4}", "'x{2,3} {4}'"),
+            ("{never closed", "'{never closed'"),
+            ("{é}", "word(é)"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(dump(text), expected, "{text}");
+        }
+    }
+}

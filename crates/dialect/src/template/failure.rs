@@ -1,0 +1,244 @@
+//! The notation of failure prompts: `{{name}}`, `{{#each name}}…{{/each}}`, `{{#if name}}…{{else}}…{{/if}}`,
+//! `{{this}}` and `{{this.field}}`.
+
+/// A part of a failure prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Node<'t> {
+    /// Text as written, which may hold placeholders of the other notation.
+    Text {
+        /// The text.
+        text: &'t str,
+        /// Where it begins, in bytes.
+        at: usize,
+    },
+    /// A value of the failing validator.
+    Value {
+        /// Its name.
+        name: &'t str,
+        /// Where it is written.
+        at: usize,
+    },
+    /// The current item, or a field of it.
+    Item(Option<&'t str>),
+    /// One body or the other.
+    If {
+        /// The value that decides.
+        name: &'t str,
+        /// Where it is written.
+        at: usize,
+        /// Shown when the value has content.
+        then: Vec<Node<'t>>,
+        /// Shown otherwise.
+        otherwise: Vec<Node<'t>>,
+    },
+    /// A body for each item.
+    Each {
+        /// The value whose items they are.
+        name: &'t str,
+        /// Where it is written.
+        at: usize,
+        /// The body.
+        body: Vec<Node<'t>>,
+    },
+}
+
+/// What is wrong with a failure prompt, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Malformed {
+    /// Where, in bytes.
+    pub(crate) at: usize,
+    /// What.
+    pub(crate) what: String,
+}
+
+/// The deepest nesting of blocks: what walks a template recurses.
+const NESTING_MAX: usize = 64;
+
+/// Takes a failure prompt apart, and says everything that is wrong with it.
+pub(crate) fn nodes(text: &str) -> (Vec<Node<'_>>, Vec<Malformed>) {
+    let mut parser = Parser { open: Vec::new(), done: Vec::new(), faults: Vec::new(), too_deep: false };
+    let mut from = 0;
+    while let Some(start) = text[from..].find("{{").map(|at| at + from) {
+        let Some(end) = text[start + 2..].find("}}").map(|at| at + start + 2) else { break };
+        // The innermost braces are the tag's: in `{{{name}}}` the outer ones are text.
+        let start = text[..end].rfind("{{").unwrap_or(start);
+        parser.text(text, from, start);
+        from = end + 2;
+        parser.tag(text, text[start + 2..end].trim(), start, from);
+    }
+    parser.text(text, from, text.len());
+    while let Some(block) = parser.open.pop() {
+        parser.fault(block.at, format!("`{{{{#{}}}}}` is never closed", block.written()));
+        parser.finish(block);
+    }
+    (parser.done, parser.faults)
+}
+
+struct Parser<'t> {
+    open: Vec<Block<'t>>,
+    done: Vec<Node<'t>>,
+    faults: Vec<Malformed>,
+    /// Whether too deep a nesting has been reported: once is enough.
+    too_deep: bool,
+}
+
+struct Block<'t> {
+    each: bool,
+    name: &'t str,
+    at: usize,
+    then: Vec<Node<'t>>,
+    otherwise: Option<Vec<Node<'t>>>,
+}
+
+impl Block<'_> {
+    fn written(&self) -> String {
+        format!("{} {}", if self.each { "each" } else { "if" }, self.name)
+    }
+}
+
+impl<'t> Parser<'t> {
+    fn push(&mut self, node: Node<'t>) {
+        match self.open.last_mut() {
+            None => self.done.push(node),
+            Some(Block { otherwise: Some(otherwise), .. }) => otherwise.push(node),
+            Some(block) => block.then.push(node),
+        }
+    }
+
+    fn text(&mut self, text: &'t str, from: usize, to: usize) {
+        if from < to {
+            self.push(Node::Text { text: &text[from..to], at: from });
+        }
+    }
+
+    fn fault(&mut self, at: usize, what: impl Into<String>) {
+        self.faults.push(Malformed { at, what: what.into() });
+    }
+
+    fn tag(&mut self, text: &'t str, inner: &'t str, at: usize, end: usize) {
+        if let Some(head) = inner.strip_prefix('#') {
+            self.open_block(head.trim(), at);
+        } else if let Some(name) = inner.strip_prefix('/') {
+            self.close_block(name.trim(), at);
+        } else if inner == "else" {
+            match self.open.last_mut() {
+                Some(block) if !block.each && block.otherwise.is_none() => block.otherwise = Some(Vec::new()),
+                _ => self.fault(at, "`{{else}}` belongs into an `{{#if}}`, once"),
+            }
+        } else if inner == "this" || inner.strip_prefix("this.").is_some_and(is_name) {
+            if !self.open.iter().any(|block| block.each) {
+                self.fault(at, format!("`{{{{{inner}}}}}` belongs into an `{{{{#each}}}}`"));
+            }
+            self.push(Node::Item(inner.strip_prefix("this.")));
+        } else if is_name(inner) {
+            self.push(Node::Value { name: inner, at });
+        } else {
+            // Not a tag of this notation, so text: a prompt may show other templates.
+            self.text(text, at, end);
+        }
+    }
+
+    fn open_block(&mut self, head: &'t str, at: usize) {
+        let (word, name) = head.split_once(char::is_whitespace).unwrap_or((head, ""));
+        let name = name.trim();
+        let each = match word {
+            "each" => true,
+            "if" => false,
+            _ => return self.fault(at, format!("`{{{{#{word}}}}}` is no block: there are `each` and `if`")),
+        };
+        if !is_name(name) || name == "this" || name.starts_with("this.") {
+            self.fault(at, format!("`{{{{#{word}}}}}` needs the name of a failure value"));
+        } else if self.open.len() == NESTING_MAX && !std::mem::replace(&mut self.too_deep, true) {
+            self.fault(at, "blocks are nested deeper than 64 levels");
+        }
+        // Opened all the same, so that its end is no second fault; beyond the limit neither is kept.
+        if self.open.len() < NESTING_MAX {
+            self.open.push(Block { each, name, at, then: Vec::new(), otherwise: None });
+        }
+    }
+
+    fn close_block(&mut self, word: &str, at: usize) {
+        match self.open.last() {
+            Some(block) if word == if block.each { "each" } else { "if" } => {
+                if let Some(block) = self.open.pop() {
+                    self.finish(block);
+                }
+            }
+            Some(block) => {
+                let what = format!("`{{{{/{word}}}}}` does not close `{{{{#{}}}}}`", block.written());
+                self.fault(at, what);
+            }
+            None => self.fault(at, format!("`{{{{/{word}}}}}` closes nothing")),
+        }
+    }
+
+    fn finish(&mut self, block: Block<'t>) {
+        let Block { each, name, at, then, otherwise } = block;
+        self.push(if each {
+            Node::Each { name, at, body: then }
+        } else {
+            Node::If { name, at, then, otherwise: otherwise.unwrap_or_default() }
+        });
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Node, nodes};
+
+    fn dump(nodes: &[Node<'_>]) -> String {
+        let show = |node: &Node<'_>| match node {
+            Node::Text { text, .. } => format!("'{text}'"),
+            Node::Value { name, .. } => format!("value({name})"),
+            Node::Item(None) => "this".to_owned(),
+            Node::Item(Some(field)) => format!("this.{field}"),
+            Node::If { name, then, otherwise, .. } => {
+                format!("if {name} [{}] [{}]", dump(then), dump(otherwise))
+            }
+            Node::Each { name, body, .. } => format!("each {name} [{}]", dump(body)),
+        };
+        nodes.iter().map(show).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn reads_the_notation() {
+        let cases = [
+            ("a {{ x }} b", "'a ' value(x) ' b'"),
+            ("{{#if e}}yes{{else}}no{{/if}}", "if e ['yes'] ['no']"),
+            ("{{#each f}}- {{this.file}}:{{this}}\n{{/each}}", "each f ['- ' this.file ':' this '\n']"),
+            ("{{#if a}}{{#each b}}{{this}}{{/each}}{{/if}}", "if a [each b [this]] []"),
+            ("{{{x}}}", "'{' value(x) '}'"),
+            ("{{ a b }} {x} {{", "'{{ a b }}' ' {x} {{'"),
+            ("{{ {{x}}", "'{{ ' value(x)"),
+        ];
+        for (text, expected) in cases {
+            let (nodes, faults) = nodes(text);
+            assert_eq!(dump(&nodes), expected, "{text}");
+            assert!(faults.is_empty(), "{text}: {faults:?}");
+        }
+    }
+
+    #[test]
+    fn says_what_is_malformed_and_where() {
+        let cases = [
+            ("ab{{#if x}}", vec![(2, "`{{#if x}}` is never closed")]),
+            ("{{/each}}", vec![(0, "`{{/each}}` closes nothing")]),
+            ("{{#if x}}{{/each}}{{/if}}", vec![(9, "`{{/each}}` does not close `{{#if x}}`")]),
+            ("{{else}}", vec![(0, "`{{else}}` belongs into an `{{#if}}`, once")]),
+            ("{{this}}", vec![(0, "`{{this}}` belongs into an `{{#each}}`")]),
+            ("{{#unless x}}", vec![(0, "`{{#unless}}` is no block: there are `each` and `if`")]),
+            ("{{#each}}{{/each}}", vec![(0, "`{{#each}}` needs the name of a failure value")]),
+        ];
+        for (text, expected) in cases {
+            let faults = nodes(text).1;
+            let faults: Vec<_> = faults.iter().map(|fault| (fault.at, fault.what.as_str())).collect();
+            assert_eq!(faults, expected, "{text}");
+        }
+        let deep = "{{#if a}}".repeat(100_000);
+        assert!(nodes(&deep).1.iter().any(|fault| fault.what.contains("64 levels")));
+    }
+}

@@ -1,0 +1,93 @@
+//! The front matter of a prompt file: YAML between two lines of `---`.
+
+use serde_json::Value;
+
+/// A prompt file taken apart.
+#[derive(Debug)]
+pub(crate) struct FrontMatter<'t> {
+    /// What the front matter says; `None` when there is none.
+    pub(crate) matter: Option<serde_json::Map<String, Value>>,
+    /// What is wrong with it and where, in bytes of the file.
+    pub(crate) fault: Option<(usize, String)>,
+    /// The prompt itself.
+    pub(crate) body: &'t str,
+    /// Where the prompt begins, in bytes of the file.
+    pub(crate) body_at: usize,
+}
+
+/// Splits a prompt file. A file that begins with a line of `---` has a front matter when another such line
+/// follows and what stands between is a YAML mapping, or is no YAML at all (which is a fault): two horizontal
+/// rules around a paragraph are none.
+pub(crate) fn split(text: &str) -> FrontMatter<'_> {
+    let plain = FrontMatter { matter: None, fault: None, body: text, body_at: 0 };
+    let Some((matter_at, matter_end, body_at)) = borders(text) else { return plain };
+    let body = text[body_at..].trim_start_matches(['\r', '\n']);
+    let body_at = text.len() - body.len();
+    let yaml = &text[matter_at..matter_end];
+    if yaml.trim().is_empty() {
+        return FrontMatter { matter: Some(serde_json::Map::new()), fault: None, body, body_at };
+    }
+    match serde_saphyr::from_str::<Value>(yaml) {
+        Ok(Value::Object(matter)) => FrontMatter { matter: Some(matter), fault: None, body, body_at },
+        Ok(_) => plain,
+        Err(error) => {
+            let at = error.location().map_or(0, |location| line_start(yaml, location.line()));
+            let reason = error.without_snippet().to_string();
+            // The place is given in the file, not in the front matter.
+            let reason = reason.lines().next().unwrap_or_default();
+            let reason = reason.rsplit_once(" at line ").map_or(reason, |(reason, _)| reason).to_owned();
+            FrontMatter { matter: None, fault: Some((matter_at + at, reason)), body, body_at }
+        }
+    }
+}
+
+/// Where the YAML begins and ends, and where what follows begins.
+fn borders(text: &str) -> Option<(usize, usize, usize)> {
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next().filter(|line| line.trim_end() == "---" && line.ends_with('\n'))?;
+    let mut at = first.len();
+    for line in lines {
+        if line.trim_end() == "---" {
+            return Some((first.len(), at, at + line.len()));
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// The byte at which a one-based line begins.
+fn line_start(text: &str, line: u64) -> usize {
+    let before = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);
+    text.split_inclusive('\n').take(before).map(str::len).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn takes_the_front_matter_off() {
+        let split = split("---\nstepId: a\nuvVariables:\n  - issue\n---\n\nHello\n---\n");
+        assert_eq!(split.matter.unwrap()["uvVariables"][0], "issue");
+        assert_eq!((split.body, split.body_at), ("Hello\n---\n", 42));
+    }
+
+    #[test]
+    fn what_is_none_stays_text() {
+        for text in ["Hello", "---", "---\nno end", "---\na paragraph\n---\nmore", "----\na: 1\n---\n", ""] {
+            let split = split(text);
+            assert!(split.matter.is_none() && split.fault.is_none(), "{text}");
+            assert_eq!(split.body, text);
+        }
+        assert_eq!(split("---\r\na: 1\r\n---\r\n\r\nHi").body, "Hi");
+        assert_eq!(split("---\n---\nHi").body, "Hi");
+    }
+
+    #[test]
+    fn bad_yaml_is_a_fault_with_its_line() {
+        let split = split("---\na: 1\nb: [\n---\nHi");
+        let (at, reason) = split.fault.unwrap();
+        assert!(at >= 4 && !reason.is_empty(), "{at} {reason}");
+        assert_eq!(split.body, "Hi");
+    }
+}

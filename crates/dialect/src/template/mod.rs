@@ -1,0 +1,9 @@
+//! The notations of prompt files.
+
+mod braces;
+mod failure;
+mod front_matter;
+
+pub(crate) use braces::{Hole, Part, parts};
+pub(crate) use failure::{Node, nodes};
+pub(crate) use front_matter::{FrontMatter, split};

@@ -1,0 +1,312 @@
+//! What is checked in `agent.json`.
+
+use crate::support::{DIR, Project, broken, edit, findings, load, sound, table};
+
+#[test]
+fn top_level() {
+    insta::assert_snapshot!(table(&[
+        ("unknown key", &[("\"displayName\": \"Fixer\"", "\"displayName\": \"F\", \"desription\": \"x\"")]),
+        ("duplicate key", &[("\"displayName\": \"Fixer\"", "\"displayName\": \"F\", \"displayName\": \"G\"")]),
+        ("wrong type", &[("\"displayName\": \"Fixer\"", "\"displayName\": 7")]),
+        ("no version", &[("\"version\": \"1.0.0\",\n  \"name\"", "\"version\": \"1.0\",\n  \"name\"")]),
+        ("bad name", &[("\"name\": \"fixer\"", "\"name\": \"Fixer!\"")]),
+        ("missing name", &[("\"name\": \"fixer\",", "")]),
+        ("other registry", &[("\"agentId\": \"fixer\"", "\"agentId\": \"mender\"")]),
+        ("null is absent", &[("\"description\": \"Fixes an issue\"", "\"description\": null")]),
+        ("older generation", &[("\"displayName\": \"Fixer\"", "\"behavior\": {}")]),
+        ("no runner", &[("\"runner\": {", "\"$schema\": {")]),
+    ]), @"
+    # unknown key
+    agent.json:4:23 error[unknown-key]: `desription` is no key of the agent
+    # duplicate key
+    agent.json:4:23 error[duplicate-key]: `displayName` stands twice in one object
+    # wrong type
+    agent.json:4:18 error[wrong-type]: `displayName` must be text, not a number
+    # no version
+    agent.json:2:14 error[invalid-value]: `1.0` is no version
+    # bad name
+    agent.json:3:11 error[invalid-value]: `Fixer!` is no name for an agent
+    # missing name
+    agent.json:1:1 error[missing-key]: `name` is missing in the agent
+    # other registry
+    steps_registry.json:2:14 warning[agent-id-mismatch]: the registry belongs to `mender`, the agent is called `fixer`
+    # null is absent
+    nothing
+    # older generation
+    agent.json:4:3 error[unsupported-yet]: `behavior` belongs to an older generation of agents, which is not supported yet
+    # no runner
+    agent.json:1:1 error[missing-key]: `runner` is missing in the agent
+    agent.json:10:14 error[wrong-type]: `$schema` must be text, not an object
+    steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
+    ");
+}
+
+#[test]
+fn parameters() {
+    insta::assert_snapshot!(table(&[
+        ("no type", &[("\"type\": \"number\", ", "")]),
+        ("unknown type", &[("\"type\": \"number\"", "\"type\": \"numer\"")]),
+        ("array", &[("\"type\": \"string\", \"description\": \"Base\", \"default\": \"main\"",
+                     "\"type\": \"array\", \"description\": \"Base\", \"default\": [\"a\"]")]),
+        ("default of another type", &[("\"default\": \"main\"", "\"default\": 3")]),
+        ("required with default", &[("\"default\": \"main\"", "\"default\": \"main\", \"required\": true")]),
+        ("no flag", &[(", \"cli\": \"--issue\"", "")]),
+        ("bad flag", &[("\"cli\": \"--issue\"", "\"cli\": \"-i\"")]),
+        ("flag twice", &[("\"cli\": \"--base-branch\"", "\"cli\": \"--issue\"")]),
+        ("own flag", &[("\"cli\": \"--base-branch\"", "\"cli\": \"--model\"")]),
+        ("same variable", &[("\"issue\": {", "\"base-branch\": {")]),
+        ("validation", &[("\"default\": \"main\"", "\"default\": \"main\", \"validation\": {\"min\": 1}")]),
+    ]), @"
+    # no type
+    agent.json:7:14 error[missing-key]: `type` is missing in `parameters.issue`
+    # unknown type
+    agent.json:7:24 error[invalid-value]: `numer` is no `type`
+    # array
+    nothing
+    # default of another type
+    agent.json:8:73 error[wrong-type]: the default of `baseBranch` is no string
+    # required with default
+    agent.json:8:73 warning[required-with-default]: `baseBranch` is required, so that its default is never used
+    # no flag
+    agent.json:7:14 error[missing-key]: `cli` is missing in `parameters.issue`
+    # bad flag
+    agent.json:7:87 error[invalid-value]: `-i` is no flag
+    # flag twice
+    agent.json:8:5 error[duplicate-flag]: `--issue` is the flag of `issue` and of `baseBranch`
+    # own flag
+    agent.json:8:88 warning[reserved-flag]: `--model` is a flag of Cuegate itself
+    # same variable
+    agent.json:8:5 error[duplicate-key]: `base-branch` and `baseBranch` are the same variable
+    f_failed_git-dirty.md:1:88 error[unknown-variable]: the failure prompt reads `issue`, which nobody gives there
+    system.md:1:15 error[unknown-variable]: the system prompt reads `issue`, which nobody gives there
+    steps_registry.json:29:5 error[unknown-variable]: the prompt of `initial.fix` reads `issue`, which nobody gives
+    steps_registry.json:54:5 error[unknown-variable]: the prompt of `closure.fix` reads `issue`, which nobody gives
+    # validation
+    agent.json:8:81 warning[unsupported-yet]: the `validation` of parameter `baseBranch` is not checked yet
+    ");
+}
+
+#[test]
+fn a_reserved_flag_leaves_the_parameter_to_set() {
+    let files = edit(&sound(), "\"cli\": \"--base-branch\"", "\"cli\": \"--model\"");
+    assert_eq!(&*load(&files, DIR).draft.params[1].flag, "");
+}
+
+#[test]
+fn flow_and_boundaries() {
+    insta::assert_snapshot!(table(&[
+        ("no system prompt named", &[("\"systemPromptPath\": \"prompts/system.md\",", "")]),
+        ("system prompt missing", &[("\"systemPromptPath\": \"prompts/system.md\"", "\"systemPromptPath\": \"p.md\"")]),
+        ("system prompt outside", &[("prompts/system.md\",", "../../../etc/passwd\",")]),
+        ("system prompt absolute", &[("\"prompts/system.md\"", "\"/etc/passwd\"")]),
+        ("unknown variable in it", &[("of {unknown}", "of {uv-isue} {uv-previous_summary}")]),
+        ("registry missing", &[("\"registry\": \"steps_registry.json\"", "\"registry\": \"steps.json\"")]),
+        ("registry outside", &[("\"registry\": \"steps_registry.json\"", "\"registry\": \"../../../x.json\"")]),
+        ("a piece", &[("\"registry\": \"steps_registry.json\"", "\"registry\": \"piece.yaml\"")]),
+        ("inspection", &[("\"defaultModel\": \"sonnet\"", "\"schemas\": {\"inspection\": true}")]),
+        ("auto response", &[("\"defaultModel\": \"sonnet\"", "\"askUserAutoResponse\": \"go on\"")]),
+        ("unknown permission", &[("\"permissionMode\": \"acceptEdits\"", "\"permissionMode\": \"acceptedits\"")]),
+        ("default permission", &[("\"permissionMode\": \"acceptEdits\"", "\"permissionMode\": \"default\"")]),
+        ("tools are texts", &[("[\"*\"]", "[\"Read\", 3]")]),
+        ("sandbox", &[("\"permissionMode\": \"acceptEdits\"", "\"sandbox\": {\"network\": {\"mode\": \"nine\"}}")]),
+        ("sandbox off", &[("\"permissionMode\": \"acceptEdits\"", "\"sandbox\": {\"enabled\": false}")]),
+        ("defaults of 002", &[("\"boundaries\": { \"allowedTools\": [\"*\"], \"permissionMode\": \"acceptEdits\" }",
+                               "\"boundaries\": {}")]),
+    ]), @"
+    # no system prompt named
+    agent.json:11:13 error[missing-key]: `systemPromptPath` is missing in `runner.flow`
+    # system prompt missing
+    agent.json:12:27 error[missing-prompt]: there is no system prompt `.agent/fixer/p.md`
+    # system prompt outside
+    agent.json:12:27 error[escapes-root]: `../../../etc/passwd` leads out of the project
+    # system prompt absolute
+    agent.json:12:27 error[escapes-root]: `/etc/passwd` leads out of the project
+    # unknown variable in it
+    system.md:1:29 error[unknown-variable]: the system prompt reads `isue`, which nobody gives there
+    system.md:1:39 error[unknown-variable]: the system prompt reads `previous_summary`, which nobody gives there
+    # registry missing
+    agent.json:13:32 error[unreadable-file]: there is no registry `.agent/fixer/steps.json`
+    # registry outside
+    agent.json:13:32 error[escapes-root]: `../../../x.json` leads out of the project
+    # a piece
+    agent.json:13:32 error[unsupported-yet]: `.agent/fixer/piece.yaml` is a piece, which is not supported yet
+    # inspection
+    agent.json:14:33 warning[unsupported-yet]: `schemas.inspection` is not supported yet: no validation reports are written
+    # auto response
+    agent.json:14:30 warning[unsupported-yet]: `askUserAutoResponse` is not supported yet: an agent that asks a person is not answered
+    # unknown permission
+    agent.json:17:62 error[invalid-value]: `acceptedits` is no `permissionMode`
+    # default permission
+    agent.json:17:62 warning[default-permission]: `default` asks a person before each action, and nobody is there: writing is denied
+    # tools are texts
+    agent.json:17:46 error[wrong-type]: `allowedTools` must hold texts only, not a number
+    # sandbox
+    agent.json:17:55 error[unsupported-yet]: `boundaries.sandbox` is not supported yet, and a run without it would be less safe than demanded
+    agent.json:17:76 error[invalid-value]: `nine` is no `mode`
+    # sandbox off
+    nothing
+    # defaults of 002
+    nothing
+    ");
+}
+
+#[test]
+fn verdicts() {
+    let verdict =
+        |to: &'static str| -> Project { edit(&sound(), "\"verdict\": { \"type\": \"detect:graph\" },", to) };
+    let cases = [
+        ("absent", ""),
+        ("unknown", r#""verdict": {"type": "detect:grap"},"#),
+        ("count", r#""verdict": {"type": "count:iteration", "config": {"maxIterations": 3}},"#),
+        ("count without config", r#""verdict": {"type": "count:iteration"},"#),
+        ("count without max", r#""verdict": {"type": "count:iteration", "config": {}},"#),
+        ("count of 0", r#""verdict": {"type": "count:iteration", "config": {"maxIterations": 0}},"#),
+        ("count of 2.5", r#""verdict": {"type": "count:iteration", "config": {"maxIterations": 2.5}},"#),
+        ("check", r#""verdict": {"type": "count:check", "config": {"maxChecks": 2}},"#),
+        ("check without max", r#""verdict": {"type": "count:check"},"#),
+        (
+            "poll",
+            r#""verdict": {"type": "poll:state", "config": {"resourceType": "files", "targetState": 3}},"#,
+        ),
+        ("keyword", r#""verdict": {"type": "detect:keyword", "config": {"maxIterations": 5}},"#),
+        (
+            "structured",
+            r#""verdict": {"type": "detect:structured", "config": {"signalType": "x", "requiredFields": 1}},"#,
+        ),
+        ("graph", r#""verdict": {"type": "detect:graph", "config": {"registryPath": "../x.json"}},"#),
+        ("graph entry", r#""verdict": {"type": "detect:graph", "config": {"entryStep": "closure.fix"}},"#),
+        (
+            "composite",
+            r#""verdict": {"type": "meta:composite", "config": {"operator": "xor", "conditions": [{"type": "count:check", "config": {}}, {"type": "x"}]}},"#,
+        ),
+        ("custom", r#""verdict": {"type": "meta:custom", "config": {"handlerPath": "../../h.ts"}},"#),
+        (
+            "key of another type",
+            r#""verdict": {"type": "detect:graph", "config": {"maxChecks": 2, "issueParam": "x"}},"#,
+        ),
+    ];
+    let mut text = String::new();
+    for (name, to) in cases {
+        text += &format!("# {name}\n{}", findings(&verdict(to), DIR));
+    }
+    insta::assert_snapshot!(text, @"
+    # absent
+    steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
+    # unknown
+    agent.json:16:25 error[invalid-value]: `detect:grap` is no `type`
+    # count
+    steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 3 iterations, validators or not
+    # count without config
+    steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
+    # count without max
+    agent.json:16:54 error[missing-key]: `maxIterations` is missing in `runner.verdict.config`
+    steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
+    # count of 0
+    agent.json:16:72 error[invalid-value]: `maxIterations` must be a whole number of at least 1, not 0
+    steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
+    # count of 2.5
+    agent.json:16:72 error[invalid-value]: `maxIterations` must be a whole number of at least 1, not 2.5
+    steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
+    # check
+    agent.json:16:25 warning[unsupported-yet]: the verdict `count:check` is not evaluated yet: the run ends by `closing`, or at its limit of 20 iterations
+    # check without max
+    agent.json:16:25 error[missing-key]: the verdict `count:check` needs `config.maxChecks`
+    agent.json:16:25 warning[unsupported-yet]: the verdict `count:check` is not evaluated yet: the run ends by `closing`, or at its limit of 20 iterations
+    # poll
+    agent.json:16:25 warning[unsupported-yet]: the verdict `poll:state` is not evaluated yet: the run ends by `closing`, or at its limit of 20 iterations
+    agent.json:16:66 error[invalid-value]: `files` is no `resourceType`
+    agent.json:16:90 error[wrong-type]: `targetState` must be a text or an object, not a number
+    # keyword
+    agent.json:16:25 warning[unsupported-yet]: the verdict `detect:keyword` is not evaluated yet: the run ends by `closing`, or at its limit of 5 iterations
+    agent.json:16:53 error[missing-key]: `verdictKeyword` is missing in `runner.verdict.config`
+    # structured
+    agent.json:16:25 warning[unsupported-yet]: the verdict `detect:structured` is not evaluated yet: the run ends by `closing`, or at its limit of 20 iterations
+    agent.json:16:94 error[wrong-type]: `requiredFields` must be an object or a list, not a number
+    # graph
+    agent.json:16:68 error[escapes-root]: `../x.json` leads out of the agent's folder
+    # graph entry
+    steps_registry.json:43:41 error[unassigned-value]: `continuation.fix` reads `initial.fix.approach`, but a run can come here without passing `initial.fix`
+    # composite
+    agent.json:16:25 warning[unsupported-yet]: the verdict `meta:composite` is not evaluated yet: the run ends by `closing`, or at its limit of 20 iterations
+    agent.json:16:66 error[invalid-value]: `xor` is no `operator`
+    agent.json:16:122 error[missing-key]: `maxChecks` is missing in `config`
+    agent.json:16:127 error[missing-key]: `config` is missing in a condition
+    agent.json:16:136 error[invalid-value]: `x` is no `type`
+    # custom
+    agent.json:16:25 warning[unsupported-yet]: the verdict `meta:custom` is not evaluated yet: the run ends by `closing`, or at its limit of 20 iterations
+    agent.json:16:66 error[escapes-root]: `../../h.ts` leads out of the agent's folder
+    # key of another type
+    agent.json:16:52 warning[stray-key]: `maxChecks` has no effect in `runner.verdict.config`
+    agent.json:16:68 warning[stray-key]: `issueParam` has no effect in `runner.verdict.config`
+    ");
+}
+
+#[test]
+fn limits_by_verdict() {
+    let limit = |to: &str| {
+        let draft = load(&edit(&sound(), "{ \"type\": \"detect:graph\" }", to), DIR).draft;
+        format!("{:?} {}", draft.verdict, draft.limits.iterations_max)
+    };
+    assert_eq!(limit(r#"{ "type": "detect:graph" }"#), "Flow 20");
+    assert_eq!(limit("null"), "Iterations(10) 10");
+    assert_eq!(limit(r#"{ "type": "count:iteration", "config": {"maxIterations": 4} }"#), "Iterations(4) 4");
+    assert_eq!(limit(r#"{ "type": "poll:state", "config": {"maxIterations": 500} }"#), "Flow 500");
+}
+
+#[test]
+fn integrations_actions_execution_logging() {
+    let with = |to: &str| broken(&[("\"verdict\": {", &format!("{to}, \"verdict\": {{"))]);
+    let cases = [
+        r#""integrations": {"github": {"enabled": true, "defaultClosureAction": "label"}}"#,
+        r#""integrations": {"github": {"labels": {"completion": {"add": [1]}}}}"#,
+        r#""integrations": {"github": {"enabled": false}}"#,
+        r#""actions": {"enabled": true, "handlers": {"a": "log", "b": "mail", "c": "exec:x.sh"}}"#,
+        r#""actions": {"enabled": false}"#,
+        r#""execution": {"worktree": {"enabled": true, "root": "../w"}}"#,
+        r#""execution": {"worktree": {"enabled": true}, "finalize": {"autoMerge": false}}"#,
+        r#""execution": {"finalize": {"createPr": true, "remot": "x"}}"#,
+        r#""logging": {"directory": "logs", "format": "xml", "maxFiles": 0}"#,
+    ];
+    let mut text = String::new();
+    for case in cases {
+        text += &format!("# {case}\n{}", with(case));
+    }
+    insta::assert_snapshot!(text, @r#"
+    # "integrations": {"github": {"enabled": true, "defaultClosureAction": "label"}}
+    agent.json:16:44 warning[unsupported-yet]: `integrations.github` is not supported yet: issues and labels stay as they are
+    agent.json:16:74 error[invalid-value]: `label` is no `defaultClosureAction`
+    # "integrations": {"github": {"labels": {"completion": {"add": [1]}}}}
+    agent.json:16:32 error[missing-key]: `enabled` is missing in `runner.integrations.github`
+    agent.json:16:67 error[wrong-type]: `add` must hold texts only, not a number
+    # "integrations": {"github": {"enabled": false}}
+    # "actions": {"enabled": true, "handlers": {"a": "log", "b": "mail", "c": "exec:x.sh"}}
+    agent.json:16:28 warning[unsupported-yet]: `actions` are not supported yet: action blocks in answers are not handled
+    agent.json:16:64 error[invalid-value]: `mail` is no handler
+    # "actions": {"enabled": false}
+    # "execution": {"worktree": {"enabled": true, "root": "../w"}}
+    agent.json:16:43 warning[unsupported-yet]: `execution.finalize` is not supported yet: what the run changed is not merged, pushed or proposed
+    # "execution": {"worktree": {"enabled": true}, "finalize": {"autoMerge": false}}
+    # "execution": {"finalize": {"createPr": true, "remot": "x"}}
+    agent.json:16:19 warning[unsupported-yet]: `execution.finalize` is not supported yet: what the run changed is not merged, pushed or proposed
+    agent.json:16:50 error[unknown-key]: `remot` is no key of `runner.execution.finalize`
+    # "logging": {"directory": "logs", "format": "xml", "maxFiles": 0}
+    agent.json:16:16 warning[unsupported-yet]: `logging` is not supported yet: no log files are written
+    agent.json:16:48 error[invalid-value]: `xml` is no `format`
+    agent.json:16:67 error[invalid-value]: `maxFiles` must be a whole number of at least 1, not 0
+    "#);
+}
+
+#[test]
+fn what_the_runner_needs() {
+    let to = r#""execution": {"worktree": {"enabled": true, "root": "../w"}}, "verdict": {"#;
+    let run = load(&edit(&sound(), "\"verdict\": {", to), DIR).run;
+    assert_eq!(
+        (run.agent.as_str(), run.title.as_str(), run.description.as_str()),
+        ("fixer", "Fixer", "Fixes an issue")
+    );
+    assert!(run.worktree.enabled && run.needs_task);
+    assert_eq!(run.worktree.root.as_deref(), Some("../w"));
+    assert_eq!(run.unsupported.len(), 1);
+    let files = edit(&edit(&sound(), ", \"usesStdin\": true", ""), ": {input_text}", "");
+    assert!(!load(&files, DIR).run.needs_task);
+}

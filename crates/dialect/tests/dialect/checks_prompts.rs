@@ -1,0 +1,290 @@
+//! What is checked in prompts, validators and files.
+
+use crate::support::{DIR, Project, broken, dump, edit, findings, load, sound, table};
+
+#[test]
+fn prompt_files() {
+    insta::assert_snapshot!(table(&[
+        ("missing", &[("\"c2\": \"continuation\", \"c3\": \"fix\"", "\"c2\": \"continuation\", \"c3\": \"mend\"")]),
+        ("missing, built-in named", &[("\"c2\": \"continuation\", \"c3\": \"fix\"",
+            "\"c2\": \"continuation\", \"c3\": \"mend\", \"fallbackKey\": \"continuation_issue\"")]),
+        ("missing, unknown built-in", &[("\"c2\": \"continuation\", \"c3\": \"fix\"",
+            "\"c2\": \"continuation\", \"c3\": \"mend\", \"fallbackKey\": \"continuation.issue\"")]),
+        ("there, unknown built-in", &[("\"c2\": \"continuation\", \"c3\": \"fix\"",
+            "\"c2\": \"continuation\", \"c3\": \"fix\", \"fallbackKey\": \"fix_default\"")]),
+        ("outside", &[("\"c2\": \"continuation\", \"c3\": \"fix\"", "\"c2\": \"continuation\", \"c3\": \"../../../../../../x\"")]),
+        ("edition and adaptation", &[("\"c2\": \"continuation\", \"c3\": \"fix\"",
+            "\"c2\": \"continuation\", \"c3\": \"fix\", \"edition\": \"e\", \"adaptation\": \"a\"")]),
+        ("missing section", &[("\"c2\": \"section\", \"c3\": \"context\"", "\"c2\": \"section\", \"c3\": \"contxt\"")]),
+    ]), @"
+    # missing
+    steps_registry.json:41:5 error[missing-prompt]: `continuation.fix` has no prompt: no file `.agent/fixer/prompts/steps/continuation/mend/f_default.md`
+    # missing, built-in named
+    steps_registry.json:42:103 error[unsupported-yet]: the built-in prompt `continuation_issue` is not supported yet, and `continuation.fix` has no file
+    # missing, unknown built-in
+    steps_registry.json:41:5 error[missing-prompt]: `continuation.fix` has no prompt: no file `.agent/fixer/prompts/steps/continuation/mend/f_default.md`, no built-in prompt `continuation.issue`
+    # there, unknown built-in
+    steps_registry.json:42:102 warning[unknown-fallback-key]: `fix_default` is no built-in prompt
+    # outside
+    steps_registry.json:41:5 error[escapes-root]: `steps/continuation/../../../../../../x/f_default.md` leads out of the project
+    # edition and adaptation
+    steps_registry.json:41:5 error[missing-prompt]: `continuation.fix` has no prompt: no file `.agent/fixer/prompts/steps/continuation/fix/f_e_a.md`
+    # missing section
+    steps_registry.json:66:5 error[missing-prompt]: `section.context` has no prompt: no file `.agent/fixer/prompts/steps/section/contxt/f_default.md`
+    ");
+}
+
+#[test]
+fn variables() {
+    insta::assert_snapshot!(table(&[
+        ("nobody gives it", &[("Plan #{uv-issue}", "Plan #{uv-isue} {uv-issue}")]),
+        ("not listed", &[("Close #{uv-issue}", "Close #{uv-issue} {uv-baseBranch}")]),
+        ("listed, not read", &[("Close #{uv-issue}", "Close")]),
+        ("front matter lists more", &[("uvVariables:\n  - issue", "uvVariables:\n  - issue\n  - project")]),
+        ("no list, no promise", &[("\"permissionMode\": \"plan\", \"uvVariables\": [\"issue\"],", "")]),
+        ("facts of verdicts to come", &[("Close #{uv-issue}", "Close #{uv-issue} {uv-check_count}")]),
+        ("previous summary at the entry", &[("Plan #{uv-issue}", "Plan #{uv-issue} {uv-previous_summary}")]),
+        ("handed on, read directly", &[("Close #{uv-issue}", "Close #{uv-issue} {uv-continuation_fix_status}")]),
+        ("handed on by nobody", &[("Close #{uv-issue}", "Close #{uv-issue} {uv-continuation_fix_state}")]),
+        ("task", &[("Close #{uv-issue}", "Close #{uv-issue} {uv-task}"),
+            ("\"uvVariables\": [\"issue\"]", "\"uvVariables\": [\"issue\", \"task\"]")]),
+        ("no requirements label", &[("Close #{uv-issue}", "Close #{uv-issue} {uv-label_requirements}")]),
+    ]), @"
+    # nobody gives it
+    f_default.md:7:24 warning[undeclared-variable]: the prompt of `initial.fix` reads `isue`, which its `uvVariables` do not list
+    steps_registry.json:29:5 error[unknown-variable]: the prompt of `initial.fix` reads `isue`, which nobody gives
+    # not listed
+    f_default.md:1:19 warning[undeclared-variable]: the prompt of `closure.fix` reads `baseBranch`, which its `uvVariables` do not list
+    # listed, not read
+    steps_registry.json:56:49 warning[unused-variable]: `uvVariables` list `issue`, which the prompt of `closure.fix` does not read
+    # front matter lists more
+    f_default.md:1:1 warning[undeclared-variable]: the front matter lists `project`, which `uvVariables` of `initial.fix` do not
+    # no list, no promise
+    nothing
+    # facts of verdicts to come
+    f_default.md:1:19 error[unsupported-yet]: `check_count` belongs to a verdict that is not supported yet
+    # previous summary at the entry
+    steps_registry.json:29:5 error[unassigned-value]: `initial.fix` reads `previous_summary`, but at its first visit nothing has been answered
+    # handed on, read directly
+    nothing
+    # handed on by nobody
+    f_default.md:1:19 warning[undeclared-variable]: the prompt of `closure.fix` reads `continuation_fix_state`, which its `uvVariables` do not list
+    steps_registry.json:54:5 error[unknown-variable]: the prompt of `closure.fix` reads `continuation_fix_state`, which nobody gives
+    # task
+    nothing
+    # no requirements label
+    f_default.md:1:19 warning[undeclared-variable]: the prompt of `closure.fix` reads `label_requirements`, which its `uvVariables` do not list
+    steps_registry.json:54:5 error[unknown-variable]: the prompt of `closure.fix` reads `label_requirements`, which nobody gives
+    ");
+}
+
+#[test]
+fn templates() {
+    insta::assert_snapshot!(table(&[
+        ("unknown section", &[("{section.context}", "{section.contxt}")]),
+        ("section that includes itself", &[("Be kind. ", "Be kind. {section.context}")]),
+        ("words are text", &[("Be kind. ", "Be {kind}. {\"json\": {}}")]),
+        ("custom variables", &[("stepId: initial.fix\n", "customVariables: [a, b, c]\n"), ("{section.context}", "{a}{b}{a}")]),
+        ("notes in a front matter", &[("stepId: initial.fix\n", "author: me\n")]),
+        ("bad front matter", &[("stepId: initial.fix\n", "stepId: [\n")]),
+        ("front matter of another type", &[("uvVariables:\n  - issue", "uvVariables: issue")]),
+        ("malformed blocks", &[("{{/each}}{{else}}", "{{else}}{{/if}}")]),
+        ("unknown variable in a failure prompt", &[("Commit for #{uv-issue}", "Commit for #{uv-isue}")]),
+    ]), @r#"
+    # unknown section
+    f_default.md:7:1 error[unknown-section]: there is no step `section.contxt`
+    # section that includes itself
+    f_default.md:1:10 error[endless-section]: `section.context` includes itself
+    # words are text
+    nothing
+    # custom variables
+    f_default.md:7:1 warning[empty-custom-variable]: nothing fills `a`, `b` of `.agent/fixer/prompts/steps/initial/fix/f_default.md`
+    # notes in a front matter
+    f_default.md:1:1 warning[stray-key]: `author` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` has no effect
+    # bad front matter
+    f_default.md:4:1 error[invalid-front-matter]: the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` is no YAML: "-" is only valid inside a block
+    # front matter of another type
+    f_default.md:1:1 error[wrong-type]: `uvVariables` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` must be a list of texts
+    # malformed blocks
+    f_failed_git-dirty.md:1:1 error[malformed-template]: `{{#if changedFiles}}` is never closed
+    f_failed_git-dirty.md:1:28 error[malformed-template]: `{{#each changedFiles}}` is never closed
+    f_failed_git-dirty.md:1:59 error[malformed-template]: `{{else}}` belongs into an `{{#if}}`, once
+    f_failed_git-dirty.md:1:67 error[malformed-template]: `{{/if}}` does not close `{{#each changedFiles}}`
+    f_failed_git-dirty.md:1:97 error[malformed-template]: `{{/if}}` does not close `{{#each changedFiles}}`
+    # unknown variable in a failure prompt
+    f_failed_git-dirty.md:1:88 error[unknown-variable]: the failure prompt reads `isue`, which nobody gives there
+    "#);
+}
+
+#[test]
+fn validators() {
+    insta::assert_snapshot!(table(&[
+        ("unknown type", &[("\"type\": \"command\"", "\"type\": \"file\"")]),
+        ("no command", &[("\"command\": \"git status --porcelain\", ", "")]),
+        ("condition of success", &[("\"successWhen\": \"empty\"", "\"successWhen\": \"contains:x\"")]),
+        ("no pattern", &[("\"failurePattern\": \"git-dirty\",", "")]),
+        ("unknown pattern", &[("\"failurePattern\": \"git-dirty\"", "\"failurePattern\": \"git-dirt\"")]),
+        ("unknown extractor", &[("\"changedFiles\": \"parseChangedFiles\"", "\"changedFiles\": \"parseChanges\"")]),
+        ("param that nothing yields", &[("\"params\": [\"changedFiles\"]", "\"params\": [\"changedFiles\", \"branch\"]")]),
+        ("value that nothing yields", &[("Commit for #{uv-issue}", "Commit {{branch}} {{branch}}")]),
+        ("pattern without description", &[("\"description\": \"uncommitted changes\", ", "")]),
+        ("no failure prompt", &[("\"adaptation\": \"git-dirty\"", "\"adaptation\": \"git-dirt\"")]),
+        ("c2 of the closure step", &[("\"c2\": \"retry\", \"c3\": \"fix\"", "\"c3\": \"fix\"")]),
+        ("unknown validator", &[("\"validator\": \"git-clean\"", "\"validator\": \"git-cleen\"")]),
+        ("unknown step", &[("\"closure.fix\": {\n      \"stepId\": \"closure.fix\", \"name\": \"Clean tree\"",
+            "\"closure.fx\": {\n      \"stepId\": \"closure.fx\", \"name\": \"Clean tree\"")]),
+        ("no closure step", &[("\"closure.fix\": {\n      \"stepId\": \"closure.fix\", \"name\": \"Clean tree\"",
+            "\"initial.fix\": {\n      \"stepId\": \"initial.fix\", \"name\": \"Clean tree\"")]),
+        ("other id", &[("\"stepId\": \"closure.fix\", \"name\": \"Clean tree\"", "\"stepId\": \"x\", \"name\": \"Clean tree\"")]),
+        ("unknown action", &[("\"action\": \"retry\"", "\"action\": \"try\"")]),
+        ("schema of its own", &[("\"name\": \"Clean tree\"", "\"outputSchemaRef\": {\"file\": \"fix.json\", \"schema\": \"x\"}")]),
+    ]), @"
+    # unknown type
+    steps_registry.json:16:15 error[invalid-value]: `file` is no `type`
+    # no command
+    steps_registry.json:15:18 error[missing-key]: `command` is missing in `validators.git-clean`
+    # condition of success
+    steps_registry.json:16:78 error[invalid-value]: `contains:x` is no condition of success
+    # no pattern
+    steps_registry.json:15:5 error[validator-without-pattern]: validator `git-clean` names no `failurePattern`
+    # unknown pattern
+    steps_registry.json:17:25 error[validator-without-pattern]: validator `git-clean` names the failure pattern `git-dirt`, which there is not
+    # unknown extractor
+    steps_registry.json:18:42 warning[unknown-extractor]: `parseChanges` is no extractor, so that `changedFiles` stays empty
+    # param that nothing yields
+    steps_registry.json:11:34 warning[undeclared-failure-param]: validator `git-clean` yields no `branch`, so that it stays empty
+    # value that nothing yields
+    f_failed_git-dirty.md:1:83 warning[undeclared-failure-param]: validator `git-clean` yields no `branch`, so that it stays empty
+    # pattern without description
+    steps_registry.json:9:18 error[missing-key]: `description` is missing in `failurePatterns.git-dirty`
+    # no failure prompt
+    steps_registry.json:9:5 error[missing-prompt]: failure pattern `git-dirty` has no prompt: no file `.agent/fixer/prompts/steps/retry/fix/f_failed_git-dirt.md`, `.agent/fixer/prompts/steps/closure/fix/f_failed_git-dirt.md`, `.agent/fixer/prompts/steps/continuation/fix/f_failed_git-dirt.md`
+    # c2 of the closure step
+    steps_registry.json:9:5 error[missing-prompt]: failure pattern `git-dirty` has no prompt: no file `.agent/fixer/prompts/steps/closure/fix/f_failed_git-dirty.md`, `.agent/fixer/prompts/steps/continuation/fix/f_failed_git-dirty.md`
+    # unknown validator
+    steps_registry.json:24:47 error[unknown-validator]: `git-cleen` is no validator
+    # unknown step
+    steps_registry.json:22:5 error[unknown-step]: `validationSteps` names `closure.fx`, which is no step
+    # no closure step
+    steps_registry.json:22:5 error[inert-validation]: `initial.fix` is no closure step, so that its validators never run
+    # other id
+    steps_registry.json:23:17 error[step-id-mismatch]: the validation of key `closure.fix` calls itself `x`
+    # unknown action
+    steps_registry.json:25:32 error[invalid-value]: `try` is no `action`
+    # schema of its own
+    steps_registry.json:23:32 warning[stray-key]: `outputSchemaRef` has no effect in `validationSteps.closure.fix`
+    ");
+}
+
+/// The edges behind the validators of the sound agent after a replacement.
+fn validator_edges(from: &str, to: &str) -> String {
+    let draft = load(&edit(&sound(), from, to), DIR).draft;
+    let text = dump(&draft);
+    let (_, edges) = text.split_once("gate Exit\n").unwrap();
+    edges.to_owned()
+}
+
+#[test]
+fn what_happens_when_a_validator_fails() {
+    let on_failure = |to: &str| validator_edges("{ \"action\": \"retry\", \"maxAttempts\": 2 }", to);
+    insta::assert_snapshot!(on_failure(r#"{ "action": "abort" }"#), @r#"
+    pass → Completed
+    fail(0) → Failed("validator `git-clean` failed, and `onFailure` says `abort`")
+    "#);
+    insta::assert_snapshot!(on_failure(r#"{ "action": "skip" }"#), @"
+    pass → Completed
+    fail(0) → Completed
+    ");
+    insta::assert_snapshot!(on_failure(r#"{ "action": "retry", "maxAttempts": 0 }"#), @r#"
+    pass → Completed
+    fail(0) → Failed("validators used up: `git-clean` still fails after 0 remedies")
+    "#);
+    insta::assert_snapshot!(on_failure("null"), @r#"
+    pass → Completed
+    fail(0) → origin among continuation.fix, at most 3 on counter 0, with “<if changedFiles>Commit:<each changedFiles> <this><end><else>Commit for #<param issue>.<end>⏎”
+    fail(0) → Failed("validators used up: `git-clean` still fails after 3 remedies")
+    "#);
+    // Nobody hands off to it any more, so that it mends by itself.
+    insta::assert_snapshot!(validator_edges("\"handoff\": { \"target\": \"closure.fix\" }", "\"handoff\": { \"target\": \"initial.fix\" }"), @r#"
+    pass → Completed
+    fail(0) → origin among closure.fix, at most 2 on counter 0, with “<if changedFiles>Commit:<each changedFiles> <this><end><else>Commit for #<param issue>.<end>⏎”
+    fail(0) → Failed("validators used up: `git-clean` still fails after 2 remedies")
+    "#);
+}
+
+#[test]
+fn closure_prompts_by_closure_action() {
+    let github = r#""integrations": {"github": {"enabled": true, "labels": {"requirements": "docs"}, "defaultClosureAction": "label-only"}}, "verdict": {"#;
+    let mut files = edit(&sound(), "\"verdict\": {", github);
+    let prompt = |files: &Project| {
+        let text = dump(&load(files, DIR).draft);
+        text.lines().filter(|line| line.contains("prompt")).nth(2).unwrap().to_owned()
+    };
+    insta::assert_snapshot!(prompt(&files), @"  prompt “Close #<param issue>, <Remaining> left.⏎”");
+    let adapted = b"Label #{uv-issue} as {uv-label_requirements}.".to_vec();
+    files.insert(".agent/fixer/prompts/steps/closure/fix/f_default_label-only.md".to_owned(), adapted);
+    insta::assert_snapshot!(prompt(&files), @"  prompt “Label #<param issue> as docs.”");
+}
+
+#[test]
+fn files_themselves() {
+    let with = |path: &str, bytes: &[u8]| {
+        let mut files = sound();
+        files.insert(path.to_owned(), bytes.to_vec());
+        findings(&files, DIR)
+    };
+    let text = [
+        with(".agent/fixer/agent.json", b""),
+        with(".agent/fixer/agent.json", b"[]"),
+        with(".agent/fixer/agent.json", b"{\"name\": \"x\" // no\n,}"),
+        with(".agent/fixer/steps_registry.json", &b"[".repeat(100)),
+        with(".agent/fixer/schemas/fix.json", b"{"),
+        with(".agent/fixer/prompts/system.md", b"a\nb\xff"),
+        with(".agent/fixer/prompts/steps/closure/fix/f_default.md", &vec![b'x'; (4 << 20) + 1]),
+    ]
+    .join("--\n");
+    insta::assert_snapshot!(text, @"
+    agent.json:1:1 error[invalid-json]: the file is empty
+    --
+    agent.json:1:1 error[wrong-type]: the agent must be an object, not a list
+    --
+    agent.json:1:1 error[missing-key]: `displayName` is missing in the agent
+    agent.json:1:1 error[missing-key]: `runner` is missing in the agent
+    agent.json:1:14 error[invalid-json]: JSON has no comments
+    agent.json:2:1 error[invalid-json]: no comma may follow the last entry
+    f_failed_git-dirty.md:1:88 error[unknown-variable]: the failure prompt reads `issue`, which nobody gives there
+    steps_registry.json:2:14 warning[agent-id-mismatch]: the registry belongs to `fixer`, the agent is called `x`
+    steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
+    steps_registry.json:29:5 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
+    steps_registry.json:29:5 error[unknown-variable]: the prompt of `initial.fix` reads `issue`, which nobody gives
+    steps_registry.json:54:5 error[unknown-variable]: the prompt of `closure.fix` reads `issue`, which nobody gives
+    --
+    steps_registry.json:1:65 error[too-deep]: the nesting is deeper than 64 levels
+    --
+    fix.json:1:1 error[invalid-json]: unterminated object
+    --
+    system.md:2:2 error[not-utf8]: `.agent/fixer/prompts/system.md` is not UTF-8 from here on
+    --
+    f_default.md:1:1 error[too-large]: `.agent/fixer/prompts/steps/closure/fix/f_default.md` is larger than 4 MiB
+    ");
+}
+
+#[test]
+fn windows_line_ends_and_byte_order_marks_change_nothing() {
+    let files: Project = sound()
+        .into_iter()
+        .map(|(path, bytes)| {
+            let text = String::from_utf8(bytes).unwrap().replace('\n', "\r\n");
+            (path, format!("\u{feff}{text}").into_bytes())
+        })
+        .collect();
+    assert_eq!(findings(&files, DIR), "");
+}
+
+#[test]
+fn a_path_out_of_the_project_is_never_read() {
+    assert_eq!(
+        broken(&[("\"fallbackDir\": \"prompts/\"", "\"fallbackDir\": \"../../..\"")]),
+        "agent.json:13:70 error[escapes-root]: `../../..` leads out of the project\n"
+    );
+}

@@ -1,0 +1,22 @@
+//! Definitions in, findings and drafts out. One program, so that it is built and linked once.
+//!
+//! Helpers beside tests are test code too, which `cfg(test)` tells clippy.
+
+#[cfg(test)]
+mod checks_agent;
+#[cfg(test)]
+mod checks_prompts;
+#[cfg(test)]
+mod checks_steps;
+#[cfg(test)]
+mod corpus;
+#[cfg(test)]
+mod disk;
+#[cfg(test)]
+mod fuzz;
+#[cfg(test)]
+mod lowering;
+#[cfg(test)]
+mod schema_cases;
+#[cfg(test)]
+mod support;

@@ -1,0 +1,38 @@
+//! Schemas resolve as the original program's own test-suite has it.
+
+use crate::disk;
+use crate::support::Project;
+use cuegate_dialect::{SchemaFault, resolve_schema};
+use serde_json::Value;
+
+#[test]
+fn recorded_cases_of_the_original() {
+    let Some(folder) = disk::shared("cases/climpt") else { return };
+    let text = disk::files_below(&folder).remove("SchemaResolver_resolve.json").unwrap();
+    let recorded: Value = serde_json::from_slice(&text).unwrap();
+    let cases = recorded["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 20);
+    for case in cases {
+        let (id, call) = (&case["id"], &case["input"]["call"]);
+        let files: Project = call["files"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(path, value)| (format!("schemas/{path}"), value.to_string().into_bytes()))
+            .collect();
+        let (file, schema) = (call["file"].as_str().unwrap(), call["schema"].as_str().unwrap());
+        let resolved = resolve_schema(&files, "schemas", file, schema);
+        match case.get("expectError").filter(|error| !error.is_null()) {
+            None => assert_eq!(resolved.as_ref(), Ok(&case["expect"]), "{id}"),
+            Some(error) => {
+                let name = match resolved {
+                    Err(SchemaFault::NotFound { .. }) => "SchemaPointerError",
+                    Err(SchemaFault::Malformed { .. }) => "MalformedSchemaIdentifierError",
+                    Err(SchemaFault::NoFile(_)) => "NotFound",
+                    other => panic!("{id}: {other:?}"),
+                };
+                assert_eq!(error["name"], name, "{id}");
+            }
+        }
+    }
+}

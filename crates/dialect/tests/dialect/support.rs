@@ -1,0 +1,386 @@
+//! Definitions in one string, findings and drafts as text.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use cuegate_dialect::{Loaded, Options, load_agent};
+use cuegate_flow::{
+    Act, Draft, Edge, Gate, Name, Outcome, Piece, Reader, Selector, SessionRule, Source, Target, Template,
+    check, sort,
+};
+
+/// Files of a project.
+pub type Project = BTreeMap<String, Vec<u8>>;
+
+/// Files written one after another, each below a line `//- PATH`.
+pub fn project(text: &str) -> Project {
+    let mut files = Project::new();
+    for part in text.split("//- ").skip(1) {
+        let (path, content) = part.split_once('\n').unwrap();
+        files.insert(path.trim().to_owned(), content.as_bytes().to_vec());
+    }
+    files
+}
+
+/// Files with a text replaced, which has to stand in exactly one of them, exactly once.
+pub fn edit(files: &Project, from: &str, to: &str) -> Project {
+    let mut edited = files.clone();
+    let holders: Vec<(&String, String)> = files
+        .iter()
+        .map(|(path, bytes)| (path, String::from_utf8(bytes.clone()).unwrap()))
+        .filter(|(_, text)| text.contains(from))
+        .collect();
+    assert_eq!(holders.len(), 1, "`{from}` stands in {} files", holders.len());
+    let (path, text) = &holders[0];
+    assert_eq!(text.matches(from).count(), 1, "`{from}` stands more than once in {path}");
+    edited.insert((*path).clone(), text.replace(from, to).into_bytes());
+    edited
+}
+
+/// Loads the agent in a folder.
+pub fn load(files: &Project, agent_dir: &str) -> Loaded {
+    load_agent(files, &Options { agent_dir: agent_dir.to_owned(), ..Options::default() })
+}
+
+/// Everything that loading and checking an agent find, one line each.
+pub fn findings(files: &Project, agent_dir: &str) -> String {
+    findings_of(load(files, agent_dir))
+}
+
+/// Everything that was found by loading, and is found by checking what was loaded.
+pub fn findings_of(loaded: Loaded) -> String {
+    let mut all = loaded.diagnostics;
+    for finding in &all {
+        assert!(finding.hint.is_some(), "a finding says what to do: {finding:?}");
+        assert!(loaded.sources.get(finding.span.file).is_some(), "a finding has a place: {finding:?}");
+    }
+    if !loaded.draft.steps.is_empty() {
+        all.extend(check(loaded.draft).diagnostics);
+    }
+    sort(&mut all, &loaded.sources);
+    let mut text = String::new();
+    for finding in all {
+        let path = loaded.sources.get(finding.span.file).map_or("?", |file| &file.path);
+        let name = path.rsplit('/').next().unwrap();
+        let at = loaded.sources.locate(finding.span);
+        let (severity, code) = (finding.severity.as_str(), finding.code);
+        writeln!(text, "{name}:{}:{} {severity}[{code}]: {}", at.line, at.column, finding.message).unwrap();
+    }
+    text
+}
+
+/// A draft as text.
+pub fn dump(draft: &Draft) -> String {
+    let mut text = String::new();
+    let entry = draft.entry.as_ref().map_or("none", |entry| &entry.text);
+    let others: Vec<&str> = draft.other_entries.iter().map(|name| &*name.text).collect();
+    writeln!(text, "{} ({}) enters {entry} {others:?}", draft.name, draft.dialect).unwrap();
+    writeln!(text, "{:?}, at most {} iterations", draft.verdict, draft.limits.iterations_max).unwrap();
+    for param in &draft.params {
+        let (kind, required) = (param.kind, if param.required { " required" } else { "" });
+        let default = param.default.as_ref().map(|default| format!(" = {default}")).unwrap_or_default();
+        writeln!(text, "param {} {} {kind:?}{required}{default}", param.name, param.flag).unwrap();
+    }
+    for (index, counter) in draft.counters.iter().enumerate() {
+        writeln!(text, "counter {index}: {}", counter.name).unwrap();
+    }
+    for step in &draft.steps {
+        let counts = if step.counts { "" } else { " (not counted)" };
+        writeln!(text, "\n{} “{}”{counts}", step.name, step.title).unwrap();
+        writeln!(text, "  {:?} {:?}", step.boundary.permission, step.boundary.tools).unwrap();
+        match &step.act {
+            Act::Ask(ask) => {
+                let session = match &ask.session {
+                    SessionRule::Continue(key) => format!("continues {key}"),
+                    other => format!("{other:?}"),
+                };
+                let model = ask.model.as_deref().unwrap_or("default");
+                writeln!(text, "  ask {:?}, {session}, model {model}, schema {:?}", ask.role, ask.schema)
+                    .unwrap();
+                if let Some(system) = &ask.system {
+                    writeln!(text, "  system {}", template(system)).unwrap();
+                }
+                writeln!(text, "  prompt {}", template(&ask.prompt)).unwrap();
+            }
+            Act::Exec { commands } => {
+                for command in commands {
+                    let extract: Vec<String> = command
+                        .extract
+                        .iter()
+                        .map(|(name, extractor)| format!("{name}: {extractor:?}"))
+                        .collect();
+                    let (name, success) = (&command.name, command.success);
+                    writeln!(text, "  exec {name} `{}` {success:?} {extract:?}", command.command).unwrap();
+                }
+            }
+            other => writeln!(text, "  {other:?}").unwrap(),
+        }
+        for input in &step.inputs {
+            let optional = if input.required { "" } else { " optional" };
+            let default = input.default.as_ref().map(|default| format!(" = {default}")).unwrap_or_default();
+            writeln!(text, "  needs {} = {} . {}{optional}{default}", input.name, input.step, input.key)
+                .unwrap();
+        }
+        gate(&step.gate, &mut text);
+        for left in &step.handoff {
+            writeln!(text, "  leaves {} = {}", left.key, left.path).unwrap();
+        }
+        for one in &step.edges {
+            writeln!(text, "  {}", edge(one)).unwrap();
+        }
+    }
+    text
+}
+
+fn gate(gate: &Gate<Name>, text: &mut String) {
+    let Gate::Readers(readers) = gate else {
+        writeln!(text, "  gate {gate:?}").unwrap();
+        return;
+    };
+    for reader in readers {
+        match reader {
+            Reader::Field { path, words, .. } => {
+                let words: Vec<String> = words
+                    .iter()
+                    .map(|(word, outcome)| match outcome {
+                        Outcome::Named(name) if name == word => word.to_string(),
+                        other => format!("{word}={other}"),
+                    })
+                    .collect();
+                writeln!(text, "  reads {path}: {}", words.join(" ")).unwrap();
+            }
+            Reader::Fallback(outcome) => writeln!(text, "  else {outcome}").unwrap(),
+            other => writeln!(text, "  {other:?}").unwrap(),
+        }
+    }
+}
+
+/// An edge as text.
+pub fn edge(edge: &Edge<Name>) -> String {
+    let names = |names: &[Name]| names.iter().map(|name| &*name.text).collect::<Vec<_>>().join(" | ");
+    let or = |default: &Option<Name>| {
+        default.as_ref().map(|name| format!(", else {}", name.text)).unwrap_or_default()
+    };
+    let to = match &edge.to {
+        Target::Step(name) => name.text.to_string(),
+        Target::End(ending) => format!("{ending:?}"),
+        Target::Origin { among } => format!("origin among {}", names(among)),
+        Target::Select { by, cases, default } => {
+            let by = match by {
+                Selector::Field(path) => format!("field {path}"),
+                Selector::Handoff(key) => format!("handoff {key}"),
+            };
+            let cases: Vec<String> =
+                cases.iter().map(|(value, name)| format!("{value}: {}", name.text)).collect();
+            format!("select by {by} {{{}}}{}", cases.join(", "), or(default))
+        }
+        Target::Jump { field, among, default } => {
+            let field = field.as_ref().map(|field| field.to_string()).unwrap_or_default();
+            format!("jump by {field} among {}{}", names(among), or(default))
+        }
+    };
+    let mut line = format!("{} → {to}", edge.on);
+    if let Some(bound) = edge.bound {
+        write!(line, ", at most {} on counter {}", bound.max, bound.counter.0).unwrap();
+    }
+    if edge.hands_off {
+        line.push_str(", hands off");
+    }
+    if edge.implied {
+        line.push_str(", implied");
+    }
+    if let Some(remedy) = &edge.remedy {
+        write!(line, ", with {}", template(remedy)).unwrap();
+    }
+    line
+}
+
+/// A template as text.
+pub fn template(template: &Template) -> String {
+    format!("“{}”", pieces(&template.pieces))
+}
+
+fn pieces(list: &[Piece]) -> String {
+    list.iter()
+        .map(|piece| match piece {
+            Piece::Text(text) => text.replace('\n', "⏎"),
+            Piece::Value(Source::Param(name)) => format!("<param {name}>"),
+            Piece::Value(Source::Task) => "<task>".to_owned(),
+            Piece::Value(Source::Input(name)) => format!("<input {name}>"),
+            Piece::Value(Source::Handoff { step, key }) => format!("<left by {step}: {key}>"),
+            Piece::Value(Source::Fact(fact)) => format!("<{fact:?}>"),
+            Piece::Failure(name) => format!("<failure {name}>"),
+            Piece::Item(None) => "<this>".to_owned(),
+            Piece::Item(Some(field)) => format!("<this.{field}>"),
+            Piece::If { name, then, otherwise } => {
+                format!("<if {name}>{}<else>{}<end>", pieces(then), pieces(otherwise))
+            }
+            Piece::Each { name, body } => format!("<each {name}>{}<end>", pieces(body)),
+        })
+        .collect()
+}
+
+/// A sound agent: three steps, a section, a validator, nothing to find.
+pub const SOUND: &str = r##"
+//- .agent/fixer/agent.json
+{
+  "version": "1.0.0",
+  "name": "fixer",
+  "displayName": "Fixer",
+  "description": "Fixes an issue",
+  "parameters": {
+    "issue": { "type": "number", "description": "The issue", "required": true, "cli": "--issue" },
+    "baseBranch": { "type": "string", "description": "Base", "default": "main", "cli": "--base-branch" }
+  },
+  "runner": {
+    "flow": {
+      "systemPromptPath": "prompts/system.md",
+      "prompts": { "registry": "steps_registry.json", "fallbackDir": "prompts/" },
+      "defaultModel": "sonnet"
+    },
+    "verdict": { "type": "detect:graph" },
+    "boundaries": { "allowedTools": ["*"], "permissionMode": "acceptEdits" }
+  }
+}
+//- .agent/fixer/prompts/system.md
+You fix issue {uv-issue} of {unknown}.
+//- .agent/fixer/prompts/steps/initial/fix/f_default.md
+---
+stepId: initial.fix
+uvVariables:
+  - issue
+---
+
+{section.context}Plan #{uv-issue} against {uv-base-branch}: {input_text}
+//- .agent/fixer/prompts/steps/continuation/fix/f_default.md
+Approach: {uv-approach} / {uv-initial_fix_approach}. Last: {uv-previous_summary}
+//- .agent/fixer/prompts/steps/closure/fix/f_default.md
+Close #{uv-issue}, {uv-remaining} left.
+//- .agent/fixer/prompts/steps/section/context/f_default.md
+Be kind. 
+//- .agent/fixer/prompts/steps/retry/fix/f_failed_git-dirty.md
+{{#if changedFiles}}Commit:{{#each changedFiles}} {{this}}{{/each}}{{else}}Commit for #{uv-issue}.{{/if}}
+//- .agent/fixer/schemas/fix.json
+{
+  "$defs": {
+    "initial.fix": {
+      "type": "object", "required": ["next_action"],
+      "properties": {
+        "next_action": { "type": "object", "properties": {
+          "action": { "type": "string", "enum": ["next", "repeat"] }, "reason": { "type": "string" } } },
+        "plan": { "type": "object", "properties": { "approach": { "type": "string" } } }
+      }
+    },
+    "continuation.fix": {
+      "type": "object", "required": ["next_action"],
+      "properties": {
+        "next_action": { "type": "object", "properties": {
+          "action": { "type": "string", "enum": ["repeat", "handoff"] } } },
+        "status": { "enum": ["ready", "blocked"] }
+      }
+    },
+    "closure.fix": {
+      "type": "object", "required": ["next_action"],
+      "properties": { "next_action": { "type": "object", "properties": {
+        "action": { "type": "string", "enum": ["closing", "repeat"] } } } }
+    }
+  }
+}
+//- .agent/fixer/steps_registry.json
+{
+  "agentId": "fixer",
+  "version": "1.0.0",
+  "c1": "steps",
+  "userPromptsBase": ".agent/fixer/prompts",
+  "schemasBase": ".agent/fixer/schemas",
+  "entryStep": "initial.fix",
+  "failurePatterns": {
+    "git-dirty": {
+      "description": "uncommitted changes", "edition": "failed", "adaptation": "git-dirty",
+      "params": ["changedFiles"]
+    }
+  },
+  "validators": {
+    "git-clean": {
+      "type": "command", "command": "git status --porcelain", "successWhen": "empty",
+      "failurePattern": "git-dirty",
+      "extractParams": { "changedFiles": "parseChangedFiles" }
+    }
+  },
+  "validationSteps": {
+    "closure.fix": {
+      "stepId": "closure.fix", "name": "Clean tree", "c2": "retry", "c3": "fix",
+      "validationConditions": [{ "validator": "git-clean" }],
+      "onFailure": { "action": "retry", "maxAttempts": 2 }
+    }
+  },
+  "steps": {
+    "initial.fix": {
+      "stepId": "initial.fix", "name": "Plan", "stepKind": "work", "c2": "initial", "c3": "fix",
+      "uvVariables": ["issue", "baseBranch"], "usesStdin": true,
+      "outputSchemaRef": { "file": "fix.json", "schema": "initial.fix" },
+      "structuredGate": {
+        "allowedIntents": ["next", "repeat"],
+        "intentSchemaRef": "#/properties/next_action/properties/action",
+        "intentField": "next_action.action",
+        "handoffFields": ["plan.approach"]
+      },
+      "transitions": { "next": { "target": "continuation.fix" }, "repeat": { "target": "initial.fix" } }
+    },
+    "continuation.fix": {
+      "stepId": "continuation.fix", "name": "Fix", "c2": "continuation", "c3": "fix", "model": "haiku",
+      "inputs": { "approach": { "from": "initial.fix.approach" } },
+      "uvVariables": ["approach", "previous_summary"],
+      "outputSchemaRef": { "file": "fix.json", "schema": "continuation.fix" },
+      "structuredGate": {
+        "allowedIntents": ["repeat", "handoff"],
+        "intentSchemaRef": "#/properties/next_action/properties/action",
+        "intentField": "next_action.action",
+        "handoffFields": ["status"]
+      },
+      "transitions": { "repeat": { "target": "continuation.fix" }, "handoff": { "target": "closure.fix" } }
+    },
+    "closure.fix": {
+      "stepId": "closure.fix", "name": "Close", "stepKind": "closure", "c2": "closure", "c3": "fix",
+      "permissionMode": "plan", "uvVariables": ["issue"],
+      "outputSchemaRef": { "file": "fix.json", "schema": "#/$defs/closure.fix" },
+      "structuredGate": {
+        "allowedIntents": ["closing", "repeat"],
+        "intentSchemaRef": "#/properties/next_action/properties/action",
+        "intentField": "next_action.action",
+        "failFast": false, "fallbackIntent": "repeat"
+      },
+      "transitions": { "closing": { "target": null }, "repeat": { "target": "closure.fix" } }
+    },
+    "section.context": { "stepId": "section.context", "name": "Context", "c2": "section", "c3": "context" }
+  }
+}
+"##;
+
+/// The folder of the sound agent.
+pub const DIR: &str = ".agent/fixer";
+
+/// The sound agent's files.
+pub fn sound() -> Project {
+    project(SOUND)
+}
+
+/// What is found in the sound agent after some replacements.
+pub fn broken(edits: &[(&str, &str)]) -> String {
+    let files = edits.iter().fold(sound(), |files, (from, to)| edit(&files, from, to));
+    findings(&files, DIR)
+}
+
+/// A case of a table: what it is about, and what is replaced in the sound agent.
+pub type Case<'c> = (&'c str, &'c [(&'c str, &'c str)]);
+
+/// What is found in each case. The sound agent, in which nothing is found, is the corrected twin of them all.
+pub fn table(cases: &[Case<'_>]) -> String {
+    let mut text = String::new();
+    for (name, edits) in cases {
+        let found = broken(edits);
+        writeln!(text, "# {name}").unwrap();
+        text.push_str(if found.is_empty() { "nothing\n" } else { &found });
+    }
+    text
+}

@@ -1,0 +1,44 @@
+//! What the project does to itself. `cargo xtask` lists it.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program of the workshop: printing is what it does")]
+
+mod bench;
+mod conformance;
+mod demo;
+mod shell;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  demo               run the example in a fresh git repository, with a scripted agent
+  test               everything that has to pass: format, lints, tests, documentation, layers
+  tidy               the layers, the root folder and the documents, without compiling
+  conformance DIR    compare with recorded facts of other programs
+  bench              measure, each figure as a ratio to a floor of the same run
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let result = match words.as_slice() {
+        ["demo"] => demo::demo(),
+        ["test"] => test::test(),
+        ["tidy"] => tidy::tidy(),
+        ["conformance", dir] => conformance::conformance(dir.as_ref()),
+        ["bench"] => bench::bench(),
+        _ => {
+            print!("{HELP}");
+            return if words.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) };
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}

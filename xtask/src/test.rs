@@ -1,0 +1,30 @@
+//! Everything that has to pass.
+
+use crate::{
+    shell::{cargo, has, root, run},
+    tidy,
+};
+
+/// Formats, lints, tests, documents, and checks the layers. Needs cargo and git; uses `cargo nextest` where it is
+/// installed.
+pub(crate) fn test() -> Result<(), String> {
+    let (root, cargo) = (root(), cargo());
+    if !has("git", &["--version"]) {
+        return Err("the tests need git: install it with your system's package manager".to_owned());
+    }
+    tidy::tidy()?;
+    run(&root, &cargo, &["fmt", "--all", "--check"], &[])?;
+    run(&root, &cargo, &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
+    // Examples are the helper programs of some tests.
+    run(&root, &cargo, &["build", "--quiet", "--workspace", "--bins", "--examples"], &[])?;
+    let no_updates = [("INSTA_UPDATE", "no")];
+    if has(&cargo, &["nextest", "--version"]) {
+        run(&root, &cargo, &["nextest", "run", "--workspace", "--no-fail-fast"], &no_updates)?;
+        run(&root, &cargo, &["test", "--quiet", "--workspace", "--doc"], &no_updates)?;
+    } else {
+        run(&root, &cargo, &["test", "--workspace", "--no-fail-fast"], &no_updates)?;
+    }
+    run(&root, &cargo, &["doc", "--quiet", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
+    eprintln!("everything passed");
+    Ok(())
+}
