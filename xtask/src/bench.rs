@@ -163,7 +163,8 @@ fn run_long(cuegate: &Path, project: &Path, durability: &str) -> Result<(f64, f6
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let begun = Instant::now();
-    let mut child = command.spawn().map_err(|error| format!("failed to start `{}`: {error}", cuegate.display()))?;
+    let mut child =
+        command.spawn().map_err(|error| format!("failed to start `{}`: {error}", cuegate.display()))?;
     let mut peak = 0.0_f64;
     let status = loop {
         if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
@@ -244,7 +245,11 @@ fn snapshots(cuegate: &Path, place: &Path, figures: &mut Vec<Figure>) -> Result<
             {"step": "closure.it", "output": {"action": "closing"}}]});
         fs::write(project.join("script.json"), script.to_string()).map_err(|error| error.to_string())?;
         if git {
-            for args in [&["init", "-q"][..], &["add", "-A"], &["-c", "user.name=b", "-c", "user.email=b@localhost", "commit", "-qm", "b"]] {
+            for args in [
+                &["init", "-q"][..],
+                &["add", "-A"],
+                &["-c", "user.name=b", "-c", "user.email=b@localhost", "commit", "-qm", "b"],
+            ] {
                 run(&project, "git", args, &[])?;
             }
         }

@@ -67,7 +67,8 @@ fn run_quietly(place: &Path, program: &str, args: &[&str]) -> Result<(), String>
 /// Copies a folder with everything in it.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), String> {
     fs::create_dir_all(to).map_err(|error| format!("failed to create `{}`: {error}", to.display()))?;
-    let entries = fs::read_dir(from).map_err(|error| format!("failed to read `{}`: {error}", from.display()))?;
+    let entries =
+        fs::read_dir(from).map_err(|error| format!("failed to read `{}`: {error}", from.display()))?;
     for entry in entries {
         let entry = entry.map_err(|error| format!("failed to read `{}`: {error}", from.display()))?;
         let (from, to) = (entry.path(), to.join(entry.file_name()));

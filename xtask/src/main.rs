@@ -1,5 +1,9 @@
 //! What the project does to itself. `cargo xtask` lists it.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program of the workshop: printing is what it does")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program of the workshop: printing is what it does"
+)]
 
 mod bench;
 mod conformance;

@@ -32,7 +32,11 @@ pub(crate) fn run<S: AsRef<OsStr>>(
         .stdin(Stdio::null())
         .status()
         .map_err(|error| format!("failed to start `{program}`: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("`{program} {}` ended with {status}", words.join(" "))) }
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("`{program} {}` ended with {status}", words.join(" ")))
+    }
 }
 
 /// What a program prints, when it succeeds.
@@ -44,12 +48,21 @@ pub(crate) fn output(dir: &Path, program: &str, args: &[&str]) -> Result<String,
         .output()
         .map_err(|error| format!("failed to start `{program}`: {error}"))?;
     if !output.status.success() {
-        return Err(format!("`{program} {}` failed: {}", args.join(" "), String::from_utf8_lossy(&output.stderr)));
+        return Err(format!(
+            "`{program} {}` failed: {}",
+            args.join(" "),
+            String::from_utf8_lossy(&output.stderr)
+        ));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Whether a program can be started.
 pub(crate) fn has(program: &str, args: &[&str]) -> bool {
-    Command::new(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
+    Command::new(program)
+        .args(args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|s| s.success())
 }

@@ -45,7 +45,8 @@ fn layers(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {
             .collect();
         real.insert(ours(&name).unwrap_or(name), uses);
     }
-    let architecture = fs::read_to_string(root.join("ARCHITECTURE.md")).map_err(|error| format!("ARCHITECTURE.md: {error}"))?;
+    let architecture = fs::read_to_string(root.join("ARCHITECTURE.md"))
+        .map_err(|error| format!("ARCHITECTURE.md: {error}"))?;
     let drawn = table(&architecture);
     if drawn.is_empty() {
         problems.push("ARCHITECTURE.md has no table of layers (`| crate | may use |`)".to_owned());
@@ -83,7 +84,11 @@ fn root_folder(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {
     let tracked = output(root, "git", &["ls-files", "--cached", "--others", "--exclude-standard"])?;
     let files: Vec<&str> = tracked.lines().filter(|path| !path.contains('/')).collect();
     if files.len() > ROOT_FILES_MAX {
-        problems.push(format!("{} files at the root, at most {ROOT_FILES_MAX}: {}", files.len(), files.join(", ")));
+        problems.push(format!(
+            "{} files at the root, at most {ROOT_FILES_MAX}: {}",
+            files.len(),
+            files.join(", ")
+        ));
     }
     Ok(())
 }
@@ -105,7 +110,14 @@ fn documents(root: &Path, problems: &mut Vec<String>) {
         }
     }
     // Links between documents lead somewhere.
-    for path in ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "docs/glossary.md", "docs/deviations.md", "docs/journal.md"] {
+    for path in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "docs/glossary.md",
+        "docs/deviations.md",
+        "docs/journal.md",
+    ] {
         let Ok(text) = fs::read_to_string(root.join(path)) else { continue };
         for target in links(&text) {
             let base = Path::new(path).parent().unwrap_or(Path::new(""));
@@ -144,7 +156,8 @@ mod tests {
 
     #[test]
     fn reads_the_table_of_layers() {
-        let rows = super::table("x\n| crate | may use |\n|---|---|\n| `a` | `b`, `c` |\n| `d` | nothing |\n\nmore");
+        let rows =
+            super::table("x\n| crate | may use |\n|---|---|\n| `a` | `b`, `c` |\n| `d` | nothing |\n\nmore");
         assert_eq!(rows["a"].len(), 2);
         assert!(rows["d"].is_empty());
     }

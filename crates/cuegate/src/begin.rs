@@ -6,8 +6,8 @@ use std::{
     sync::Arc,
 };
 
-use cuegate_engine::{Place, Resume, Run, SourceBlob, Start, Started, State, TreeState};
-use cuegate_flow::{BlobRef, Flow, Str};
+use cuegate_engine::{Place, Resume, Run, Seen, SourceBlob, Start, Started, State, TreeState};
+use cuegate_flow::{BlobRef, Flow, Limits, StepId, Str, Verdict};
 use cuegate_journal::{Journal, RunId};
 use cuegate_provider::{
     self as provider,
@@ -92,6 +92,8 @@ pub struct Ready {
     book: Book,
     setting: Setting,
     activity: mpsc::Receiver<Doing>,
+    /// Records that were written before it was made ready.
+    pub before: Vec<Entry>,
     /// Records that were written while it was made ready.
     pub entries: Vec<Entry>,
 }
@@ -162,7 +164,7 @@ pub fn ground(home: &Home, id: &RunId, definition: &Definition, wishes: &Wishes)
     let dirty = tree::is_dirty(home.root())?;
     let trees = Trees::open(&made.path, &home.trees())?;
     let tree = trees.as_ref().map(state_of).transpose()?;
-    let work = made.path.display().to_string();
+    let work = std::fs::canonicalize(&made.path).unwrap_or(made.path).display().to_string();
     Ok(Ground { place: Place { work, owned: true, branch: Some(made.branch), dirty }, tree, trees })
 }
 
@@ -237,7 +239,7 @@ pub fn begin(
         suspect: false,
         activity: tell,
     };
-    Ok(Ready { book, setting, activity, entries: vec![entry] })
+    Ok(Ready { book, setting, activity, before: Vec::new(), entries: vec![entry] })
 }
 
 /// What a run is continued with; `None` = as before.
@@ -275,6 +277,36 @@ pub fn reload(journal: &dyn Journal, run: &Run) -> Result<Arc<Flow>, Failure> {
     })
 }
 
+/// A flow without steps, for what needs none.
+pub fn no_flow() -> Arc<Flow> {
+    Arc::new(Flow {
+        name: "".into(),
+        dialect: "",
+        entry: StepId(0),
+        steps: Vec::new(),
+        schemas: Vec::new(),
+        counters: Vec::new(),
+        monitors: Vec::new(),
+        verdict: Verdict::Flow,
+        limits: Limits { iterations_max: 0 },
+        params: Vec::new(),
+    })
+}
+
+/// The working tree of a run that nobody drives, and what differs from what its journal says. `None` where there is no
+/// git, or the folder is gone.
+///
+/// # Errors
+/// When git fails.
+pub fn seen(home: &Home, run: &Run) -> Result<Option<Seen>, Failure> {
+    let work = PathBuf::from(&run.started().place.work);
+    let Some(before) = run.tree.as_ref().filter(|_| work.is_dir()) else { return Ok(None) };
+    let Some(trees) = Trees::open(&work, &home.trees())? else { return Ok(None) };
+    let tree = state_of(&trees)?;
+    let changed = trees.changes(&before.tree, &tree.tree)?.into_iter().map(|change| change.path).collect();
+    Ok(Some(Seen { tree, changed }))
+}
+
 /// Gets a run ready to go on from its last record.
 ///
 /// # Errors
@@ -289,6 +321,18 @@ pub fn resume(
     let entries = cuegate_runner::records(&**journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let flow = reload(&**journal, &run)?;
+    if let Some(node) = &run.node
+        && flow.find(&node.step).is_none()
+    {
+        return Err(Failure {
+            message: format!(
+                "this version of cuegate has no step `{}` in the definition that the run was begun with",
+                node.step
+            ),
+            hint: Some(format!("continue it with cuegate {}", run.started().program)),
+            code: crate::exit::ENVIRONMENT,
+        });
+    }
     let mut book = Book::reopen(journal.clone(), id, flow)?;
     let started = book.run().started().clone();
     let name = again.provider.clone().unwrap_or_else(|| started.provider.clone());
@@ -334,7 +378,7 @@ pub fn resume(
         suspect,
         activity: tell,
     };
-    Ok(Ready { book, setting, activity, entries: entry.into_iter().collect() })
+    Ok(Ready { book, setting, activity, before: entries, entries: entry.into_iter().collect() })
 }
 
 fn gone(work: &Path) -> Failure {
@@ -354,18 +398,6 @@ impl Ready {
     /// The run's name.
     pub fn id(&self) -> &RunId {
         self.book.id()
-    }
-
-    /// Records a person's answer.
-    ///
-    /// # Errors
-    /// When the journal refuses.
-    pub fn answer(&mut self, text: &str) -> Result<(), Failure> {
-        let found = self.setting.trees.as_ref().map(state_of).transpose()?;
-        let completion = cuegate_engine::Completion::PersonAnswered { text: text.to_owned(), found };
-        let entry = self.book.commit(completion, Vec::new(), &[])?;
-        self.entries.extend(entry);
-        Ok(())
     }
 
     /// Drives it until it ends or waits, and returns the state it was left in.

@@ -51,7 +51,10 @@ pub enum Completion {
     /// Somebody interrupted the run.
     Interrupted,
     /// Somebody cancelled the run.
-    Cancelled,
+    Cancelled {
+        /// The tree, after what was at work there had been stopped.
+        seen: Option<Seen>,
+    },
     /// Somebody continues the run.
     Resumed(Box<Resume>),
 }

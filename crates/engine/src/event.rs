@@ -23,6 +23,38 @@ pub struct Record {
 impl Record {
     /// The format that this program writes.
     pub const VERSION: u32 = 1;
+
+    /// Reads a record as the journal keeps it.
+    ///
+    /// # Errors
+    /// When it is damaged, or of a newer format: a newer program may mean something else by the same words.
+    pub fn parse(bytes: &[u8]) -> Result<Record, Unreadable> {
+        #[derive(Deserialize)]
+        struct Head {
+            v: u32,
+        }
+        let head: Head = serde_json::from_slice(bytes)?;
+        if head.v > Record::VERSION {
+            return Err(Unreadable::Newer { found: head.v, known: Record::VERSION });
+        }
+        Ok(serde_json::from_slice(bytes)?)
+    }
+}
+
+/// Why a record cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// It is no record.
+    #[error("it is damaged: {0}")]
+    Damaged(#[from] serde_json::Error),
+    /// A newer program wrote it.
+    #[error("it has format {found}, this program knows {known}")]
+    Newer {
+        /// Its format.
+        found: u32,
+        /// The newest that this program knows.
+        known: u32,
+    },
 }
 
 /// What an ask was for.
@@ -244,9 +276,13 @@ pub struct Hold {
     /// With what prompt, when not its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
-    /// Whether the same visit goes on.
-    #[serde(default)]
-    pub again: bool,
+    /// The attempt, when the same visit goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<u32>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A fact.
@@ -290,6 +326,9 @@ pub enum Event {
         /// Not before this time, in milliseconds since 1970.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_before_ms: Option<i64>,
+        /// How long limits of the provider were waited for in this ask so far, in milliseconds.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        waited_ms: u64,
         /// What is said instead of the step's own prompt, in the same conversation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         follow: Option<crate::run::Follow>,
@@ -380,6 +419,9 @@ pub enum Event {
     HandedOff {
         /// The step.
         step: Str,
+        /// The member of a parallel step, by index.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<u16>,
         /// The name.
         key: Str,
         /// The value: text as it is, everything else as JSON.
@@ -506,6 +548,13 @@ pub enum Event {
         /// Files that changed during the visit.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed_files: Vec<String>,
+    },
+    /// Somebody looked at the working tree, after what was at work there had been stopped.
+    TreeSeen {
+        /// Files that changed since the last look.
+        changed_files: Vec<String>,
+        /// The tree.
+        tree: TreeState,
     },
     /// A person is asked.
     PersonAsked {

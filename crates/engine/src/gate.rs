@@ -246,7 +246,7 @@ fn newest(run: &Run, key: &str) -> Option<String> {
     run.handoffs
         .values()
         .filter_map(|left| left.get(key))
-        .max_by_key(|kept| kept.seq)
+        .max_by_key(|kept| kept.order)
         .and_then(|kept| kept.scalar.as_ref())
         .map(ToString::to_string)
 }

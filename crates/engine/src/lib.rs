@@ -32,7 +32,7 @@ pub use completion::{Answer, Completion, Exec, Exit, Fault, FaultClass, Resume, 
 pub use decide::{Decision, decide};
 pub use event::{
     AskKind, EndState, Event, Hold, Part, Place, Record, Remedy, RowEnd, SourceBlob, Started, TreeState,
-    Usage, WaitKind, Waiting,
+    Unreadable, Usage, WaitKind, Waiting,
 };
 pub use extract::extract;
 pub use gate::{Bad, Reading, Route, read, target};

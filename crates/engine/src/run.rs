@@ -85,6 +85,8 @@ pub enum State {
 pub struct Node {
     /// Its name.
     pub step: Str,
+    /// The record that entered it.
+    pub entered: u64,
     /// What it does.
     pub work: Work,
 }
@@ -122,6 +124,8 @@ pub struct Asking {
     pub repairs: u32,
     /// Not before this time, in milliseconds since 1970.
     pub not_before_ms: Option<i64>,
+    /// How long limits of the provider were waited for so far, in milliseconds.
+    pub waited_ms: u64,
     /// What is said instead of the step's own prompt.
     pub follow: Option<Follow>,
     /// The answer that another step judges.
@@ -192,8 +196,8 @@ pub struct Kept {
     pub scalar: Option<Str>,
     /// Whether it is text that an agent wrote.
     pub text: bool,
-    /// The record it came with: the newest of a name wins.
-    pub seq: u64,
+    /// The record that entered its step, and the member: the newest of a name wins, in whatever order members answer.
+    pub order: (u64, u16),
 }
 
 impl Run {
@@ -249,7 +253,7 @@ impl Run {
                 self.state = State::Running;
             }
             Event::StepEntered { step, counts, visit, attempt, iteration, remedy } => {
-                self.node = Some(Node { step: step.clone(), work: Work::Entered });
+                self.node = Some(Node { step: step.clone(), entered: self.seq, work: Work::Entered });
                 if *counts {
                     self.iterations = *iteration;
                     self.visits.insert(step.clone(), *visit);
@@ -268,8 +272,18 @@ impl Run {
             Event::OriginSet { step, origin } => {
                 self.origins.insert(step.clone(), origin.clone());
             }
-            Event::AskRequested { step, member, kind, not_before_ms, follow, judging } => {
-                self.ask_requested(step, *member, *kind, *not_before_ms, follow, judging);
+            Event::AskRequested { step, member, kind, not_before_ms, waited_ms, follow, judging } => {
+                let asking = Asking {
+                    seq: self.seq,
+                    kind: *kind,
+                    faults: 0,
+                    repairs: 0,
+                    not_before_ms: *not_before_ms,
+                    waited_ms: *waited_ms,
+                    follow: follow.clone(),
+                    judging: judging.clone(),
+                };
+                self.ask_requested(step, *member, asking);
             }
             Event::CommandRequested { index, .. } => {
                 let seq = self.seq;
@@ -298,8 +312,10 @@ impl Run {
                     asking.repairs += 1;
                 }
             }
-            Event::HandedOff { step, key, value, scalar, text } => {
-                let kept = Kept { value: value.clone(), scalar: scalar.clone(), text: *text, seq: self.seq };
+            Event::HandedOff { step, member, key, value, scalar, text } => {
+                let entered = self.node.as_ref().map_or(self.seq, |node| node.entered);
+                let order = (entered, member.unwrap_or(0));
+                let kept = Kept { value: value.clone(), scalar: scalar.clone(), text: *text, order };
                 self.handoffs.entry(step.clone()).or_default().insert(key.clone(), kept);
             }
             Event::Summarised { summary } => self.summary = Some(summary.clone()),
@@ -313,6 +329,7 @@ impl Run {
                 }
             }
             Event::CommandFinished { tree, .. } => self.saw(&[], tree),
+            Event::TreeSeen { changed_files, tree } => self.saw(changed_files, &Some(tree.clone())),
             Event::CounterSet { counter, value } => {
                 self.counters.insert(counter.clone(), *value);
             }
@@ -377,31 +394,12 @@ impl Run {
         }
     }
 
-    fn ask_requested(
-        &mut self,
-        step: &Str,
-        member: Option<u16>,
-        kind: AskKind,
-        not_before_ms: Option<i64>,
-        follow: &Option<Follow>,
-        judging: &Option<Judging>,
-    ) {
-        let seq = self.seq;
+    fn ask_requested(&mut self, step: &Str, member: Option<u16>, mut asking: Asking) {
         // Faults and repairs are counted per asked step: a judge begins with its own.
-        let before = self
-            .current_asking_mut(member)
-            .filter(|asking| asking.judging == *judging)
-            .map(|asking| (asking.faults, asking.repairs));
-        let (faults, repairs) = before.unwrap_or_default();
-        let asking = Asking {
-            seq,
-            kind,
-            faults,
-            repairs,
-            not_before_ms,
-            follow: follow.clone(),
-            judging: judging.clone(),
-        };
+        let before = self.current_asking_mut(member).filter(|before| before.judging == asking.judging);
+        if let Some(before) = before {
+            (asking.faults, asking.repairs) = (before.faults, before.repairs);
+        }
         let Some(node) = &mut self.node else { return };
         match member {
             None => node.work = Work::Asking(asking),

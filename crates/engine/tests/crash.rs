@@ -215,7 +215,7 @@ fn interrupted_and_cancelled_at_every_record() {
                     case.complete(completion);
                 }
                 let ended = case.ended();
-                case.complete(Completion::Cancelled);
+                case.complete(Completion::Cancelled { seen: None });
                 assert!(case.ended() && case.pending().is_empty());
                 if !ended {
                     assert!(matches!(case.run.state, State::Ended { state: EndState::Cancelled, .. }));

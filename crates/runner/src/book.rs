@@ -41,30 +41,14 @@ pub fn now_ms() -> i64 {
 /// # Errors
 /// When the journal cannot be read, or holds a record of a newer format.
 pub fn records(journal: &dyn Journal, run: &RunId) -> Result<Vec<Entry>, Error> {
-    let unreadable = |seq, why: String| Error::Record { run: run.to_string(), seq, why };
     journal
         .read(run, 0)?
         .into_iter()
-        .map(|row| {
-            let head: Head =
-                serde_json::from_slice(&row.body).map_err(|why| unreadable(row.seq, why.to_string()))?;
-            if head.v > Record::VERSION {
-                return Err(unreadable(
-                    row.seq,
-                    format!("format {}, this program knows {}", head.v, Record::VERSION),
-                ));
-            }
-            let record: Record =
-                serde_json::from_slice(&row.body).map_err(|why| unreadable(row.seq, why.to_string()))?;
-            Ok(Entry { seq: row.seq, at_ms: row.at_ms, events: record.events })
+        .map(|row| match Record::parse(&row.body) {
+            Ok(record) => Ok(Entry { seq: row.seq, at_ms: row.at_ms, events: record.events }),
+            Err(source) => Err(Error::Record { run: run.to_string(), seq: row.seq, source }),
         })
         .collect()
-}
-
-/// What every format of a record has.
-#[derive(serde::Deserialize)]
-struct Head {
-    v: u32,
 }
 
 impl Book {

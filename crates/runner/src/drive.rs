@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use cuegate_engine::{CommandId, Completion, EndState, State, WaitKind, pending};
-use cuegate_journal::Message;
+use cuegate_journal::{Journal, Message, MessageId, RunId};
 use serde::{Deserialize, Serialize};
 use tokio::{
     sync::{mpsc, watch},
@@ -49,6 +49,9 @@ pub enum Letter {
     },
 }
 
+/// Performances that have not come back.
+type AtWork = JoinSet<(CommandId, Result<Option<Performed>, Error>)>;
+
 /// How often the inbox is looked into and time is shown to pass.
 const TICK: Duration = Duration::from_millis(250);
 
@@ -67,49 +70,78 @@ pub async fn drive<P: Performer + 'static>(
     tell: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
     let (cut, cut_seen) = watch::channel(false);
-    let mut at_work: JoinSet<(CommandId, Result<Option<Performed>, Error>)> = JoinSet::new();
+    let mut at_work: AtWork = JoinSet::new();
     let mut started: BTreeSet<CommandId> = BTreeSet::new();
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     let result = loop {
+        match read_inbox(book, performer, tell).await {
+            Err(error) => break Err(error),
+            Ok(Inbox::Cancel(letter)) => {
+                break cancel(book, letter, &cut, &mut at_work, performer, tell).await;
+            }
+            Ok(Inbox::Nothing) => {}
+        }
+        let mut failed = None;
+        loop {
+            if *stop.borrow() || matches!(book.run().state, State::Ended { .. }) {
+                break;
+            }
+            for command in pending(book.flow(), book.run()) {
+                let id = command.id();
+                if started.insert(id) {
+                    let performance =
+                        performer.clone().perform(book.flow().clone(), command, cut_seen.clone());
+                    at_work.spawn(async move { (id, performance.await) });
+                }
+            }
+            if at_work.is_empty() {
+                break;
+            }
+            tokio::select! {
+                biased;
+                () = is_true(&mut stop) => break,
+                Some(done) = at_work.join_next() => {
+                    if let Err(error) = finish(book, &**performer, done, tell) {
+                        failed = Some(error);
+                        break;
+                    }
+                }
+                Some(doing) = activity.recv() => tell(Notice::Activity(&doing)),
+                _ = ticks.tick() => {
+                    tell(Notice::Tick);
+                    break;
+                }
+            }
+        }
+        if let Some(error) = failed {
+            break Err(error);
+        }
         if *stop.borrow() {
             break interrupt(book, &cut, &mut at_work, &**performer, tell).await;
         }
         if matches!(book.run().state, State::Ended { .. }) {
             break Ok(());
         }
-        let wanted = pending(book.flow(), book.run());
-        for command in wanted {
-            let id = command.id();
-            if started.insert(id) {
-                let performance = performer.clone().perform(book.flow().clone(), command, cut_seen.clone());
-                at_work.spawn(async move { (id, performance.await) });
-            }
-        }
-        if at_work.is_empty() {
+        // Nothing is at work and nothing wanted: the run waits, unless a letter lets it go on.
+        if at_work.is_empty()
+            && pending(book.flow(), book.run()).is_empty()
+            && !matches!(has_answer(book), Ok(true))
+        {
             break Ok(());
-        }
-        tokio::select! {
-            biased;
-            _ = stop.changed() => {}
-            Some(done) = at_work.join_next() => {
-                if let Err(error) = finish(book, &**performer, done, tell) {
-                    break Err(error);
-                }
-            }
-            Some(doing) = activity.recv() => tell(Notice::Activity(&doing)),
-            _ = ticks.tick() => {
-                tell(Notice::Tick);
-                if let Err(error) = read_inbox(book, tell) {
-                    break Err(error);
-                }
-            }
         }
     };
     // Whatever is still at work is no longer wanted: the run ended, or this machine failed.
     let _ = cut.send(true);
     drain(&mut at_work).await;
     result
+}
+
+async fn is_true(stop: &mut watch::Receiver<bool>) {
+    // A sender that is gone has nobody left to stop for.
+    if stop.wait_for(|stop| *stop).await.is_err() {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// Journals what came back. A performance that was cut has nothing to tell.
@@ -129,11 +161,11 @@ fn finish(
     Ok(())
 }
 
-/// Ends what is at work, keeps what had finished all the same, and suspends the run.
-async fn interrupt(
+/// Ends what is at work, keeps what had finished all the same.
+async fn stop_all(
     book: &mut Book,
     cut: &watch::Sender<bool>,
-    at_work: &mut JoinSet<(CommandId, Result<Option<Performed>, Error>)>,
+    at_work: &mut AtWork,
     performer: &dyn Performer,
     tell: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
@@ -144,46 +176,97 @@ async fn interrupt(
         tokio::select! {
             done = at_work.join_next() => match done {
                 Some(done) => finish(book, performer, done, tell)?,
-                None => break,
+                None => return Ok(()),
             },
-            () = &mut patience => break,
+            () = &mut patience => return Ok(()),
         }
     }
+}
+
+/// Suspends the run.
+async fn interrupt(
+    book: &mut Book,
+    cut: &watch::Sender<bool>,
+    at_work: &mut AtWork,
+    performer: &dyn Performer,
+    tell: &mut (dyn FnMut(Notice<'_>) + Send),
+) -> Result<(), Error> {
+    stop_all(book, cut, at_work, performer, tell).await?;
     if let Some(entry) = book.commit(Completion::Interrupted, Vec::new(), &[])? {
         tell(Notice::Record(&entry));
     }
     Ok(())
 }
 
-async fn drain(at_work: &mut JoinSet<(CommandId, Result<Option<Performed>, Error>)>) {
+/// Ends the run for good, with what a cut ask had done until then.
+async fn cancel<P: Performer + 'static>(
+    book: &mut Book,
+    letter: MessageId,
+    cut: &watch::Sender<bool>,
+    at_work: &mut AtWork,
+    performer: &Arc<P>,
+    tell: &mut (dyn FnMut(Notice<'_>) + Send),
+) -> Result<(), Error> {
+    stop_all(book, cut, at_work, &**performer, tell).await?;
+    let seen = performer.clone().look(book.run().tree.clone()).await?;
+    if let Some(entry) = book.commit(Completion::Cancelled { seen }, Vec::new(), &[letter])? {
+        tell(Notice::Record(&entry));
+    }
+    Ok(())
+}
+
+async fn drain(at_work: &mut AtWork) {
     let all = async { while at_work.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(CUT_PATIENCE, all).await;
     at_work.abort_all();
 }
 
-/// Acts on what other processes asked for.
-///
-/// # Errors
-/// When the journal refuses.
-pub fn read_inbox(book: &mut Book, tell: &mut (dyn FnMut(Notice<'_>) + Send)) -> Result<(), Error> {
-    for Message { id, body, .. } in book.journal().inbox(book.id())? {
-        let completion = match serde_json::from_slice(&body) {
-            Ok(Letter::Cancel) => Completion::Cancelled,
-            Ok(Letter::Answer { text }) if waits_for_person(book) => {
-                Completion::PersonAnswered { text, found: None }
-            }
-            // An answer that came before its question waits for it; what nobody can read stays where it is.
-            Ok(Letter::Answer { .. }) | Err(_) => continue,
-        };
-        if let Some(entry) = book.commit(completion, Vec::new(), &[id])? {
-            tell(Notice::Record(&entry));
-        }
-    }
-    Ok(())
+/// What other processes asked for that takes more than a record.
+enum Inbox {
+    Nothing,
+    Cancel(MessageId),
 }
 
-fn waits_for_person(book: &Book) -> bool {
-    matches!(&book.run().state, State::Suspended(waiting) if waiting.kind == WaitKind::Person)
+/// Acts on what other processes asked for.
+async fn read_inbox<P: Performer + 'static>(
+    book: &mut Book,
+    performer: &Arc<P>,
+    tell: &mut (dyn FnMut(Notice<'_>) + Send),
+) -> Result<Inbox, Error> {
+    for Message { id, body, .. } in book.journal().inbox(book.id())? {
+        match serde_json::from_slice(&body) {
+            Ok(Letter::Cancel) => return Ok(Inbox::Cancel(id)),
+            Ok(Letter::Answer { text }) if waits_for_person(&book.run().state) => {
+                let found = performer.clone().look(None).await?.map(|seen| seen.tree);
+                let completion = Completion::PersonAnswered { text, found };
+                if let Some(entry) = book.commit(completion, Vec::new(), &[id])? {
+                    tell(Notice::Record(&entry));
+                }
+            }
+            // An answer that came before its question waits for it; what nobody can read stays where it is.
+            Ok(Letter::Answer { .. }) | Err(_) => {}
+        }
+    }
+    Ok(Inbox::Nothing)
+}
+
+/// Whether the run waits for a person whose answer is there.
+fn has_answer(book: &Book) -> Result<bool, Error> {
+    Ok(waits_for_person(&book.run().state) && answered(&**book.journal(), book.id())?)
+}
+
+/// Whether an answer of a person lies in the inbox of a run.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub fn answered(journal: &dyn Journal, run: &RunId) -> Result<bool, Error> {
+    let letters = journal.inbox(run)?;
+    Ok(letters.iter().any(|letter| matches!(serde_json::from_slice(&letter.body), Ok(Letter::Answer { .. }))))
+}
+
+/// Whether a run waits for a person.
+pub fn waits_for_person(state: &State) -> bool {
+    matches!(state, State::Suspended(waiting) if waiting.kind == WaitKind::Person)
 }
 
 /// Whether a run ended for good: nothing lets it go on.

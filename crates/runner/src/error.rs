@@ -11,14 +11,15 @@ pub enum Error {
     #[error("{0}")]
     Journal(#[from] cuegate_journal::Error),
     /// A record that this program cannot read.
-    #[error("record {seq} of run `{run}` cannot be read: {why}")]
+    #[error("failed to read record {seq} of run `{run}`")]
     Record {
         /// The run.
         run: String,
         /// The record.
         seq: u64,
         /// Why not.
-        why: String,
+        #[source]
+        source: cuegate_engine::Unreadable,
     },
     /// A text that the journal should hold is not there.
     #[error("the journal lacks the text `{digest}`")]

@@ -14,9 +14,9 @@ mod translate;
 pub mod tree;
 
 pub use book::{Book, Entry, now_ms, records};
-pub use drive::{Doing, Letter, Notice, drive, is_over, read_inbox};
+pub use drive::{Doing, Letter, Notice, answered, drive, is_over, waits_for_person};
 pub use error::Error;
 pub use home::Home;
 pub use local::{Local, Setting, state_of};
-pub use performer::{Performance, Performed, Performer};
+pub use performer::{Look, Performance, Performed, Performer};
 pub use prompt::{join, lookup};

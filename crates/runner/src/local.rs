@@ -2,10 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -13,14 +10,14 @@ use cuegate_engine::{AskCommand, Command, CommandId, Completion, Exec, ExecComma
 use cuegate_flow::{BlobRef, Flow};
 use cuegate_journal::{Journal, RunId};
 use cuegate_provider::{self as provider, Prepared};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Mutex, mpsc, watch};
 
 use crate::{
     book::now_ms,
     drive::Doing,
     error::Error,
     home::Home,
-    performer::{Performance, Performed, Performer},
+    performer::{Look, Performance, Performed, Performer},
     process::{self, Finished, Launch, Shim},
     prompt::join,
     translate,
@@ -63,13 +60,14 @@ pub struct Setting {
 /// The performer of this machine.
 pub struct Local {
     setting: Setting,
-    suspect: AtomicBool,
+    /// Held while the tree is put back, so that no other ask begins in a half restored one.
+    suspect: Mutex<bool>,
 }
 
 impl Local {
     /// A performer for one run.
     pub fn new(setting: Setting) -> Local {
-        let suspect = AtomicBool::new(setting.suspect);
+        let suspect = Mutex::new(setting.suspect);
         Local { setting, suspect }
     }
 
@@ -123,7 +121,7 @@ impl Local {
             && !seen.changed.is_empty()
         {
             // The engine will reject it; a tree that the run owns is put back before the next ask.
-            self.suspect.store(true, Ordering::Relaxed);
+            *self.suspect.lock().await = true;
         }
         Ok(Some(match answered {
             Err(fault) => {
@@ -269,7 +267,8 @@ impl Local {
     /// aside as a tree object first.
     async fn restore(&self, to: Option<&TreeState>) -> Result<(), Error> {
         let (Some(trees), Some(to)) = (self.setting.trees.clone(), to.cloned()) else { return Ok(()) };
-        if !self.setting.owned || !self.suspect.swap(false, Ordering::Relaxed) {
+        let mut suspect = self.suspect.lock().await;
+        if !self.setting.owned || !*suspect {
             return Ok(());
         }
         blocking(move || {
@@ -279,7 +278,9 @@ impl Local {
             }
             Ok(())
         })
-        .await
+        .await?;
+        *suspect = false;
+        Ok(())
     }
 }
 
@@ -305,6 +306,10 @@ impl Performer for Local {
                 Command::Exec(exec) => self.exec(exec, cut).await,
             }
         })
+    }
+
+    fn look(self: Arc<Self>, before: Option<TreeState>) -> Look {
+        Box::pin(async move { self.seen(before.as_ref()).await })
     }
 
     fn forget(&self, id: CommandId) {

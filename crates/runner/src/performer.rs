@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
-use cuegate_engine::{Command, CommandId, Completion};
+use cuegate_engine::{Command, CommandId, Completion, Seen, TreeState};
 use cuegate_flow::Flow;
 use tokio::sync::watch;
 
@@ -20,11 +20,17 @@ pub struct Performed {
 /// A performance. `None` when it was cut before there was anything to tell.
 pub type Performance = Pin<Box<dyn Future<Output = Result<Option<Performed>, Error>> + Send>>;
 
+/// A look at the working tree. `None` where nobody can tell.
+pub type Look = Pin<Box<dyn Future<Output = Result<Option<Seen>, Error>> + Send>>;
+
 /// Performs commands. The local runner and a simulation are two of these; the loop around them is one.
 pub trait Performer: Send + Sync {
     /// Performs a command. When `cut` turns true it ends what it started and comes back soon.
     fn perform(self: Arc<Self>, flow: Arc<Flow>, command: Command, cut: watch::Receiver<bool>)
     -> Performance;
+
+    /// Looks at the working tree, when nothing is at work there any more: as it is, and what differs from `before`.
+    fn look(self: Arc<Self>, before: Option<TreeState>) -> Look;
 
     /// Told when the completion of a command is journaled: what was kept for adopting it can go.
     fn forget(&self, _id: CommandId) {}

@@ -652,7 +652,9 @@ fn a_lock_that_a_killed_git_left_is_removed_and_no_other() {
     use std::time::{Duration, SystemTime};
     let dir = tempfile::tempdir().unwrap();
     let git = |args: &[&str]| {
-        assert!(std::process::Command::new("git").args(args).current_dir(dir.path()).status().unwrap().success());
+        assert!(
+            std::process::Command::new("git").args(args).current_dir(dir.path()).status().unwrap().success()
+        );
     };
     git(&["init", "--quiet"]);
     let lock = dir.path().join(".git/index.lock");

@@ -25,7 +25,7 @@ pub struct Beginning {
     pub most: String,
     /// Whose agent settings are loaded.
     pub settings: String,
-    /// What the definition asks for and this machine or provider cannot enforce.
+    /// What the definition asks for and this version does not do.
     pub unsupported: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ pub fn beginning(facts: &Beginning) -> Vec<String> {
         line("at most", &facts.most),
         line("settings", &facts.settings),
     ];
-    lines.extend(facts.unsupported.iter().map(|what| line("unenforced", what)));
+    lines.extend(facts.unsupported.iter().map(|what| line("not yet", what)));
     lines
 }
 
@@ -91,7 +91,7 @@ mod tests {
         may         acceptEdits, held by bubblewrap
         at most     20 iterations, 23 asks, $4.60
         settings    the project's only
-        unenforced  tool list of `review`: this provider has none
+        not yet     tool list of `review`: this provider has none
         ");
     }
 

@@ -207,7 +207,7 @@ mod tests {
         interrupted; nothing is lost
         go on       cuegate resume r1
         ");
-        scene.happens(Completion::Cancelled);
+        scene.happens(Completion::Cancelled { seen: None });
         insta::assert_snapshot!(short(&scene), @"cancelled");
         let mut scene = Scene::start(registry());
         for _ in 0..8 {

@@ -338,7 +338,7 @@ mod tests {
             .says(json!({"action": "handoff"}))
             .says(json!({"action": "closing"}))
             .exits(2, "lost")
-            .happens(cuegate_engine::Completion::Cancelled);
+            .happens(cuegate_engine::Completion::Cancelled { seen: None });
         let page = report(&scene.view(), &|_| None, &TimeZone::UTC);
         assert!(page.contains("(4 bytes, `"), "{page}");
     }

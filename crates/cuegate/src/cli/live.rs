@@ -28,6 +28,13 @@ impl Live {
         }
     }
 
+    /// Knows what happened before, without showing it.
+    pub(super) fn catch_up(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            self.timeline.line(&stamped(entry));
+        }
+    }
+
     /// Shows something.
     pub(super) fn show(&mut self, notice: &Notice<'_>) {
         match notice {

@@ -16,6 +16,14 @@ pub(super) fn candidates(args: &[OsString]) -> Vec<String> {
     words.into_iter().skip(1).filter(|word| !word.starts_with('-')).collect()
 }
 
+/// The names given with `--set`: they count as declared.
+pub(super) fn set_names(args: &[OsString]) -> Vec<String> {
+    let words: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let apart = words.windows(2).filter(|pair| pair[0] == "--set").map(|pair| pair[1].as_str());
+    let joined = words.iter().filter_map(|word| word.strip_prefix("--set="));
+    apart.chain(joined).filter_map(|pair| pair.split_once('=')).map(|(name, _)| name.to_owned()).collect()
+}
+
 /// The name of an option for a parameter.
 fn id(param: &Param) -> String {
     format!("param {}", param.name)

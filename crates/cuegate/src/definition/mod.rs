@@ -38,8 +38,8 @@ impl Definition {
 /// There is one compiler: what `check` accepts is what `run` runs, and what a resumed run is loaded from again.
 pub fn load(files: &dyn Files, base: &str, file: Option<&str>, set: &[String]) -> Definition {
     let recorded = Recorded::new(files);
-    let options =
-        Options { agent_dir: base.to_owned(), registry: file.map(str::to_owned), set: set.to_vec() };
+    let registry = file.map(|file| if base.is_empty() { file.to_owned() } else { format!("{base}/{file}") });
+    let options = Options { agent_dir: base.to_owned(), registry, set: set.to_vec() };
     let loaded = cuegate_dialect::load_agent(&recorded, &options);
     let mut diagnostics = loaded.diagnostics;
     let unreadable = diagnostics.iter().any(|finding| finding.severity == Severity::Error);

@@ -30,7 +30,7 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
     // The step that was asked: the judge, when one decides about this step's answer.
     let asked_name = asking.judging.as_ref().map_or(&name, |judging| &judging.judge).clone();
     let (Some(step), Some(asked)) = (decider.step(&name), decider.step(&asked_name)) else { return };
-    let violated = reject::violations(decider, asked, seen.as_ref());
+    let violated = reject::violations(decider, asked, member, seen.as_ref());
     record(decider, ask, asked, &asking, &answer, if violated.is_empty() { seen } else { None });
     if !violated.is_empty() {
         reject::violation(decider, asked, member, &asking, violated, &answer);
@@ -52,7 +52,7 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
         Err(bad) => reject::reject(decider, step, asked, member, &asking, bad, &answer),
         Ok(reading) => match asking.judging.clone() {
             None => own(decider, step, member, &asking, &answer, reading),
-            Some(judging) => judged(decider, step, member, &asking, &judging, &answer, reading),
+            Some(judging) => judged(decider, (step, asked), member, &asking, &judging, &answer, reading),
         },
     }
 }
@@ -112,15 +112,17 @@ fn own(
 ) {
     match reading {
         Reading::Judge { judge, reader, output } => {
-            summarise(decider, output.as_ref(), answer);
+            if member.is_none() {
+                summarise(decider, output.as_ref(), answer);
+            }
             let handed = handed(step, output.as_ref());
-            hand_on(decider, step, &handed);
+            hand_on(decider, step, member, &handed);
             let said = decider.keep(&said(answer));
             let judging = Judging { judge: decider.flow.step(judge).name.clone(), reader, answer: said };
             request_judge(decider, &step.name, member, judging);
         }
         Reading::Outcome { outcome, output, reason } => {
-            settle(decider, step, member, asking, answer, outcome, output, reason, false);
+            settle(decider, step, step, member, asking, answer, (outcome, output, reason));
         }
     }
 }
@@ -128,7 +130,7 @@ fn own(
 /// A judge's answer: the outcome of the judged step, or on to that step's next reader.
 fn judged(
     decider: &mut Decider<'_>,
-    step: &Step<StepId>,
+    (step, asked): (&Step<StepId>, &Step<StepId>),
     member: Option<u16>,
     asking: &Asking,
     judging: &Judging,
@@ -150,7 +152,7 @@ fn judged(
             _ => reject::unmatched(decider, step, member),
         };
     }
-    settle(decider, step, member, asking, answer, outcome, None, reason, true);
+    settle(decider, step, asked, member, asking, answer, (outcome, None, reason));
 }
 
 fn request_judge(decider: &mut Decider<'_>, step: &Str, member: Option<u16>, judging: Judging) {
@@ -159,42 +161,37 @@ fn request_judge(decider: &mut Decider<'_>, step: &Str, member: Option<u16>, jud
         member,
         kind: AskKind::Judge,
         not_before_ms: None,
+        waited_ms: 0,
         follow: None,
         judging: Some(judging),
     });
 }
 
 /// A known outcome: it may still select no step, which makes the answer a bad one.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one call site each from reading and judging; a struct would only rename them"
-)]
 fn settle(
     decider: &mut Decider<'_>,
     step: &Step<StepId>,
+    asked: &Step<StepId>,
     member: Option<u16>,
     asking: &Asking,
     answer: &Answer,
-    outcome: Outcome,
-    output: Option<Value>,
-    reason: Option<String>,
-    judged: bool,
+    (outcome, output, reason): (Outcome, Option<Value>, Option<String>),
 ) {
     let handed = handed(step, output.as_ref());
     if let Some(index) = member {
-        if !judged {
-            hand_on(decider, step, &handed);
+        if asking.judging.is_none() {
+            hand_on(decider, step, member, &handed);
         }
         join::member_ended(decider, index, &step.name, Some(outcome), None, false);
         return;
     }
     let Some(step) = decider.step(&step.name) else { return };
     match leave::way(decider, step, outcome, output.as_ref(), &handed) {
-        Err(bad) => reject::reject(decider, step, step, None, asking, bad, answer),
+        Err(bad) => reject::reject(decider, step, asked, None, asking, bad, answer),
         Ok(way) => {
-            if !judged {
+            if asking.judging.is_none() {
                 summarise(decider, output.as_ref(), answer);
-                hand_on(decider, step, &handed);
+                hand_on(decider, step, None, &handed);
             }
             leave::go(decider, step, &way, reason, false, None);
         }
@@ -210,13 +207,19 @@ pub(super) fn handed(step: &Step<StepId>, output: Option<&Value>) -> BTreeMap<St
         .collect()
 }
 
-fn hand_on(decider: &mut Decider<'_>, step: &Step<StepId>, handed: &BTreeMap<Str, Value>) {
+fn hand_on(
+    decider: &mut Decider<'_>,
+    step: &Step<StepId>,
+    member: Option<u16>,
+    handed: &BTreeMap<Str, Value>,
+) {
     for (key, value) in handed {
         let text = as_text(value);
         let blob = decider.keep(&text);
         let short = !value.is_array() && !value.is_object() && text.len() <= SCALAR_MAX;
         decider.emit(Event::HandedOff {
             step: step.name.clone(),
+            member,
             key: key.clone(),
             value: blob,
             scalar: short.then(|| text.into()),

@@ -5,7 +5,7 @@ use cuegate_flow::Str;
 use super::{Decider, enter};
 use crate::{
     command::CommandId,
-    completion::Resume,
+    completion::{Resume, Seen},
     event::{EndState, Event, WaitKind, Waiting},
     run::{Asking, State, Work},
 };
@@ -18,13 +18,16 @@ pub(super) fn interrupted(decider: &mut Decider<'_>) {
     }
 }
 
-pub(super) fn cancelled(decider: &mut Decider<'_>) {
+pub(super) fn cancelled(decider: &mut Decider<'_>, seen: Option<Seen>) {
     let open = match &decider.run.state {
         State::Running | State::Suspended(_) => true,
         State::Ended { state, .. } => *state == EndState::Exhausted,
         State::New => false,
     };
     if open {
+        if let Some(Seen { tree, changed }) = seen {
+            decider.emit(Event::TreeSeen { changed_files: changed, tree });
+        }
         decider.end(EndState::Cancelled, "cancelled".to_owned(), None);
     }
 }
@@ -67,6 +70,7 @@ pub(super) fn resumed(decider: &mut Decider<'_>, resume: Resume) {
             member,
             kind: asking.kind,
             not_before_ms: None,
+            waited_ms: 0,
             follow: asking.follow,
             judging: asking.judging,
         });

@@ -8,8 +8,9 @@ use crate::{
     prompt::{expand, missing_inputs},
 };
 
-/// Enters a step; a step that counts needs an iteration that the limit still allows.
-pub(super) fn enter(decider: &mut Decider<'_>, id: StepId, remedy: Option<Remedy>, again: bool) {
+/// Enters a step; a step that counts needs an iteration that the limit still allows. `again` is the attempt with which
+/// the step's last visit goes on.
+pub(super) fn enter(decider: &mut Decider<'_>, id: StepId, remedy: Option<Remedy>, again: Option<u32>) {
     let step = decider.flow.step(id);
     let run = &decider.run;
     if step.counts && run.iterations >= run.iterations_max {
@@ -19,17 +20,13 @@ pub(super) fn enter(decider: &mut Decider<'_>, id: StepId, remedy: Option<Remedy
         return;
     }
     let before = run.visits.get(&step.name).copied().unwrap_or(0);
-    let again = again && before > 0;
-    let attempt = match &run.visit {
-        Some(visit) if again && visit.step == step.name => visit.attempt + 1,
-        _ => decider.again_attempt(again),
-    };
-    let kind = if remedy.is_some() { Some(AskKind::Remedy) } else { None };
+    let again = again.filter(|_| before > 0);
+    let kind = remedy.is_some().then_some(AskKind::Remedy);
     decider.emit(Event::StepEntered {
         step: step.name.clone(),
         counts: step.counts,
-        visit: if again { before } else { before + 1 },
-        attempt,
+        visit: before + u32::from(again.is_none()),
+        attempt: again.unwrap_or(1),
         iteration: decider.run.iterations + u32::from(step.counts),
         remedy,
     });
@@ -84,6 +81,7 @@ pub(super) fn request(
         member,
         kind,
         not_before_ms: None,
+        waited_ms: 0,
         follow: None,
         judging: None,
     });
@@ -107,22 +105,4 @@ fn text_of(parts: &[Part]) -> String {
             Part::Blob { .. } => None,
         })
         .collect()
-}
-
-impl Decider<'_> {
-    /// The attempt that a re-entered visit is at when its own state has been closed already.
-    fn again_attempt(&self, again: bool) -> u32 {
-        if !again {
-            return 1;
-        }
-        self.decision
-            .events
-            .iter()
-            .rev()
-            .find_map(|event| match event {
-                Event::VisitEnded { attempt, .. } => Some(attempt + 1),
-                _ => None,
-            })
-            .unwrap_or(1)
-    }
 }

@@ -25,7 +25,7 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
     };
     let asked_name = asking.judging.as_ref().map_or(&name, |judging| &judging.judge).clone();
     let Some(asked) = decider.step(&asked_name) else { return };
-    let violated = reject::violations(decider, asked, seen.as_ref());
+    let violated = reject::violations(decider, asked, member, seen.as_ref());
     let (changed_files, tree) = match seen {
         Some(seen) if violated.is_empty() => (seen.changed, Some(seen.tree)),
         _ => (Vec::new(), None),
@@ -40,18 +40,24 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
         changed_files,
         tree,
     });
-    if !violated.is_empty() && !decider.run.started().place.owned {
-        reject::violation(decider, asked, member, &asking, violated, &Default::default());
-        return;
+    if !violated.is_empty() {
+        if !decider.run.started().place.owned {
+            reject::violation(decider, asked, member, &asking, violated, &Default::default());
+            return;
+        }
+        // The tree is put back before the next try; that it had to be is told.
+        let (step, permission) = (asked.name.clone(), asked.boundary.permission);
+        decider.emit(Event::BoundaryViolated { step, permission, paths: violated });
     }
     let tries = asking.faults + 1;
     match fault.class {
         FaultClass::RateLimited | FaultClass::Overloaded => {
-            let pause = fault.resets_in_ms.unwrap_or_else(|| pause(tries));
-            // Without a word from the service, the pauses together may not pass what one wait may last.
-            let waited: u64 = (1..tries).map(|_| pause_of_wait(&fault, tries)).sum();
-            if pause.saturating_add(waited) <= decider.run.started().wait_max_ms {
-                again(decider, &name, member, &asking, pause);
+            // The service's word counts, but one that always says "soon" is not asked ever faster.
+            let backoff = if tries == 1 { 0 } else { pause(tries - 1) };
+            let pause = fault.resets_in_ms.map_or_else(|| pause(tries), |resets| resets.max(backoff));
+            let waited = asking.waited_ms.saturating_add(pause);
+            if waited <= decider.run.started().wait_max_ms {
+                again(decider, &name, member, &asking, pause, waited);
             } else {
                 let until_ms = decider.now.saturating_add_unsigned(pause);
                 let detail = format!("{}: {}", fault.class.as_str(), fault.message);
@@ -60,7 +66,7 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
         }
         FaultClass::Crashed | FaultClass::Timeout | FaultClass::Malformed => {
             if asking.faults < RETRIES_MAX {
-                again(decider, &name, member, &asking, pause(tries));
+                again(decider, &name, member, &asking, pause(tries), asking.waited_ms);
             } else if let Some(index) = member {
                 join::member_ended(decider, index, &name, None, Some(fault.message), false);
             } else {
@@ -86,25 +92,20 @@ fn pause(faults: u32) -> u64 {
     PAUSE_MS.saturating_mul(1 << faults.saturating_sub(1).min(16)).min(PAUSE_MAX_MS)
 }
 
-fn pause_of_wait(fault: &Fault, tries: u32) -> u64 {
-    match fault.resets_in_ms {
-        Some(_) => 0,
-        None => pause(tries),
-    }
-}
-
 fn again(
     decider: &mut Decider<'_>,
     name: &cuegate_flow::Str,
     member: Option<u16>,
     asking: &Asking,
     pause_ms: u64,
+    waited_ms: u64,
 ) {
     decider.emit(Event::AskRequested {
         step: name.clone(),
         member,
         kind: asking.kind,
         not_before_ms: Some(decider.now.saturating_add_unsigned(pause_ms)),
+        waited_ms,
         follow: asking.follow.clone(),
         judging: asking.judging.clone(),
     });

@@ -131,7 +131,7 @@ fn on(
     // A step that does not count belongs to the visit that led to it: the row stays open.
     if !decider.flow.step(next).counts {
         leave_uncounted(decider, step, None);
-        enter::enter(decider, next, None, false);
+        enter::enter(decider, next, None, None);
         return;
     }
     if let Some((judge, monitor, rounds)) = fired(decider, step, next) {
@@ -139,7 +139,7 @@ fn on(
         next = judge;
         if !decider.flow.step(next).counts {
             leave_uncounted(decider, step, None);
-            enter::enter(decider, next, None, false);
+            enter::enter(decider, next, None, None);
             return;
         }
     }
@@ -156,6 +156,7 @@ fn on(
     } else {
         decider.flow.step(next).name.clone()
     };
+    let again = decider.run.visit.as_ref().filter(|_| edge.again).map(|visit| visit.attempt + 1);
     leave_uncounted(decider, step, Some(&name));
     end_visit(decider, &name);
     let remedy = edge.remedy.as_ref().map(|template| {
@@ -166,7 +167,7 @@ fn on(
         let prompt = expand(&run, decider.flow.step(next), template, values);
         Remedy { of, validator: validator.unwrap_or_default().into(), prompt }
     });
-    enter::enter(decider, next, remedy, edge.again);
+    enter::enter(decider, next, remedy, again);
 }
 
 /// The run ends by count: whatever validators there are did not run.

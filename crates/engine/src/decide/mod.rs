@@ -43,7 +43,7 @@ pub fn decide(flow: &Flow, run: &Run, now: i64, completion: Completion) -> Decis
         Completion::Executed { id, exec, seen } => executed::executed(&mut decider, id, &exec, seen),
         Completion::PersonAnswered { text, found } => person::answered(&mut decider, &text, found),
         Completion::Interrupted => control::interrupted(&mut decider),
-        Completion::Cancelled => control::cancelled(&mut decider),
+        Completion::Cancelled { seen } => control::cancelled(&mut decider, seen),
         Completion::Resumed(resume) => control::resumed(&mut decider, *resume),
     }
     decider.decision

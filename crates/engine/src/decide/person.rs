@@ -41,6 +41,7 @@ pub(super) fn answered(decider: &mut Decider<'_>, text: &str, found: Option<Tree
                 member: None,
                 kind: asking.kind,
                 not_before_ms: None,
+                waited_ms: 0,
                 follow: Some(Follow { say, after: decider.run.question.clone() }),
                 judging: asking.judging,
             });
@@ -48,7 +49,8 @@ pub(super) fn answered(decider: &mut Decider<'_>, text: &str, found: Option<Tree
         // Members that were blocked left no rule to follow: the step is done again.
         Work::Joining(_) => {
             if let Some(id) = decider.flow.find(&node.step) {
-                enter::enter(decider, id, None, true);
+                let attempt = decider.run.visit.as_ref().map_or(1, |visit| visit.attempt + 1);
+                enter::enter(decider, id, None, Some(attempt));
             }
         }
         Work::Entered | Work::Running { .. } => {}

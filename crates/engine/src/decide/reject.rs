@@ -7,7 +7,7 @@ use crate::{
     completion::{Answer, Seen},
     event::{AskKind, Event},
     gate::{Bad, fallback},
-    run::Asking,
+    run::{Asking, Work},
 };
 
 /// Rejects an answer of `asked` that `step` waits for.
@@ -29,6 +29,7 @@ pub(super) fn reject(
             member,
             kind: AskKind::Repair,
             not_before_ms: None,
+            waited_ms: 0,
             follow: Some(follow),
             judging: asking.judging.clone(),
         });
@@ -38,12 +39,7 @@ pub(super) fn reject(
         join::member_ended(decider, index, &step.name, None, Some(bad.why), false);
         return;
     }
-    if asking.judging.is_none()
-        && let Some(outcome) = fallback(step).cloned()
-        && let Some(step) = decider.step(&step.name)
-        && let Ok(way) = leave::way(decider, step, outcome, None, &Default::default())
-    {
-        leave::go(decider, step, &way, Some(bad.why), true, None);
+    if fall_back(decider, step, &bad.why) {
         return;
     }
     let iteration = decider.run.iterations;
@@ -61,6 +57,18 @@ pub(super) fn reject(
     decider.fail(reason);
 }
 
+/// Takes the outcome that the definition falls back to, when it has one.
+fn fall_back(decider: &mut Decider<'_>, step: &Step<StepId>, why: &str) -> bool {
+    if let Some(outcome) = fallback(step).cloned()
+        && let Some(step) = decider.step(&step.name)
+        && let Ok(way) = leave::way(decider, step, outcome, None, &Default::default())
+    {
+        leave::go(decider, step, &way, Some(why.to_owned()), true, None);
+        return true;
+    }
+    false
+}
+
 fn complaint(why: &str, asked: &Step<StepId>, decider: &Decider<'_>) -> String {
     let mut say = format!("Your answer could not be used: {why}.\n\nAnswer again with all of it corrected.");
     if let cuegate_flow::Act::Ask(ask) = &asked.act
@@ -75,6 +83,9 @@ fn complaint(why: &str, asked: &Step<StepId>, decider: &Decider<'_>) -> String {
 
 /// No reader and no judge found an outcome.
 pub(super) fn unmatched(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>) {
+    if member.is_none() && fall_back(decider, step, "no rule matched") {
+        return;
+    }
     match member {
         Some(index) => {
             join::member_ended(decider, index, &step.name, None, Some("no rule matched".into()), false)
@@ -84,9 +95,17 @@ pub(super) fn unmatched(decider: &mut Decider<'_>, step: &Step<StepId>, member: 
 }
 
 /// Files that changed although the step may not write.
-pub(super) fn violations(decider: &Decider<'_>, asked: &Step<StepId>, seen: Option<&Seen>) -> Vec<String> {
+///
+/// A parallel group is looked at as a whole: where one member may write, nobody can say whose edits they are.
+pub(super) fn violations(
+    decider: &Decider<'_>,
+    asked: &Step<StepId>,
+    member: Option<u16>,
+    seen: Option<&Seen>,
+) -> Vec<String> {
     let Some(seen) = seen else { return Vec::new() };
-    if asked.boundary.permission.may_write() {
+    let beside_writers = member.is_some() && siblings_may_write(decider);
+    if asked.boundary.permission.may_write() || beside_writers {
         return Vec::new();
     }
     let mut paths = seen.changed.clone();
@@ -98,6 +117,14 @@ pub(super) fn violations(decider: &Decider<'_>, asked: &Step<StepId>, seen: Opti
         }
     }
     paths
+}
+
+fn siblings_may_write(decider: &Decider<'_>) -> bool {
+    let Some(Work::Joining(members)) = decider.run.node.as_ref().map(|node| &node.work) else { return false };
+    members
+        .iter()
+        .filter_map(|member| decider.step(&member.step))
+        .any(|step| step.boundary.permission.may_write())
 }
 
 /// An ask wrote where writing is not allowed.

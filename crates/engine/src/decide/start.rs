@@ -9,5 +9,5 @@ pub(super) fn start(decider: &mut Decider<'_>, start: Start) {
         return;
     }
     decider.emit(Event::RunStarted(Box::new(start.started)));
-    enter::enter(decider, decider.flow.entry, None, false);
+    enter::enter(decider, decider.flow.entry, None, None);
 }

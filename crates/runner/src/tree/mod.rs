@@ -16,6 +16,6 @@ pub mod worktree;
 
 pub use changes::{Change, Kind, Stat};
 pub use error::Error;
-pub use stale::clear_stale_lock;
 pub use snapshot::{Snapshot, Trees};
+pub use stale::clear_stale_lock;
 pub use worktree::is_dirty;

@@ -54,6 +54,7 @@ fn the_check_flow_names_its_transitions() {
         member: None,
         kind,
         not_before_ms: None,
+        waited_ms: 0,
         follow: None,
         judging: None,
     };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cuegate_engine::{AskKind, CommandId, EndState, Event, RowEnd};
+use cuegate_engine::{AskKind, CommandId, Event, RowEnd};
 use cuegate_flow::Str;
 
 use super::track::{Request, Track, charge, ended};
@@ -37,8 +37,6 @@ pub struct RunFold {
     /// How often a step that does not count was entered: its visits are numbered here only.
     aside_visits: BTreeMap<Str, u32>,
     changed: BTreeSet<String>,
-    /// The row after which a limit stopped the run, and where it would have gone.
-    held: Option<(usize, Option<Str>)>,
 }
 
 impl RunFold {
@@ -52,7 +50,6 @@ impl RunFold {
             command: None,
             aside_visits: BTreeMap::new(),
             changed: BTreeSet::new(),
-            held: None,
         }
     }
 
@@ -146,6 +143,7 @@ impl RunFold {
             Event::VisitEnded { step, visit, attempt, end, changed_files } => {
                 self.visit_ended(seq, at_ms, step, (*visit, *attempt), end, changed_files);
             }
+            Event::TreeSeen { changed_files, .. } => self.changed.extend(changed_files.iter().cloned()),
             Event::PersonAsked { question } => self.view.question = Some(question.clone()),
             Event::PersonAnswered { .. } => self.view.goes_on(),
             Event::Suspended { waiting } => {
@@ -154,18 +152,12 @@ impl RunFold {
             }
             Event::Resumed { iterations_max, provider, .. } => {
                 self.view.goes_on();
-                if let Some((row, target)) = self.held.take() {
-                    self.view.rows[row].target = target;
-                }
                 self.view.iterations_max = iterations_max.unwrap_or(self.view.iterations_max);
                 if let Some(provider) = provider {
                     self.view.provider = provider.clone();
                 }
             }
             Event::Ended { state, reason, validated, .. } => {
-                if *state == EndState::Exhausted {
-                    self.hold(seq);
-                }
                 self.nothing_pending();
                 (self.open, self.aside) = (None, None);
                 self.view.state = RunState::Ended(*state);
@@ -178,14 +170,6 @@ impl RunFold {
             | Event::CounterSet { .. }
             | Event::MonitorFired { .. }
             | Event::ValidationSkipped { .. } => {}
-        }
-    }
-
-    /// A limit stopped the run on its way: the row that ended last led nowhere, until a higher limit lets it.
-    fn hold(&mut self, seq: u64) {
-        let Some((index, row)) = self.view.rows.iter_mut().enumerate().next_back() else { return };
-        if row.seq == seq && row.parent.is_none() {
-            self.held = Some((index, row.target.replace("@exhausted".into())));
         }
     }
 

@@ -288,7 +288,7 @@ fn exit_codes_of_every_end() {
     assert_eq!(code(&scene), Some(4));
     scene.happens(Completion::Resumed(Box::default())).happens(Completion::Interrupted);
     assert_eq!(code(&scene), Some(130));
-    scene.happens(Completion::Cancelled);
+    scene.happens(Completion::Cancelled { seen: None });
     assert_eq!(code(&scene), Some(1));
     assert_eq!(rows(&scene), r#"4 initial.fix#1.1: "–" → "@cancelled", asks 0, files [], 15050 ms"#);
     let mut scene = Scene::start(registry());
@@ -310,7 +310,7 @@ fn an_exhausted_run_goes_on_with_a_higher_limit() {
     let view = scene.view();
     assert_eq!((view.state.as_str(), view.iterations_max, view.provider.as_str()), ("running", 10, "claude"));
     assert_eq!((view.ended_ms, view.validated, view.reason), (None, None, None));
-    assert_eq!(view.rows[7].target.as_deref(), Some("initial.fix"), "it went on there after all");
+    assert_eq!(view.rows[7].target.as_deref(), Some("@exhausted"), "what a row ended with stays");
     assert_eq!(view.open.map(|open| open.visit), Some(9));
 }
 

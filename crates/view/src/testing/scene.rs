@@ -112,7 +112,7 @@ impl Scene {
         let commands = pending(&self.flow, &self.run);
         let completion = match (roll(20), commands.is_empty()) {
             (0, _) => Completion::Interrupted,
-            (1, _) if roll(4) == 0 => Completion::Cancelled,
+            (1, _) if roll(4) == 0 => Completion::Cancelled { seen: None },
             (2 | 3, _) | (4..12, true) => {
                 let resume = Resume { iterations_max: Some(30), ..Resume::default() };
                 Completion::Resumed(Box::new(resume))

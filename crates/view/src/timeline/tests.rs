@@ -69,7 +69,7 @@ fn persons_limits_interruptions() {
             "the key is not accepted\nand this line is long enough to be cut somewhere",
             None,
         )
-        .happens(Completion::Cancelled);
+        .happens(Completion::Cancelled { seen: None });
     insta::assert_snapshot!(told(&scene), @"
     12:00:00  run                    started review with scripted on 2026-11-21 → plan
     12:00:01  plan #1                answered in 1.2 s, 1,500 tokens, $0.0120 → unclear

@@ -117,6 +117,7 @@ impl<'t> Words<'t> {
             | Event::HandedOff { .. }
             | Event::Summarised { .. }
             | Event::CounterSet { .. }
+            | Event::TreeSeen { .. }
             | Event::PersonAsked { .. } => {}
         }
     }

@@ -31,11 +31,10 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
     // The parameters of a definition are options of `run`, so the definition is read before the options are.
     let mut command = Cli::command();
     for word in params::candidates(&args) {
-        if let Ok(location) = locate(&word, &place.here, place.home.root()) {
-            if let Ok(found) = load(&location, &[]) {
-                let params = found.flow.map(|flow| flow.params.clone()).unwrap_or_default();
-                command = params::extend(command, &params);
-            }
+        let Ok(location) = locate(&word, &place.here, place.home.root()) else { continue };
+        // The value of another option may be a file as well; what lowers to a flow is the definition.
+        if let Ok(Definition { flow: Some(flow), .. }) = load(&location, &params::set_names(&args)) {
+            command = params::extend(command, &flow.params);
             break;
         }
     }

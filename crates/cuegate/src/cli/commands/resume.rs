@@ -45,6 +45,7 @@ pub(super) fn go_on(
     runtime()?.block_on(async {
         let stop = stop::on_signals();
         let mut live = Live::new();
+        live.catch_up(&ready.before);
         ready.drive(stop, &mut |notice| live.show(&notice)).await
     })?;
     tell_end(place, &**journal, id, json)
@@ -66,7 +67,9 @@ fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &Resume) -> Result<Opt
         }
         State::Ended { state: EndState::Exhausted, .. } => return Ok(None),
         State::Ended { reason, .. } => format!("it has ended: {reason}"),
-        State::Suspended(waiting) if waiting.kind == WaitKind::Person => {
+        State::Suspended(waiting)
+            if waiting.kind == WaitKind::Person && !cuegate_runner::answered(journal, id)? =>
+        {
             format!("it waits for an answer ({}): `cuegate answer {id} \"…\"`", waiting.detail)
         }
         State::New | State::Running | State::Suspended(_) => return Ok(None),

@@ -170,7 +170,7 @@ fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, id:
         model: wishes.model.clone(),
         login: scripted.then(|| "none needed".to_owned()),
         permission: permissions.join(", "),
-        wall: "none: what the agent starts can reach all of this machine".to_owned(),
+        wall: "nothing: what it starts reaches all of this machine".to_owned(),
         most: format!(
             "{} iterations, {} asks",
             wishes.iterations_max.unwrap_or(flow.limits.iterations_max),

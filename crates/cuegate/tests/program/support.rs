@@ -1,5 +1,4 @@
 //! A real project with a real agent definition, and the real program in it.
-#![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 use std::{
     fs,

@@ -1,10 +1,6 @@
 //! `kill -9` of the whole process group at random moments of real runs, aimed at asks, validators, commits and
 //! snapshots. Each run is resumed to the end that a run without kills has: same rows, same asks, same files, same
 //! commits, and no process left behind.
-#![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
-
-mod support;
 
 use std::{
     collections::BTreeMap,
@@ -12,9 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::support::{Process, Project, at_work_in, processes};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
-use support::{Process, Project, at_work_in, processes};
 
 /// How many kills at least, and how many of them inside each kind of work.
 const KILLS: usize = 200;
@@ -181,9 +177,13 @@ fn killed_anywhere_ends_the_same() {
                 project.start(&["resume", "last"])
             };
         }
-        let ran = support::Ran::of(child.wait_with_output().unwrap());
+        let ran = crate::support::Ran::of(child.wait_with_output().unwrap());
         let locked = project.path().join(".git/index.lock").exists();
-        let told = format!("{kills} kills, git locked {locked}: {}{}", ran.stderr, project.run(&["log", "last"]).stdout);
+        let told = format!(
+            "{kills} kills, git locked {locked}: {}{}",
+            ran.stderr,
+            project.run(&["log", "last"]).stdout
+        );
         assert_eq!(ran.code, 0, "{told}");
         assert_eq!(end_of(&project), expected, "{told}");
         all_gone(&project);

@@ -1,18 +1,15 @@
 //! A definition that nobody here wrote: the "iterator" agent of another program, checked and shown as it is, and run
 //! in a clone of this repository through a failing validator and its remedy. Skipped where the definition is not at
 //! hand.
-#![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
-
-mod support;
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
+use crate::support::{Project, copy};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use support::{Project, copy};
 
 fn corpus() -> Option<PathBuf> {
     let given = std::env::var_os("CUEGATE_SHARED").map(PathBuf::from);
@@ -38,10 +35,18 @@ fn checks_and_shows_as_it_is() {
         .unwrap()
         .iter()
         .filter(|finding| finding["code"] == "unsupported-yet")
-        .map(|finding| format!("{}:{} {}", finding["file"].as_str().unwrap(), finding["line"], finding["message"]))
+        .map(|finding| {
+            format!("{}:{} {}", finding["file"].as_str().unwrap(), finding["line"], finding["message"])
+        })
         .collect();
     unsupported.sort();
-    assert_snapshot!(unsupported.join("\n"), @"");
+    assert_snapshot!(unsupported.join("\n"), @r#"
+    .agent/iterator/agent.json:50 "the verdict `poll:state` is not evaluated yet: the run ends by `closing`, or at its limit of 500 iterations"
+    .agent/iterator/agent.json:71 "`integrations.github` is not supported yet: issues and labels stay as they are"
+    .agent/iterator/agent.json:85 "`actions` are not supported yet: action blocks in answers are not handled"
+    .agent/iterator/agent.json:91 "`execution.finalize` is not supported yet: what the run changed is not merged, pushed or proposed"
+    .agent/iterator/agent.json:95 "`logging` is not supported yet: no log files are written"
+    "#);
     assert_eq!(project.run(&["check", "iterator", "--strict"]).code, 2);
     let shown = project.run(&["show", "iterator"]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
@@ -83,9 +88,8 @@ fn script() -> String {
         {"step": "continuation.issue", "kind": "work", "writes": [{"path": "NOTE.md", "content": "A note.\n"}],
             "output": answer("continuation.issue", "handoff", worked.clone())},
         {"step": "closure.issue", "times": 2, "output": answer("closure.issue", "closing", json!({
-            "status": "completed", "closure_action": "label-only",
-            "validation": {"git_clean": true, "tests_passed": true, "type_check_passed": true,
-                "lint_passed": true, "format_passed": true}}))},
+            "status": "completed", "action": "label-only", "issue": {"number": 7},
+            "validation": {"git_clean": true, "type_check_passed": true}}))},
         {"step": "continuation.issue", "kind": "remedy",
             "runs": ["git add NOTE.md", "git -c user.name=A -c user.email=a@localhost commit --quiet -m 'Add a note'"],
             "output": answer("continuation.issue", "handoff", worked)}
@@ -103,7 +107,7 @@ fn runs_in_a_clone_of_this_repository_through_a_remedy() {
     outer.write("clone/script.json", &script());
     let clone = outer.path().join("clone");
     let args = ["run", "iterator", "--issue", "7", "--script", "script.json", "--json"];
-    let ran = support::Ran::of(outer.command(&args).current_dir(&clone).output().unwrap());
+    let ran = crate::support::Ran::of(outer.command(&args).current_dir(&clone).output().unwrap());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let result = ran.json();
     let rows: Vec<String> = result["steps"]
@@ -112,10 +116,19 @@ fn runs_in_a_clone_of_this_repository_through_a_remedy() {
         .iter()
         .map(|row| {
             let remedy = if row["remedy"] == true { " (remedy)" } else { "" };
-            format!("{}{remedy}: {} → {} {}", row["step"], row["outcome"], row["target"], row["changed_files"])
+            format!(
+                "{}{remedy}: {} → {} {}",
+                row["step"], row["outcome"], row["target"], row["changed_files"]
+            )
         })
         .collect();
-    assert_snapshot!(rows.join("\n"), @"");
+    assert_snapshot!(rows.join("\n"), @r#"
+    "initial.issue": "next" → "continuation.issue" []
+    "continuation.issue": "handoff" → "closure.issue" ["NOTE.md"]
+    "closure.issue": "closing" → "continuation.issue" []
+    "continuation.issue" (remedy): "handoff" → "closure.issue" []
+    "closure.issue": "closing" → "@completed" []
+    "#);
     assert_eq!(result["validated"], true);
     // The definition wants a worktree, so the clone itself is as it was but for the copy of the agent.
     assert!(!clone.join("NOTE.md").exists());
@@ -123,7 +136,12 @@ fn runs_in_a_clone_of_this_repository_through_a_remedy() {
     assert_eq!(fs::read_to_string(work.join("NOTE.md")).unwrap(), "A note.\n");
     assert!(work.starts_with(outer.path().join("worktree")), "{}", work.display());
     // The failure prompt named the file.
-    let log = support::Ran::of(outer.command(&["log", "last", "--json"]).current_dir(&clone).output().unwrap());
-    let remedy = log.stdout.lines().find(|line| line.contains(r#""event":"answered""#) && line.contains(r#""kind":"remedy""#));
+    let log = crate::support::Ran::of(
+        outer.command(&["log", "last", "--json"]).current_dir(&clone).output().unwrap(),
+    );
+    let remedy = log
+        .stdout
+        .lines()
+        .find(|line| line.contains(r#""event":"answered""#) && line.contains(r#""kind":"remedy""#));
     assert!(remedy.unwrap().contains("`NOTE.md`"), "{}", log.stdout);
 }

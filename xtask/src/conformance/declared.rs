@@ -1,0 +1,43 @@
+//! The deviations that the project declares.
+
+use std::collections::BTreeMap;
+
+/// Cases by name, each with the heading of the deviation it is declared under.
+pub(super) type Declared = BTreeMap<String, String>;
+
+/// Reads the declarations out of the document: under each heading, lines `- cases: NAME, NAME`.
+pub(super) fn read(document: &str) -> Result<Declared, String> {
+    let mut declared = Declared::new();
+    let mut heading = "";
+    for line in document.lines() {
+        if line.starts_with('#') {
+            heading = line.trim_start_matches('#').trim();
+        }
+        let Some(names) = line.strip_prefix("- cases:") else { continue };
+        for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let name = name.trim_matches('`').to_owned();
+            if let Some(earlier) = declared.insert(name.clone(), heading.to_owned()) {
+                return Err(format!("`{name}` is declared under “{earlier}” and again under “{heading}”"));
+            }
+        }
+    }
+    Ok(declared)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    #[test]
+    fn cases_belong_to_the_heading_above() {
+        let declared = read("# All\ntext\n## One\n- cases: a#1, b#2\n\n## Two\n- cases: `a#3`\n").unwrap();
+        let pairs: Vec<_> = declared.iter().map(|(case, under)| (case.as_str(), under.as_str())).collect();
+        assert_eq!(pairs, [("a#1", "One"), ("a#3", "Two"), ("b#2", "One")]);
+    }
+
+    #[test]
+    fn a_case_is_declared_once() {
+        let problem = read("## One\n- cases: a#1\n## Two\n- cases: a#1\n").unwrap_err();
+        assert_eq!(problem, "`a#1` is declared under “One” and again under “Two”");
+    }
+}

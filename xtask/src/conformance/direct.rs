@@ -1,0 +1,56 @@
+//! Subjects for which one of our functions stands as it is.
+
+use std::collections::BTreeMap;
+
+use cuegate_dialect::{extractor, infer_kind, resolve_schema, success_when};
+use cuegate_engine::{Exec, Exit, extract};
+use serde_json::{Value, json};
+
+use super::compare::{Got, member, text};
+
+/// The folder that the schemas of a case are put in.
+const BASE: &str = "schemas";
+
+/// Resolves a schema.
+pub(super) fn schema(input: &Value) -> Result<Got, String> {
+    let call = member(input, "call")?;
+    let files = member(call, "files")?.as_object().ok_or("its `files` are no object")?;
+    let files: BTreeMap<String, Vec<u8>> = files
+        .iter()
+        .map(|(name, document)| (format!("{BASE}/{name}"), document.to_string().into_bytes()))
+        .collect();
+    Ok(match resolve_schema(&files, BASE, text(call, "file")?, text(call, "schema")?) {
+        Ok(schema) => Got::Value(schema),
+        Err(fault) => Got::Refused(fault.to_string()),
+    })
+}
+
+/// Says whether a finished command passed.
+pub(super) fn success(input: &Value) -> Result<Got, String> {
+    let condition = text(input, "condition")?;
+    let result = member(input, "commandResult")?;
+    let exit = member(result, "exitCode")?.as_i64().and_then(|code| i32::try_from(code).ok());
+    let (stdout, stderr) = (text(result, "stdout")?, text(result, "stderr")?);
+    Ok(match success_when(condition) {
+        Some(success) => Got::Value(json!(success.holds(exit, stdout, stderr))),
+        None => Got::Refused(format!("`{condition}` is no condition of success")),
+    })
+}
+
+/// Says what a step is there for; `null` when nothing does.
+pub(super) fn kind(input: &Value) -> Result<Got, String> {
+    let kind = infer_kind(member(input, "stepDef")?);
+    Ok(Got::Value(json!(kind.map(|kind| kind.as_str()))))
+}
+
+/// Finds the structured answer in a text; `null` when there is none.
+pub(super) fn json_in_text(input: &Value) -> Result<Got, String> {
+    Ok(Got::Value(json!(cuegate_engine::json_in_text(text(input, "text")?))))
+}
+
+/// Takes facts out of what a command printed.
+pub(super) fn extracted(name: &str, input: &Value) -> Result<Got, String> {
+    let stdout = text(input, "stdout")?.to_owned();
+    let exec = Exec { exit: Exit::Code(0), stdout, stderr: String::new(), duration_ms: 0 };
+    Ok(Got::Value(extract(extractor(name), &exec)))
+}

@@ -1,0 +1,149 @@
+//! Small flows around a case, checked as `check` checks them and driven as `run` drives them.
+
+use std::collections::BTreeMap;
+
+use cuegate_dialect::LoweredGate;
+use cuegate_engine::{
+    Answer, Command, Completion, Decision, EndState, Event, Place, Run, Start, Started, State, decide,
+    pending,
+};
+use cuegate_flow::{
+    Act, Ask, BlobRef, Boundary, Draft, Edge, Ending, Flow, Gate, Input, Limits, Name, Outcome, Role,
+    SessionRule, Severity, Span, Step, Target, Template, Verdict, check,
+};
+use serde_json::Value;
+
+/// More iterations than any case has.
+const ITERATIONS_MAX: u32 = 1_000;
+
+/// A step that asks an agent.
+pub(super) fn step(name: &str, gate: LoweredGate, inputs: Vec<Input>) -> Step<Name> {
+    let LoweredGate { gate, handoff, edges } = gate;
+    Step {
+        name: name.into(),
+        title: name.into(),
+        span: Span::default(),
+        counts: true,
+        act: Act::Ask(Ask {
+            role: Role::Work,
+            prompt: Template::text("a case"),
+            system: None,
+            schema: None,
+            model: None,
+            persona: None,
+            session: SessionRule::Fresh,
+        }),
+        gate,
+        boundary: Boundary::default(),
+        handoff,
+        inputs,
+        edges,
+    }
+}
+
+/// A gate that goes the same way whatever the answer: to a step, or out of the flow as completed.
+pub(super) fn straight(next: Option<&str>) -> LoweredGate {
+    let on = Outcome::Named("on".into());
+    let to = match next {
+        Some(name) => Target::Step(Name::new(name, Span::default())),
+        None => Target::End(Ending::Completed),
+    };
+    LoweredGate {
+        gate: Gate::Always(on.clone()),
+        handoff: Vec::new(),
+        edges: vec![Edge::new(on, to, Span::default())],
+    }
+}
+
+/// A checked flow of these steps. The error tells what the check found.
+pub(super) fn flow(entry: Option<&str>, steps: Vec<Step<Name>>) -> Result<Flow, String> {
+    let checked = check(Draft {
+        entry: entry.map(|name| Name::new(name, Span::default())),
+        steps,
+        // A verdict that counts, so that a case does not need a way to an end of its own.
+        verdict: Verdict::Iterations(ITERATIONS_MAX),
+        limits: Limits { iterations_max: ITERATIONS_MAX },
+        ..Draft::empty("case", "registry-closing")
+    });
+    checked.flow.ok_or_else(|| {
+        let errors = checked.diagnostics.iter().filter(|finding| finding.severity == Severity::Error);
+        errors.map(|finding| finding.message.as_str()).collect::<Vec<_>>().join("; ")
+    })
+}
+
+/// A run of a flow, and what it keeps.
+pub(super) struct World {
+    /// The flow.
+    pub(super) flow: Flow,
+    /// The run.
+    pub(super) run: Run,
+    /// What followed from the last completion.
+    pub(super) events: Vec<Event>,
+    kept: BTreeMap<BlobRef, String>,
+}
+
+impl World {
+    /// Begins a run. A bad answer is never asked again: the original program asks once.
+    pub(super) fn begin(flow: Flow) -> World {
+        let started = Started {
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            flow: flow.name.clone(),
+            dialect: flow.dialect.to_owned(),
+            path: "case".to_owned(),
+            base: String::new(),
+            file: None,
+            sources: Vec::new(),
+            params: BTreeMap::new(),
+            task: None,
+            set: Vec::new(),
+            provider: "recorded".to_owned(),
+            model: None,
+            script: None,
+            iterations_max: ITERATIONS_MAX,
+            repairs_max: 0,
+            wait_max_ms: 0,
+            place: Place::default(),
+            tree: None,
+        };
+        let mut world = World { flow, run: Run::default(), events: Vec::new(), kept: BTreeMap::new() };
+        world.complete(Completion::Start(Box::new(Start { started })));
+        world
+    }
+
+    /// Answers the step that the run stands on.
+    pub(super) fn answer(&mut self, output: &Value) -> Result<(), String> {
+        let Some(Command::Ask(ask)) = pending(&self.flow, &self.run).into_iter().next() else {
+            return Err("nobody is asked".to_owned());
+        };
+        let answer = Box::new(Answer { output: Some(output.clone()), ..Answer::default() });
+        self.complete(Completion::Answered { ask: ask.id, answer, seen: None });
+        Ok(())
+    }
+
+    fn complete(&mut self, completion: Completion) {
+        let Decision { events, blobs } = decide(&self.flow, &self.run, 0, completion);
+        for blob in blobs {
+            self.kept.insert(BlobRef::of(&blob), String::from_utf8_lossy(&blob).into_owned());
+        }
+        self.run.apply_record(&events);
+        self.events = events;
+    }
+
+    /// A kept text.
+    pub(super) fn text(&self, blob: &BlobRef) -> &str {
+        self.kept.get(blob).map_or("", String::as_str)
+    }
+
+    /// The step that the run stands on.
+    pub(super) fn stands_on(&self) -> Option<&str> {
+        self.run.node.as_ref().map(|node| &*node.step)
+    }
+
+    /// How the run ended, and why.
+    pub(super) fn ended(&self) -> Option<(EndState, &str)> {
+        match &self.run.state {
+            State::Ended { state, reason, .. } => Some((*state, reason)),
+            _ => None,
+        }
+    }
+}
