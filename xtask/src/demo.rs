@@ -45,8 +45,19 @@ pub(crate) fn demo() -> Result<(), String> {
     }
     println!("\n$ sh test.sh");
     run_quietly(&place, "sh", &["test.sh"])?;
+    println!(
+        "\nWhat happened: the agent planned, edited, committed and said that it was done. The gate did not take its word:"
+    );
+    println!(
+        "the test still failed, so the agent was asked again, with the test's own output. Its second fix passed the"
+    );
+    println!(
+        "test and left a clean git tree; only then was the run complete. Every line above is in a journal that"
+    );
+    println!("survives kill -9: stop a run anywhere, and `cuegate resume last` goes on.");
     println!("\nLook around:  cd {}", place.display());
-    println!("and there     {} log last", cuegate.display());
+    println!("and there     {} report last", cuegate.display());
+    println!("the agent     {}", example.join("agent").display());
     Ok(())
 }
 

@@ -1,6 +1,9 @@
 //! The state of a run: the fold of its events.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use cuegate_flow::{BlobRef, Str};
 use serde::{Deserialize, Serialize};
@@ -18,7 +21,7 @@ pub struct Run {
     /// How many records were applied: the number of the next one.
     pub seq: u64,
     /// What it began with; `None` before the first record.
-    pub started: Option<Started>,
+    pub started: Option<Arc<Started>>,
     /// Whether it goes on.
     pub state: State,
     /// The step that control stands on.
@@ -249,7 +252,7 @@ impl Run {
                 self.iterations_max = started.iterations_max;
                 self.repairs_max = started.repairs_max;
                 self.tree = started.tree.clone();
-                self.started = Some((**started).clone());
+                self.started = Some(Arc::new((**started).clone()));
                 self.state = State::Running;
             }
             Event::StepEntered { step, counts, visit, attempt, iteration, remedy } => {
@@ -376,7 +379,7 @@ impl Run {
                 if provider.is_some() || script.is_some() {
                     self.receipts.clear();
                 }
-                if let Some(started) = &mut self.started {
+                if let Some(started) = self.started.as_mut().map(Arc::make_mut) {
                     started.provider = provider.clone().unwrap_or_else(|| started.provider.clone());
                     started.script = script.clone().or_else(|| started.script.clone());
                 }

@@ -1,13 +1,14 @@
 //! A run with its journal: the one place where records are written.
 
 use std::{
+    collections::HashSet,
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use cuegate_engine::{Completion, Decision, Event, Record, Resume, Run, Start, decide};
 use cuegate_flow::Flow;
-use cuegate_journal::{Blob, Journal, Lease, MessageId, NewRecord, Owner, RunId};
+use cuegate_journal::{Blob, Digest, Journal, Lease, MessageId, NewRecord, Owner, RunId};
 
 use crate::error::Error;
 
@@ -28,6 +29,8 @@ pub struct Book {
     lease: Lease,
     flow: Arc<Flow>,
     run: Run,
+    /// Texts that this process has stored already: prompts repeat from visit to visit.
+    stored: HashSet<Digest>,
 }
 
 /// The time, in milliseconds since 1970.
@@ -65,7 +68,7 @@ impl Book {
     ) -> Result<(Book, Entry), Error> {
         journal.create(id, now_ms())?;
         let lease = journal.acquire(id, &Owner::current())?;
-        let mut book = Book { journal, lease, flow, run: Run::default() };
+        let mut book = Book { journal, lease, flow, run: Run::default(), stored: HashSet::new() };
         let entry = book.commit(Completion::Start(Box::new(start)), texts, &[])?;
         Ok((book, entry.expect("a run that has not begun can begin")))
     }
@@ -79,7 +82,7 @@ impl Book {
         // Read after the lease is ours: nobody adds to it any more.
         let entries = records(&*journal, id)?;
         let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
-        Ok(Book { journal, lease, flow, run })
+        Ok(Book { journal, lease, flow, run, stored: HashSet::new() })
     }
 
     /// Lets a run go on.
@@ -107,9 +110,11 @@ impl Book {
         }
         let record = Record { v: Record::VERSION, events };
         let body = serde_json::to_vec(&record).expect("events are plain data and can be written as JSON");
-        let blobs: Vec<Blob> = texts.into_iter().chain(blobs).map(Blob::new).collect();
+        let mut blobs: Vec<Blob> = texts.into_iter().chain(blobs).map(Blob::new).collect();
+        blobs.retain(|blob| !self.stored.contains(&blob.digest()));
         let seq = self.run.seq;
         self.journal.append(&self.lease, seq, NewRecord { at_ms, body: &body, blobs: &blobs, consumes })?;
+        self.stored.extend(blobs.iter().map(Blob::digest));
         self.run.apply_record(&record.events);
         Ok(Some(Entry { seq, at_ms, events: record.events }))
     }

@@ -1,7 +1,12 @@
 //! The program as a whole: real git, real processes, real signals.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
+mod check;
 #[cfg(target_os = "linux")]
 mod kills;
+mod params;
 mod real_input;
+mod registry;
+mod run;
 mod support;
+mod suspend;

@@ -5,9 +5,13 @@ use std::{
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
+    sync::{Arc, Mutex},
+    thread::JoinHandle,
+    time::{Duration, Instant},
 };
 
-use serde_json::Value;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use serde_json::{Value, json};
 
 /// The program under test.
 pub const CUEGATE: &str = env!("CARGO_BIN_EXE_cuegate");
@@ -109,11 +113,178 @@ impl Project {
         self.command(args).spawn().unwrap()
     }
 
+    /// Runs the program to its end with something to read.
+    pub fn run_with_input(&self, args: &[&str], input: &str) -> Ran {
+        use std::io::Write as _;
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        Ran::of(child.wait_with_output().unwrap())
+    }
+
+    /// Starts the program as a job that can be listened to and signalled.
+    pub fn job(&self, args: &[&str]) -> Job {
+        Job::of(self.start(args))
+    }
+
     /// The last run's result.
     pub fn status(&self) -> Value {
         let ran = self.run(&["status", "last", "--json"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         serde_json::from_str(&ran.stdout).unwrap()
+    }
+
+    /// What happened in the last run, an object each.
+    pub fn log(&self) -> Vec<Value> {
+        let ran = self.run(&["log", "last", "--json", "--full"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The events of a kind in the last run.
+    pub fn events(&self, kind: &str) -> Vec<Value> {
+        self.log().into_iter().filter(|event| event["event"] == kind).collect()
+    }
+
+    /// The prompts of all answers in the last run.
+    pub fn prompts(&self) -> Vec<String> {
+        self.events("answered").iter().map(|event| event["prompt"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// How many runs have begun.
+    pub fn runs(&self) -> usize {
+        self.run(&["runs", "--json"]).json()["runs"].as_array().unwrap().len()
+    }
+
+    /// Writes a script of these answers.
+    pub fn script(&self, name: &str, answers: &Value) {
+        self.write(name, &json!({ "answers": answers }).to_string());
+    }
+
+    /// Waits until nothing works in the folder any more.
+    pub fn all_gone(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = at_work_in(&self.root);
+            if left.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "still alive: {left:#?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until a process whose command line begins like this works in the folder.
+    pub fn at_work(&self, words: &str) -> Process {
+        let mut found = None;
+        until(words, || {
+            found = at_work_in(&self.root).into_iter().find(|process| process.words.starts_with(words));
+            found.is_some()
+        });
+        found.unwrap()
+    }
+}
+
+impl Drop for Project {
+    fn drop(&mut self) {
+        // A test that failed in the middle leaves nobody behind.
+        for process in at_work_in(&self.root) {
+            let _ = kill_process(Pid::from_raw(process.pid).unwrap(), Signal::KILL);
+        }
+    }
+}
+
+/// How long a test waits for what has to happen soon.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Waits until something holds; a test whose wait is in vain fails.
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A program that goes on while the test does.
+pub struct Job {
+    child: Child,
+    stdout: Ear,
+    stderr: Ear,
+}
+
+/// Takes in what a program says.
+struct Ear {
+    heard: Arc<Mutex<Vec<u8>>>,
+    listening: Option<JoinHandle<()>>,
+}
+
+impl Ear {
+    fn to(mut from: impl std::io::Read + Send + 'static) -> Ear {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let into = Arc::clone(&heard);
+        let listening = std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(n @ 1..) = from.read(&mut buffer) {
+                into.lock().unwrap().extend_from_slice(&buffer[..n]);
+            }
+        });
+        Ear { heard, listening: Some(listening) }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.heard.lock().unwrap()).into_owned()
+    }
+
+    fn all(&mut self) -> String {
+        self.listening.take().unwrap().join().unwrap();
+        self.text()
+    }
+}
+
+impl Job {
+    fn of(mut child: Child) -> Job {
+        let stdout = Ear::to(child.stdout.take().unwrap());
+        let stderr = Ear::to(child.stderr.take().unwrap());
+        Job { child, stdout, stderr }
+    }
+
+    /// Waits until it has said this to standard error.
+    pub fn says(&self, what: &str) {
+        until(what, || self.stderr.text().contains(what));
+    }
+
+    /// Sends a signal as a terminal does: to all of its process group.
+    pub fn signal(&self, signal: Signal) {
+        kill_process_group(Pid::from_raw(self.child.id() as i32).unwrap(), signal).unwrap();
+    }
+
+    /// Sends a signal to it alone, as a supervisor does.
+    pub fn signal_alone(&self, signal: Signal) {
+        kill_process(Pid::from_raw(self.child.id() as i32).unwrap(), signal).unwrap();
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its end.
+    pub fn end(mut self) -> Ran {
+        let mut status = None;
+        until("the program ends", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        let code = status.and_then(|status| status.code()).unwrap_or(-1);
+        Ran { code, stdout: self.stdout.all(), stderr: self.stderr.all() }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        // Its children die with it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -139,6 +310,83 @@ impl Ran {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
+}
+
+/// The visits of a run, a line each: what was done and where that led.
+pub fn rows(result: &Value) -> String {
+    let row = |row: &Value| {
+        let remedy = if row["remedy"] == true { " (remedy)" } else { "" };
+        let text = |key: &str| row[key].as_str().unwrap_or("-").to_owned();
+        format!("{}{remedy}: {} → {}", text("step"), text("outcome"), text("target"))
+    };
+    result["steps"].as_array().unwrap().iter().map(row).collect::<Vec<_>>().join("\n")
+}
+
+/// A text without what differs from run to run: names of runs, times, spans of time, places, names of git objects.
+pub fn tidy(project: &Project, text: &str) -> String {
+    let text = text.replace(project.path().to_str().unwrap(), "PROJECT").replace("just now", "0 s ago");
+    text.lines().map(tidy_line).collect::<Vec<_>>().join("\n")
+}
+
+fn tidy_line(line: &str) -> String {
+    if line.starts_with("index ") {
+        return "index HASH".to_owned();
+    }
+    // Spans of time are of different length, and columns as wide as the longest.
+    let is_table = line.starts_with('|');
+    let mut words: Vec<String> = Vec::new();
+    for word in line.split(' ').filter(|word| !(is_table && word.is_empty())) {
+        let (unit, after) = word.split_at(word.trim_end_matches([',', ')', ';']).len());
+        let number = words.last().map_or("", |last| last.trim_start_matches('('));
+        if matches!(unit, "ms" | "s" | "min" | "h") && is_number(number) {
+            let opening = if words.pop().is_some_and(|last| last.starts_with('(')) { "(" } else { "" };
+            // `1 min 3 s` is one.
+            if words.last().is_some_and(|last| last == "SPAN") {
+                words.pop();
+            }
+            words.push(format!("{opening}SPAN{after}"));
+        } else if is_table && word.starts_with("|--") {
+            words.push("|--|".to_owned());
+        } else {
+            words.push(tidy_word(word));
+        }
+    }
+    words.join(" ").trim_end().to_owned()
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_ascii_digit() || c == '.')
+}
+
+/// Replaces the parts of a word: runs of letters and digits, with the signs that times and dates hold.
+fn tidy_word(word: &str) -> String {
+    const RUN: &str = "bcdfghjkmnpqrstvwxz23456789y";
+    let mut tidied = String::new();
+    let mut part = String::new();
+    for c in word.chars().chain(['\0']) {
+        if c.is_ascii_alphanumeric() || (c == ':' || c == '-') && is_number(&part.replace([':', '-'], "")) {
+            part.push(c);
+            continue;
+        }
+        let shape: String = part.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+        tidied.push_str(match &*shape {
+            "00:00:00" => "TIME",
+            "0000-00-00" => "DATE",
+            _ if part.len() == 8 && part.chars().all(|c| RUN.contains(c)) => "RUN",
+            _ if part.len() >= 7 && is_hash(&part) => "HASH",
+            _ => &part,
+        });
+        part.clear();
+        if c != '\0' {
+            tidied.push(c);
+        }
+    }
+    tidied
+}
+
+fn is_hash(part: &str) -> bool {
+    let hex = part.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'));
+    hex && part.contains(|c: char| c.is_ascii_digit()) && part.contains(|c: char| c.is_ascii_lowercase())
 }
 
 /// Copies a folder.

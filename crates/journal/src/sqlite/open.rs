@@ -21,6 +21,9 @@ const CACHE_SIZE: i32 = -1024;
 /// Statements kept prepared: all that this crate has.
 const STATEMENTS_MAX: usize = 32;
 
+/// After how many pages of log it is written back, which waits for the disk twice. SQLite's 1,000 made that half of what an
+/// append costs when nothing else is waited for; 4,000 pages are 16 MiB.
+const CHECKPOINT_PAGES: u32 = 4_000;
 /// What is left of the write-ahead log after a checkpoint, in bytes: SQLite's usual 1000 pages between checkpoints.
 const LOG_SIZE_MAX: i64 = 4 << 20;
 
@@ -88,6 +91,7 @@ fn prepare(connection: &mut Connection, path: &Path, options: Options) -> Result
         return Err(Error::Store { path: path.to_owned(), doing: "open it", source }.into());
     }
     connection.pragma_update(None, "journal_size_limit", LOG_SIZE_MAX)?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     let synced = options.durability == Durability::Synced;
     connection.pragma_update(None, "synchronous", if synced { "full" } else { "normal" })?;
     // On macOS a plain fsync leaves the data in the cache of the disk; elsewhere this changes nothing.

@@ -1,0 +1,281 @@
+//! `check`, `explain` and `show`.
+
+use crate::{
+    registry::{Registry, small},
+    support::{Project, Ran, tidy},
+};
+use insta::assert_snapshot;
+use serde_json::json;
+
+/// A project with nothing but this agent.
+fn with(registry: &Registry) -> Project {
+    let project = Project::empty();
+    registry.write(&project);
+    project
+}
+
+/// Four mistakes in three files.
+fn broken() -> Registry {
+    small()
+        .with("work", json!({"colour": "red"}))
+        .with("close", json!({"transitions": {"repeat": {"target": "close"}}}))
+        .prompt("close", "You said {uv-wrods}.\n")
+        .runner(json!({"verdict": {"config": {"maxIterations": "many"}}}))
+}
+
+#[test]
+fn a_sound_definition() {
+    let project = Project::example();
+    let ran = project.run(&["check", "fixer"]);
+    assert_eq!((ran.code, &*ran.stdout, &*ran.stderr), (0, "", "sound: 0 errors, 0 warnings\n"));
+    assert!(!project.path().join(".cuegate").exists(), "checking leaves nothing behind");
+}
+
+#[test]
+fn findings_are_drawn_under_their_lines_all_at_once() {
+    let project = with(&broken());
+    let ran = project.run(&["check", "agent"]);
+    assert_eq!((ran.code, &*ran.stdout), (2, ""));
+    assert_snapshot!(tidy(&project, &ran.stderr), @r#"
+    error[wrong-type]: `maxIterations` must be a number, not a text
+      --> .agent/agent/agent.json:13:26
+       |
+    13 |         "maxIterations": "many"
+       |                          ^^^^^^
+       |
+       = help: write a number, or leave `maxIterations` out
+
+    error[unknown-key]: `colour` is no key of a step
+      --> .agent/agent/steps_registry.json:35:7
+       |
+    35 |       "colour": "red"
+       |       ^^^^^^^^
+       |
+       = help: remove it
+
+    error[unknown-variable]: the prompt of `close` reads `wrods`, which nobody gives
+      --> .agent/agent/steps_registry.json:37:5
+       |
+    37 |     "close": {
+       |     ^^^^^^^
+       |
+       = help: declare a parameter `wrods`, or give it with `--set wrods=VALUE`
+
+    error[transition-without-intent]: `close` has a transition for `repeat`, which it does not allow
+      --> .agent/agent/steps_registry.json:59:9
+       |
+    59 |         "repeat": {
+       |         ^^^^^^^^
+       |
+       = help: add `repeat` to `allowedIntents`, or remove the transition
+
+    not sound: 4 errors, 0 warnings
+    "#);
+}
+
+#[test]
+fn a_name_that_leads_nowhere() {
+    let project = with(&small().with("work", json!({"transitions": {"handoff": {"target": "clse"}}})));
+    let ran = project.run(&["check", "agent"]);
+    assert_eq!(ran.code, 2);
+    assert_snapshot!(tidy(&project, &ran.stderr), @r#"
+    error[unknown-target]: `work` on `handoff` leads to `clse`, which is no step
+      --> .agent/agent/steps_registry.json:32:21
+       |
+    32 |           "target": "clse"
+       |                     ^^^^^^
+       |
+       = help: did you mean `close`?
+
+    not sound: 1 error, 0 warnings
+    "#);
+}
+
+#[test]
+fn findings_as_json() {
+    let project = with(&broken());
+    let ran = project.run(&["check", "agent", "--json"]);
+    assert_eq!((ran.code, &*ran.stderr), (2, ""));
+    let found = ran.json();
+    assert_eq!(found["schema"], "cuegate/check/v1");
+    assert_eq!(found["ok"], false);
+    let diagnostics = found["diagnostics"].as_array().unwrap();
+    let errors = diagnostics.iter().filter(|finding| finding["severity"] == "error").count();
+    assert_eq!(found["errors"], errors);
+    assert_eq!(found["warnings"], diagnostics.len() - errors);
+    let lines: Vec<String> = diagnostics
+        .iter()
+        .map(|finding| {
+            let file = finding["file"].as_str().unwrap().trim_start_matches(".agent/agent/");
+            let code = finding["code"].as_str().unwrap();
+            format!("{file}:{}:{} {code} {}", finding["line"], finding["column"], finding["step"])
+        })
+        .collect();
+    assert_snapshot!(lines.join("\n"), @r#"
+    agent.json:13:26 wrong-type null
+    steps_registry.json:35:7 unknown-key "work"
+    steps_registry.json:37:5 unknown-variable "close"
+    steps_registry.json:59:9 transition-without-intent "close"
+    "#);
+    for finding in diagnostics {
+        assert!(finding["message"].is_string() && finding["hint"].is_string(), "{finding}");
+        let known = project.run(&["explain", finding["code"].as_str().unwrap()]);
+        assert_eq!(known.code, 0, "{finding}");
+    }
+}
+
+#[test]
+fn strict_takes_warnings_for_errors() {
+    let project = with(&small().with("work", json!({"priority": 1})));
+    let lax = project.run(&["check", "agent"]);
+    assert_eq!(lax.code, 0, "{}", lax.stderr);
+    assert!(lax.stderr.starts_with("warning[") && lax.stderr.ends_with("sound: 0 errors, 1 warning\n"));
+    let strict = project.run(&["check", "agent", "--strict"]);
+    assert_eq!(strict.code, 2);
+    assert!(
+        strict.stderr.starts_with("error[") && strict.stderr.ends_with("not sound: 1 error, 0 warnings\n")
+    );
+    let json = project.run(&["check", "agent", "--strict", "--json"]).json();
+    assert_eq!(
+        (&json["ok"], &json["errors"], &json["diagnostics"][0]["severity"]),
+        (&json!(false), &json!(1), &json!("error"))
+    );
+}
+
+#[test]
+fn several_at_once_and_each_way_to_name_one() {
+    let project = with(&small());
+    for path in [
+        "agent",
+        ".agent/agent",
+        "./.agent/agent/",
+        ".agent/agent/agent.json",
+        ".agent/agent/steps_registry.json",
+        project.path().join(".agent/agent").to_str().unwrap(),
+    ] {
+        let ran = project.run(&["check", path]);
+        assert_eq!((ran.code, &*ran.stderr), (0, "sound: 0 errors, 0 warnings\n"), "{path}");
+    }
+    broken().write(&project);
+    crate::support::copy(&project.path().join(".agent/agent"), &project.path().join(".agent/other"));
+    small().write(&project);
+    let both = project.run(&["check", "agent", "other"]);
+    assert_eq!(both.code, 2);
+    assert!(both.stderr.contains(".agent/other/agent.json:"), "{}", both.stderr);
+    let json = project.run(&["check", "agent", "other", "--json"]).json();
+    let alone = project.run(&["check", "other", "--json"]).json();
+    assert_eq!(json["errors"], alone["errors"]);
+}
+
+#[test]
+fn from_a_folder_below_the_project() {
+    let project = with(&small());
+    project.init();
+    project.write("src/deep/a.txt", "");
+    let ran = Ran::of(
+        project.command(&["check", "agent"]).current_dir(project.path().join("src/deep")).output().unwrap(),
+    );
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+#[test]
+fn names_that_are_nothing() {
+    let project = with(&small());
+    // There, but not below `.agent`: a name does not leave it.
+    crate::support::copy(&project.path().join(".agent/agent"), &project.path().join("outside"));
+    for (name, quoted) in [("nobody", "`nobody`"), ("../outside", "`../outside`"), ("a/../b", "`a/../b`")] {
+        let ran = project.run(&["check", name]);
+        assert_eq!((ran.code, &*ran.stdout), (2, ""), "{name}");
+        let expected = format!("error: {quoted} is no file, no folder and no agent below `.agent`\nhint: ");
+        assert!(ran.stderr.starts_with(&expected), "{}", ran.stderr);
+    }
+    let none = project.run(&["check"]);
+    assert_eq!(none.code, 2);
+    assert!(none.stderr.contains("<PATHS>..."), "{}", none.stderr);
+}
+
+#[test]
+fn an_agent_without_files() {
+    let project = Project::empty();
+    project.write(".agent/hollow/README.md", "");
+    let ran = project.run(&["check", "hollow"]);
+    assert_eq!(ran.code, 2);
+    assert_snapshot!(tidy(&project, &ran.stderr), @"
+    error[unreadable-file]: there is no `.agent/hollow/agent.json`
+     --> .agent/hollow/agent.json:1:1
+      |
+    1 |
+      | ^
+      |
+      = help: name a folder that holds an `agent.json`, or a registry file
+
+    not sound: 1 error, 0 warnings
+    ");
+}
+
+#[test]
+fn a_page_for_each_finding() {
+    let project = Project::empty();
+    let known = project.run(&["explain", "self-next"]);
+    assert_eq!((known.code, &*known.stderr), (0, ""));
+    assert!(known.stdout.contains("self-next"), "{}", known.stdout);
+    let unknown = project.run(&["explain", "self-nxt"]);
+    assert_eq!((unknown.code, &*unknown.stdout), (2, ""));
+    assert!(unknown.stderr.starts_with("error: there is no finding `self-nxt`\nhint: there are "));
+    assert!(unknown.stderr.contains("self-next"), "{}", unknown.stderr);
+}
+
+#[test]
+fn a_definition_as_the_flow_that_runs() {
+    let project = with(&small().validator("test -e done", json!({"action": "retry", "maxAttempts": 2})));
+    let ran = project.run(&["show", "agent"]);
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    assert_snapshot!(ran.stdout, @"
+    agent (registry-closing), 3 steps
+      entry     work
+      limit     at most 20 iterations
+      verdict   done where the flow ends
+      always    abort → @aborted
+
+    work  [work]
+      prompt    1 line; system prompt of 1 line
+      answer    by schema; outcome from next_action.action
+      may       acceptEdits, all tools
+      who       session continues run
+      goes      repeat  → work
+                handoff → close
+
+    close  [work]
+      prompt    1 line; system prompt of 1 line
+      answer    by schema; outcome from next_action.action
+      may       acceptEdits, all tools
+      who       session continues run
+      goes      closing → close@validators
+
+    close@validators  [commands] [no iteration]  Proof
+      runs      proof  test -e done  passes: exit 0  10 min
+      goes      all pass    → @completed
+                proof fails → whoever handed off (work)  (at most 2 times; remedy of 2 lines)
+                then        → @failed (validators used up: `proof` still fails after 2 remedies)
+    ");
+    let shown = project.run(&["show", "agent", "--json"]);
+    assert_eq!((shown.code, &*shown.stderr), (0, ""));
+    let flow = shown.json();
+    assert_eq!(flow["schema"], "cuegate/flow/v1");
+    assert_eq!(flow["entry"], "work");
+    broken().write(&project);
+    let unsound = project.run(&["show", "agent"]);
+    assert_eq!((unsound.code, &*unsound.stdout), (2, ""));
+    assert!(unsound.stderr.contains("error: `agent` is not sound\nhint: "), "{}", unsound.stderr);
+}
+
+#[test]
+fn variables_from_outside_count_when_they_are_named() {
+    let project = with(&small().prompt("work", "Mind {uv-tone}.\n"));
+    let without = project.run(&["check", "agent"]);
+    assert_eq!(without.code, 2, "{}", without.stderr);
+    assert!(without.stderr.contains("unknown-variable"), "{}", without.stderr);
+    let with = project.run(&["check", "agent", "--set", "tone"]);
+    assert_eq!(with.code, 0, "{}", with.stderr);
+    assert_eq!(project.run(&["show", "agent", "--set", "tone"]).code, 0);
+}

@@ -1,0 +1,241 @@
+//! What a run is given: parameters, variables, the task, the provider and its script. Whatever is wrong there is said
+//! before anything starts.
+
+use crate::{
+    registry::{Registry, begin, says, small},
+    support::{Project, Ran},
+};
+use serde_json::{Value, json};
+
+/// Reads all of its parameters into its first prompt.
+fn parameters() -> Registry {
+    let prompt = "tone={uv-tone}; deep={uv-deep-check}; n={uv-maxFiles}; who={uv-who}; tags={uv-tags}.\n";
+    let parameter = |kind: &str, cli: &str, more: Value| {
+        let mut parameter =
+            json!({"type": kind, "description": format!("Of {cli}"), "required": false, "cli": cli});
+        for (key, value) in more.as_object().unwrap() {
+            parameter[key] = value.clone();
+        }
+        parameter
+    };
+    small()
+        .prompt("work", prompt)
+        .with("work", json!({"uvVariables": ["tone", "deep-check", "maxFiles", "who", "tags"]}))
+        .agent(json!({"parameters": {
+            "tone": parameter("string", "--tone", json!({"default": "calm"})),
+            "deepCheck": parameter("boolean", "--deep-check", json!({"default": false})),
+            "max-files": parameter("number", "--max-files", json!({"default": 3})),
+            "tags": parameter("array", "--tags", json!({"default": ["a", "b"]})),
+            "who": parameter("string", "--who", json!({"required": true})),
+        }}))
+}
+
+fn project(registry: &Registry) -> Project {
+    registry.project(json!([says("work", "handoff"), says("close", "closing")]))
+}
+
+/// What the first prompt was given.
+fn told(project: &Project, args: &[&str]) -> String {
+    let ran = project.run(args);
+    assert_eq!(ran.code, 0, "{args:?}: {}", ran.stderr);
+    project.prompts()[0].trim_end().to_owned()
+}
+
+/// That it is wrong use, and that nothing was begun.
+fn refused(project: &Project, args: &[&str], error: &str) -> Ran {
+    let ran = project.run(args);
+    assert_eq!((ran.code, &*ran.stdout), (2, ""), "{args:?}: {}", ran.stderr);
+    assert!(ran.stderr.contains(error), "{args:?}: {}", ran.stderr);
+    assert_eq!(project.runs(), 0, "{args:?} began a run");
+    assert!(!project.path().join(".cuegate").exists(), "{args:?} left something behind");
+    ran
+}
+
+#[test]
+fn flags_stand_before_and_after_the_path() {
+    let project = project(&parameters());
+    let defaults = told(&project, &begin(&["--who", "me"]));
+    assert_eq!(defaults, "tone=calm; deep=false; n=3; who=me; tags=a,b.");
+    let after = begin(&["--who=me", "--tone=loud", "--max-files", "-2", "--deep-check", "--tags", "x"]);
+    assert_eq!(told(&project, &after), "tone=loud; deep=true; n=-2; who=me; tags=x.");
+    let before = [
+        "run",
+        "--tone",
+        "sharp and clear",
+        "--who",
+        "me",
+        "--deep-check=false",
+        "--script",
+        "script.json",
+        "agent",
+    ];
+    assert_eq!(told(&project, &before), "tone=sharp and clear; deep=false; n=3; who=me; tags=a,b.");
+    // A boolean flag takes nothing from the words after it.
+    let boolean = ["run", "--deep-check", "agent", "--who", "me", "--script", "script.json"];
+    assert_eq!(told(&project, &boolean), "tone=calm; deep=true; n=3; who=me; tags=a,b.");
+    // The value of a flag may have the name of a definition too.
+    let named = ["run", "--who", "agent", "agent", "--script", "script.json"];
+    assert_eq!(told(&project, &named), "tone=calm; deep=false; n=3; who=agent; tags=a,b.");
+    assert_eq!(told(&project, &begin(&["--who", ""])), "tone=calm; deep=false; n=3; who=; tags=a,b.");
+}
+
+#[test]
+fn the_help_of_a_definition_names_its_parameters() {
+    let project = project(&parameters());
+    let ran = project.run(&["run", "agent", "--help"]);
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    for part in ["Parameters of the definition", "--tone <TEXT>", "Of --tone", "--max-files <NUMBER>"] {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn values_of_the_wrong_kind() {
+    let project = project(&parameters());
+    for (args, error) in [
+        (&["--who", "me", "--max-files", "many"][..], "error: `max-files` is a number, not `many`"),
+        (&["--who", "me", "--max-files", "inf"], "error: `max-files` is a number, not `inf`"),
+        (&["--who", "me", "--deep-check=yes"], "error: `deepCheck` is `true` or `false`, not `yes`"),
+        (&["--who", "me", "--set", "max-files=x"], "error: `max-files` is a number, not `x`"),
+        (&[], "error: `who` needs a value: Of --who"),
+        (&["--who"], "a value is required for '--who"),
+        (&["--who", "me", "--tone", "a", "--tone", "b"], "'--tone"),
+        (&["--whom", "me"], "--whom"),
+    ] {
+        refused(&project, &begin(args), error);
+    }
+}
+
+#[test]
+fn values_by_set() {
+    let project = project(&parameters());
+    let set =
+        begin(&["--set", "who=me=you", "--set=tone=", "--set", "max_files=7", "--set", "deep-check=true"]);
+    assert_eq!(told(&project, &set), "tone=; deep=true; n=7; who=me=you; tags=a,b.");
+    // The more particular wins: a flag of the definition itself.
+    let both = begin(&["--set", "tone=quiet", "--tone", "loud", "--who", "me"]);
+    assert_eq!(told(&project, &both), "tone=loud; deep=false; n=3; who=me; tags=a,b.");
+}
+
+#[test]
+fn values_that_the_definition_does_not_declare() {
+    let project = project(&small().prompt("work", "Mind {uv-tone}.\n"));
+    refused(&project, &begin(&[]), "unknown-variable");
+    refused(&project, &begin(&["--set", "tune=low"]), "unknown-variable");
+    assert_eq!(told(&project, &begin(&["--set", "tone=low", "--set", "else=x"])), "Mind low.");
+    let started = project.events("run_started");
+    assert_eq!(started[0]["params"], json!({"else": "x", "tone": "low"}));
+}
+
+#[test]
+fn what_was_set_is_known_when_the_run_goes_on() {
+    let registry = small().prompt("work", "Mind {uv-tone}.\n");
+    let project = registry.project(json!([says("work", "repeat")]));
+    assert_eq!(project.run(&begin(&["--set", "tone=low"])).code, 4);
+    project.script("script-more.json", &json!([says("work", "handoff"), says("close", "closing")]));
+    let ran = project.run(&["resume", "last", "--script", "script-more.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(project.prompts()[1].trim_end(), "Mind low.");
+}
+
+#[test]
+fn set_without_a_value() {
+    let project = project(&small());
+    for pair in ["tone", "=x", ""] {
+        let ran = refused(&project, &begin(&["--set", pair]), "names no value");
+        assert!(ran.stderr.contains("hint: write `--set NAME=VALUE`"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn names_in_camel_and_in_kebab_case() {
+    let registry = small().prompt("work", "{uv-iterateMax} {uv-iterate-max}\n").agent(json!({"parameters": {
+        "iterateMax": {"type": "number", "description": "How often", "required": true, "cli": "--iterate-max"}
+    }}));
+    let project = project(&registry);
+    assert_eq!(told(&project, &begin(&["--iterate-max", "5"])), "5 5");
+    assert_eq!(told(&project, &begin(&["--set", "iterate-max=6"])), "6 6");
+    assert_eq!(told(&project, &begin(&["--set", "iterateMax=7"])), "7 7");
+}
+
+/// Its first step needs a task.
+fn tasked() -> Registry {
+    small().with("work", json!({"usesStdin": true})).prompt("work", "Task: {input_text}|{uv-task}|\n")
+}
+
+#[test]
+fn the_task_from_everywhere() {
+    let project = project(&tasked());
+    project.write("script-task.txt", "from a file\n");
+    assert_eq!(told(&project, &begin(&["do it"])), "Task: do it|do it|");
+    assert_eq!(told(&project, &begin(&[""])), "Task: ||", "empty is not missing");
+    let file = begin(&["--input", "script-task.txt"]);
+    assert_eq!(told(&project, &file), "Task: from a file\n|from a file\n|");
+    for args in [begin(&["--input", "-"]), begin(&[])] {
+        let ran = project.run_with_input(&args, "from a pipe");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert_eq!(project.prompts()[0].trim_end(), "Task: from a pipe|from a pipe|");
+    }
+    // What is inserted is text, never a template.
+    assert_eq!(
+        told(&project, &begin(&["{uv-task} {input_text}"])),
+        "Task: {uv-task} {input_text}|{uv-task} {input_text}|"
+    );
+}
+
+#[test]
+fn no_task() {
+    let project = project(&tasked());
+    refused(&project, &begin(&[]), "error: the definition needs a task\nhint: say it: `cuegate run agent ");
+    refused(&project, &begin(&["--input", "none.txt"]), "error: failed to read `none.txt`: ");
+    refused(&project, &begin(&["do it", "--input", "x"]), "cannot be used with");
+    refused(&project, &begin(&["do it", "and this"]), "unexpected argument");
+    let ran = project.run_with_input(&begin(&["--input", "-"]), "");
+    assert_eq!(ran.code, 0, "empty is not missing: {}", ran.stderr);
+}
+
+#[test]
+fn nobody_to_ask() {
+    let project = project(&small());
+    refused(
+        &project,
+        &["run", "agent"],
+        "error: nobody is named to ask\nhint: name one: `--provider scripted",
+    );
+    refused(
+        &project,
+        &["run", "agent", "--provider", "scripted"],
+        "error: the scripted agent has no script\nhint: ",
+    );
+    refused(
+        &project,
+        &["run", "agent", "--provider", "nobody"],
+        "error: there is no provider `nobody`\nhint: ",
+    );
+    refused(&project, &["run", "agent", "--provider", "nobody", "--script", "script.json"], "`nobody`");
+}
+
+#[test]
+fn scripts_that_are_none() {
+    let project = project(&small());
+    project.write("script.yaml", "answers:\n  - step: work\n    outptu: {}\n");
+    project.write("script-list.yaml", "answers: 3\n");
+    project.write("script-tab.yaml", "answers:\n\t- step: work\n");
+    let with = |file| ["run", "agent", "--script", file];
+    refused(&project, &with("none.yaml"), "error: failed to read `none.yaml`: ");
+    let ran = refused(&project, &with("script.yaml"), "script.yaml:3:");
+    assert!(ran.stderr.contains("outptu"), "{}", ran.stderr);
+    refused(&project, &with("script-list.yaml"), "script-list.yaml:1:");
+    refused(&project, &with("script-tab.yaml"), "script-tab.yaml:2:");
+}
+
+#[test]
+fn definitions_that_do_not_run() {
+    let project = project(&small().with("work", json!({"transitions": {"handoff": {"target": "clse"}}})));
+    let ran = refused(&project, &begin(&[]), "error: `agent` is not sound: ");
+    assert!(ran.stderr.contains("unknown-target") && ran.stderr.contains("hint: nothing was started"));
+    refused(&project, &["run", "nobody", "--script", "script.json"], "error: `nobody` is no file");
+    refused(&project, &["run"], "<PATH>");
+    refused(&project, &begin(&["--max-iterations", "0"]), "--max-iterations");
+    refused(&project, &begin(&["--repairs", "101"]), "--repairs");
+}

@@ -1,0 +1,417 @@
+//! `run` from beginning to end, and everything that shows what came of it.
+
+use std::process::{Command, Stdio};
+
+use crate::{
+    registry::{begin, says, small},
+    support::{CUEGATE, Project, Ran, rows, tidy},
+};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+const RUN: [&str; 5] = ["run", "fixer", "The test fails. Make it pass.", "--script", "script.yaml"];
+
+#[test]
+fn the_example_as_people_see_it() {
+    let project = Project::example();
+    let ran = project.run(&RUN);
+    assert_eq!((ran.code, &*ran.stdout), (0, ""), "{}", ran.stderr);
+    assert_snapshot!(tidy(&project, &ran.stderr), @"
+    run RUN: fixer (registry-closing)
+    works in    PROJECT, in place, clean
+    asks        scripted, its default model, login: none needed
+    may         acceptEdits, held by nothing: what it starts reaches all of this machine
+    at most     10 iterations, 20 asks
+    settings    not read by the scripted agent
+
+    TIME  run                    started fixer with scripted on DATE → initial.fix
+    TIME  initial.fix #1         answered in SPAN, 2,280 tokens, $0.0090 → next → continuation.fix
+    TIME  continuation.fix #1    answered in SPAN, 3,440 tokens, $0.0132 → handoff → closure.fix
+    TIME  closure.fix #1         answered in SPAN, 960 tokens, $0.0036 → closing
+    TIME  closure.fix #1         validator tests-pass failed: exit 1 (SPAN) → remedy: continuation.fix
+    TIME  continuation.fix #2    remedy in SPAN, 4,360 tokens, $0.0162 → handoff → closure.fix
+    TIME  closure.fix #2         answered in SPAN, 960 tokens, $0.0036 → closing
+    TIME  closure.fix #2         validator tests-pass passed (SPAN)
+    TIME  closure.fix #2         validator git-clean passed (SPAN)
+    TIME  run                    completed: `closure.fix` completed the flow
+    done: `closure.fix` completed the flow
+    changed     1 file: convert.sh
+    used        5 asks, 12,000 tokens, $0.0456 in SPAN
+    see         cuegate diff RUN    what changed
+                cuegate log RUN     what happened
+                cuegate report RUN  all of it
+    undo        cuegate diff RUN | git apply -R
+    ");
+    let status = project.run(&["status", "last"]);
+    assert_eq!((status.code, &*status.stderr), (0, ""));
+    assert_snapshot!(tidy(&project, &status.stdout), @"
+    fixer (registry-closing)  run RUN
+    state       completed
+    because     `closure.fix` completed the flow
+    iterations  5 of at most 10
+    asks        5: 4 work, 1 remedy
+    tokens      11,200 in, 800 out
+    cost        $0.0456
+    time        SPAN, started DATE TIME (SPAN ago)
+    place       PROJECT, in place
+    agent       scripted, model scripted
+    last        TIME  initial.fix #1                next → continuation.fix
+                TIME  continuation.fix #1           handoff → closure.fix
+                TIME  closure.fix #1                closing → continuation.fix
+                TIME  continuation.fix #2           handoff → closure.fix
+                TIME  closure.fix #2                closing → @completed
+    ");
+    let log = project.run(&["log", "last"]);
+    assert_eq!((log.code, &*log.stderr), (0, ""));
+    assert_snapshot!(tidy(&project, &log.stdout), @"
+    TIME  run                    started fixer with scripted on DATE → initial.fix
+    TIME  initial.fix #1         answered in SPAN, 2,280 tokens, $0.0090 → next → continuation.fix
+    TIME  continuation.fix #1    answered in SPAN, 3,440 tokens, $0.0132 → handoff → closure.fix
+    TIME  closure.fix #1         answered in SPAN, 960 tokens, $0.0036 → closing
+    TIME  closure.fix #1         validator tests-pass failed: exit 1 (SPAN) → remedy: continuation.fix
+    TIME  continuation.fix #2    remedy in SPAN, 4,360 tokens, $0.0162 → handoff → closure.fix
+    TIME  closure.fix #2         answered in SPAN, 960 tokens, $0.0036 → closing
+    TIME  closure.fix #2         validator tests-pass passed (SPAN)
+    TIME  closure.fix #2         validator git-clean passed (SPAN)
+    TIME  run                    completed: `closure.fix` completed the flow
+    ");
+    let report = project.run(&["report", "last"]);
+    assert_eq!((report.code, &*report.stderr), (0, ""));
+    assert_snapshot!(tidy(&project, &report.stdout), @"
+    # fixer: completed
+
+    - Run: `RUN` of `fixer` (registry-closing)
+    - State: completed
+    - Reason: `closure.fix` completed the flow
+    - Started: DATE TIME, took SPAN
+    - Place: PROJECT, in place
+    - Agent: scripted, model scripted
+
+    ## Visits
+
+    | Step | Visit | Outcome | Asks | Tokens | Cost | Time | Files |
+    |--|
+    | initial.fix | 1 | next → continuation.fix | 1 | 2,280 | $0.0090 | SPAN | 0 |
+    | continuation.fix | 1 | handoff → closure.fix | 1 | 3,440 | $0.0132 | SPAN | 1 |
+    | closure.fix | 1 | closing → continuation.fix | 1 | 960 | $0.0036 | SPAN | 0 |
+    | continuation.fix (remedy: tests-pass) | 2 | handoff → closure.fix | 1 | 4,360 | $0.0162 | SPAN | 1 |
+    | closure.fix | 2 | closing → @completed | 1 | 960 | $0.0036 | SPAN | 0 |
+
+    ## Validators
+
+    | Validator | Of | Result | Time |
+    |--|
+    | tests-pass | closure.fix #1 | failed: exit 1 | SPAN |
+    | tests-pass | closure.fix #2 | passed | SPAN |
+    | git-clean | closure.fix #2 | passed | SPAN |
+
+    ### `tests-pass` failed after closure.fix #1: exit 1
+
+    standard output:
+
+    ```text
+    ok: 0 C is 32 F
+    ```
+
+    standard error:
+
+    ```text
+    FAIL: 100 C: expected 212, got 87
+    FAIL: -40 C: expected -40, got 10
+    ```
+
+    ## Handed on
+
+    - initial.fix.cause: convert.sh subtracts 32 where it has to add it.
+    - initial.fix.plan: Turn the minus into a plus in convert.sh.
+    - continuation.fix.change: Multiplies by 9/5 and adds 32.
+
+    ## The last answer's summary
+
+    ```text
+    Everything is done.
+    ```
+
+    ## Changed files
+
+    - convert.sh
+
+    ## Totals
+
+    - Asks: 5: 4 work, 1 remedy
+    - Tokens: 11,200 in, 800 out
+    - Cost: $0.0456
+    - Iterations: 5 of at most 10
+
+    ## More
+
+    - `cuegate diff RUN`: what changed
+    - `cuegate log RUN`: what happened, ask by ask
+    ");
+    let runs = project.run(&["runs"]);
+    assert_eq!((runs.code, &*runs.stderr), (0, ""));
+    assert_snapshot!(tidy(&project, &runs.stdout), @"
+    RUN       FLOW   STATE      STEPS     COST  STARTED
+    RUN  fixer  completed      5  $0.0456  SPAN ago
+    ");
+}
+
+#[test]
+fn the_example_as_programs_see_it() {
+    let project = Project::example();
+    let ran = project.run(&[&RUN[..], &["--json"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let result = ran.json();
+    assert_snapshot!(rows(&result), @"
+    initial.fix: next → continuation.fix
+    continuation.fix: handoff → closure.fix
+    closure.fix: closing → continuation.fix
+    continuation.fix (remedy): handoff → closure.fix
+    closure.fix: closing → @completed
+    ");
+    assert_eq!(result["schema"], "cuegate/run/v1");
+    assert_eq!(result["flow"], "fixer");
+    assert_eq!(result["dialect"], "registry-closing");
+    assert_eq!(result["state"], "completed");
+    assert_eq!(result["exit_code"], 0);
+    assert_eq!(result["validated"], true);
+    assert_eq!(result["waiting"], Value::Null);
+    assert_eq!(result["faults"], json!([]));
+    assert_eq!(result["final_step"], "closure.fix");
+    assert_eq!(
+        result["asks"],
+        json!({"work": 4, "report": 0, "judge": 0, "check": 0, "repair": 0, "remedy": 1})
+    );
+    assert_eq!(result["tokens"], json!({"input": 11_200, "output": 800}));
+    assert_eq!(result["cost_usd"], 0.0456);
+    assert_eq!(result["steps"][1]["changed_files"], json!(["convert.sh"]));
+    assert_eq!(result["steps"][3]["remedy"], true);
+    for key in ["reports", "budget", "effects", "started_at", "ended_at", "completion_reason"] {
+        assert!(result.get(key).is_some(), "{key} is missing");
+    }
+    // The same, whoever asks for it later.
+    assert_eq!(project.status(), result);
+    assert_eq!(project.run(&["report", "last", "--json"]).json(), result);
+    let runs = project.run(&["runs", "--json"]).json();
+    assert_eq!(runs["schema"], "cuegate/runs/v1");
+    assert_eq!(
+        runs["runs"],
+        json!([{"run": result["run"], "flow": "fixer", "state": "completed", "started_at": result["started_at"],
+            "ended_at": result["ended_at"], "steps": 5, "cost_usd": 0.0456}])
+    );
+}
+
+#[test]
+fn every_line_of_the_log_is_an_object() {
+    let project = Project::example();
+    assert_eq!(project.run(&RUN).code, 0);
+    let log = project.log();
+    let mut last = 0;
+    for event in &log {
+        assert_eq!(event["schema"], "cuegate/event/v1");
+        assert!(event["run"].is_string() && event["at"].is_string() && event["event"].is_string(), "{event}");
+        let seq = event["seq"].as_u64().unwrap();
+        assert!(seq == last || seq == last + 1, "records stand in their order: {event}");
+        last = seq;
+    }
+    let answers: Vec<&Value> = log.iter().filter(|event| event["event"] == "answered").collect();
+    assert_eq!(answers.len(), 5);
+    let first = answers[0];
+    assert_eq!((&first["kind"], &first["step"]), (&json!("work"), &json!("initial.fix")));
+    let prompt = first["prompt"].as_str().unwrap();
+    assert!(prompt.contains("The test fails. Make it pass."), "{prompt}");
+    assert!(prompt.contains("Keep in mind: the smallest change that is right."), "{prompt}");
+    assert!(!prompt.contains("stepId: initial.fix\n"), "front matter is no part of it: {prompt}");
+    assert!(first["system_prompt"].as_str().unwrap().starts_with("You repair failing tests."));
+    assert_eq!(first["output"]["next_action"]["action"], "next");
+    assert_eq!(first["usage"], json!({"input_tokens": 2100, "output_tokens": 180, "cost_usd": 0.009}));
+    for key in ["text", "model", "provider", "session"] {
+        assert!(first.get(key).is_some(), "{key} is missing");
+    }
+    // What a later step needs of an earlier answer is in its prompt.
+    assert!(answers[1]["prompt"].as_str().unwrap().contains("Turn the minus into a plus in convert.sh."));
+    let remedy = answers[3]["prompt"].as_str().unwrap();
+    assert!(remedy.contains("FAIL: 100 C: expected 212, got 87"), "{remedy}");
+}
+
+/// Does what the last line of a run says.
+fn undo(project: &Project, ran: &Ran) {
+    let undo = ran.stderr.lines().find_map(|line| line.strip_prefix("undo")).unwrap().trim();
+    assert!(undo.starts_with("cuegate diff ") && undo.ends_with(" | git apply -R"), "{undo}");
+    let undo = undo.replacen("cuegate", CUEGATE, 1);
+    let undone =
+        Ran::of(Command::new("sh").args(["-c", &undo]).current_dir(project.path()).output().unwrap());
+    assert_eq!(undone.code, 0, "{}", undone.stderr);
+}
+
+#[test]
+fn what_was_committed_is_undone_in_the_files() {
+    let project = Project::example();
+    let before = project.read("convert.sh");
+    let ran = project.run(&RUN);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_ne!(project.read("convert.sh"), before);
+    undo(&project, &ran);
+    assert_eq!(project.read("convert.sh"), before);
+}
+
+#[test]
+fn what_changed_and_how_to_undo_it() {
+    // The agent writes without committing; a person's own edit is there before it begins.
+    let project = small().project(json!([
+        {"step": "work", "writes": [{"path": "a.txt", "content": "two\n"}, {"path": "new/b.txt", "content": "b\n"}],
+            "output": {"next_action": {"action": "handoff"}}},
+        says("close", "closing")
+    ]));
+    project.write("a.txt", "mine\n");
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let diff = project.run(&["diff", "last"]);
+    assert_eq!((diff.code, &*diff.stderr), (0, ""));
+    assert_snapshot!(tidy(&project, &diff.stdout), @"
+    diff --git a/a.txt b/a.txt
+    index HASH
+    --- a/a.txt
+    +++ b/a.txt
+    @@ -1 +1 @@
+    -mine
+    +two
+    diff --git a/new/b.txt b/new/b.txt
+    new file mode 100644
+    index HASH
+    --- /dev/null
+    +++ b/new/b.txt
+    @@ -0,0 +1 @@
+    +b
+    ");
+    let stat = project.run(&["diff", "last", "--stat"]);
+    assert_snapshot!(stat.stdout, @"
+    +1      -1      a.txt
+    +1      -0      new/b.txt
+    ");
+    let json = project.run(&["diff", "last", "--json"]).json();
+    assert_eq!(json["schema"], "cuegate/diff/v1");
+    assert_eq!(
+        json["files"],
+        json!([{"path": "a.txt", "added": 1, "removed": 1}, {"path": "new/b.txt", "added": 1, "removed": 0}])
+    );
+    assert_eq!(json["patch"], diff.stdout);
+    undo(&project, &ran);
+    assert_eq!(project.read("a.txt"), "mine\n");
+    assert!(!project.path().join("new").exists());
+}
+
+#[test]
+fn a_run_that_changed_nothing_has_nothing_to_undo() {
+    let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(!ran.stderr.contains("\nundo"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nchanged     nothing\n"), "{}", ran.stderr);
+    let diff = project.run(&["diff", "last"]);
+    assert_eq!((diff.code, &*diff.stdout, &*diff.stderr), (0, "", ""));
+    assert_eq!(project.git(&["status", "--porcelain"]), "", "state keeps itself out of version control");
+}
+
+#[test]
+fn runs_by_name_beginning_and_last() {
+    let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
+    for command in [&["status", "last"][..], &["log", "x"], &["resume", "last"], &["cancel", "last"]] {
+        let ran = project.run(command);
+        assert_eq!((ran.code, &*ran.stdout), (2, ""), "{command:?}");
+        assert_eq!(ran.stderr, "error: no run has begun here\nhint: `cuegate run PATH` begins one\n");
+    }
+    assert_eq!(project.run(&["runs"]).stderr, "no run has begun here; `cuegate run PATH` begins one\n");
+    assert_eq!(project.runs(), 0);
+    assert!(!project.path().join(".cuegate").exists(), "looking leaves nothing behind");
+    // More runs than there are letters that a name begins with: two of them begin alike.
+    let mut names: Vec<String> = Vec::new();
+    let alike = loop {
+        let ran = project.go(&["--json", "--durability", "relaxed"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let name = ran.json()["run"].as_str().unwrap().to_owned();
+        let alike = names.iter().find(|known| known[..1] == name[..1]).map(|known| known[..1].to_owned());
+        names.push(name);
+        if let Some(alike) = alike {
+            break alike;
+        }
+        assert!(names.len() <= 28);
+    };
+    let newest = names.last().unwrap();
+    let of = |typed: &str| project.run(&["status", typed, "--json"]).json()["run"].clone();
+    assert_eq!(of("last"), **newest);
+    assert_eq!(of(newest), **newest);
+    assert_eq!(of(&names[0]), *names[0]);
+    let shortest = (1..=8)
+        .map(|length| &newest[..length])
+        .find(|beginning| names.iter().filter(|name| name.starts_with(beginning)).count() == 1);
+    assert_eq!(of(shortest.unwrap()), **newest);
+    let ambiguous = project.run(&["status", &alike]);
+    assert_eq!((ambiguous.code, &*ambiguous.stdout), (2, ""));
+    assert!(
+        ambiguous.stderr.starts_with(&format!("error: `{alike}` is the beginning of ")),
+        "{}",
+        ambiguous.stderr
+    );
+    assert!(ambiguous.stderr.contains(&**newest), "{}", ambiguous.stderr);
+    let unknown = project.run(&["status", "aeiou"]);
+    assert_eq!(unknown.code, 2);
+    assert_eq!(unknown.stderr, "error: there is no run `aeiou`\nhint: `cuegate runs` lists them\n");
+    let listed = project.run(&["runs", "--json"]).json();
+    let listed: Vec<&str> =
+        listed["runs"].as_array().unwrap().iter().map(|run| run["run"].as_str().unwrap()).collect();
+    names.reverse();
+    assert_eq!(listed, names, "the newest comes first");
+}
+
+#[test]
+fn a_log_that_is_followed_ends_with_the_run() {
+    let project = small().project(json!([
+        {"step": "work", "delay_ms": 700, "output": {"next_action": {"action": "handoff"}}},
+        says("close", "closing")
+    ]));
+    let running = project.job(&begin(&[]));
+    running.says("started agent");
+    let followed = project.run(&["log", "last", "--follow", "--json"]);
+    assert_eq!(followed.code, 0, "{}", followed.stderr);
+    assert_eq!(running.end().code, 0);
+    let whole = project.run(&["log", "last", "--json"]);
+    assert_eq!(followed.stdout, whole.stdout, "the same lines, live or later");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
+    assert_eq!(project.go(&[]).code, 0);
+    let mut child = project.command(&["log", "last", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let ended = Ran::of(child.wait_with_output().unwrap());
+    assert_eq!((ended.code, &*ended.stderr), (0, ""));
+}
+
+#[test]
+fn records_that_need_not_survive_a_loss_of_power() {
+    let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
+    let ran = project.go(&["--durability", "relaxed"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(project.status()["state"], "completed");
+    let wrong = project.go(&["--durability", "never"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.stderr.contains("synced, relaxed"), "{}", wrong.stderr);
+}
+
+#[test]
+fn a_run_that_was_killed_before_it_began_is_none() {
+    use cuegate_journal::{Journal, sqlite::SqliteJournal};
+    let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
+    let answered = project.go(&["--json"]).json();
+    {
+        let journal = SqliteJournal::open(project.path().join(".cuegate/journal.db"), Default::default());
+        journal.unwrap().create(&"aeiouaei".parse().unwrap(), i64::MAX / 2).unwrap();
+    }
+    assert_eq!(project.runs(), 1);
+    assert_eq!(project.status()["run"], answered["run"]);
+    let named = project.run(&["status", "aeiouaei"]);
+    assert_eq!(named.code, 2, "{}", named.stdout);
+    assert!(!project.run(&["runs"]).stdout.contains("aeiou"));
+}

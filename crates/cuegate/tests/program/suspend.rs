@@ -1,0 +1,333 @@
+//! Runs that stop before they are done, and how they go on: interrupted, waiting, exhausted, cancelled.
+
+use crate::{
+    registry::{begin, says, says_with, small},
+    support::{Project, at_work_in, rows},
+};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+/// A command that takes for ever until somebody lets it go on.
+const LONG: &str = "test -e script-go || sleep 60";
+
+/// An agent that is at work until the file `script-go` is there.
+fn long() -> Project {
+    small().project(json!([says_with("work", "handoff", json!({"runs": [LONG]})), says("close", "closing")]))
+}
+
+fn waiting(project: &Project) -> Value {
+    let status = project.status();
+    assert_eq!(status["state"], "suspended", "{status}");
+    status["waiting"].clone()
+}
+
+fn completes(project: &Project, args: &[&str]) {
+    let ran = project.run(args);
+    assert_eq!(ran.code, 0, "{args:?}: {}", ran.stderr);
+    assert_eq!(project.status()["state"], "completed");
+}
+
+#[test]
+fn ctrl_c_lets_the_run_wait() {
+    let project = long();
+    let job = project.job(&begin(&["--json"]));
+    project.at_work("sleep 60");
+    assert_eq!(project.status()["state"], "running");
+    job.signal(Signal::INT);
+    let ran = job.end();
+    assert_eq!(ran.code, 130, "{}", ran.stderr);
+    assert!(ran.stderr.contains("interrupting … (once more ends at once)\n"), "{}", ran.stderr);
+    project.all_gone();
+    let result = ran.json();
+    assert_eq!(result["exit_code"], 130);
+    assert_eq!(result["waiting"], json!({"kind": "interrupted", "detail": "interrupted", "until": null}));
+    assert_eq!(project.status(), result);
+    project.write("script-go", "");
+    completes(&project, &["resume", "last"]);
+    assert_eq!(rows(&project.status()), "work: handoff → close\nclose: closing → @completed");
+    assert_eq!(project.status()["asks"]["work"], 2, "an ask that was cut off is no ask");
+}
+
+#[test]
+fn a_second_ctrl_c_ends_at_once() {
+    let project = long();
+    let job = project.job(&begin(&[]));
+    project.at_work("sleep 60");
+    // A shim that does not react is what somebody presses twice for.
+    let shim = at_work_in(project.path()).into_iter().find(|process| process.words.contains(" __shim"));
+    let shim = Pid::from_raw(shim.unwrap().pid).unwrap();
+    kill_process(shim, Signal::STOP).unwrap();
+    job.signal(Signal::INT);
+    job.says("interrupting …");
+    job.signal(Signal::INT);
+    let ran = job.end();
+    assert_eq!(ran.code, 130, "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("ended at once; `cuegate resume last` goes on from the last record\n"));
+    kill_process(shim, Signal::CONT).unwrap();
+    project.all_gone();
+    let status = project.status();
+    assert_eq!((&status["state"], &status["live"]), (&json!("running"), &json!(false)));
+    project.write("script-go", "");
+    completes(&project, &["resume", "last"]);
+}
+
+#[test]
+fn a_supervisor_may_ask_as_well() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let project = long();
+        let job = project.job(&begin(&[]));
+        project.at_work("sleep 60");
+        job.signal_alone(signal);
+        let ran = job.end();
+        assert_eq!(ran.code, 130, "{}", ran.stderr);
+        project.all_gone();
+        assert_eq!(waiting(&project)["kind"], "interrupted");
+    }
+}
+
+#[test]
+fn ctrl_c_in_a_validator() {
+    let project = small()
+        .validator(LONG, json!({"action": "abort"}))
+        .project(json!([says("work", "handoff"), says("close", "closing")]));
+    let job = project.job(&begin(&[]));
+    project.at_work("sleep 60");
+    job.signal(Signal::INT);
+    let ran = job.end();
+    assert_eq!(ran.code, 130, "a killed validator decides nothing: {}", ran.stderr);
+    project.all_gone();
+    project.write("script-go", "");
+    completes(&project, &["resume", "last"]);
+    assert_eq!(project.status()["validated"], true);
+}
+
+#[test]
+fn a_script_that_is_used_up() {
+    let project = small().project(json!([says("work", "handoff")]));
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    let wait = waiting(&project);
+    assert_eq!(wait["kind"], "environment");
+    let detail = wait["detail"].as_str().unwrap();
+    assert!(detail.contains("no scripted answer left for step `close` (kind work)"), "{detail}");
+    // Nothing was mended.
+    assert_eq!(project.run(&["resume", "last"]).code, 4);
+    let missing = project.run(&["resume", "last", "--script", "none.yaml"]);
+    assert_eq!(missing.code, 2, "{}", missing.stderr);
+    project.write(
+        "script-other.yaml",
+        "answers:\n  - step: close\n    output: { next_action: { action: closing } }\n",
+    );
+    completes(&project, &["resume", "last", "--script", "script-other.yaml"]);
+    assert_eq!(project.status()["asks"]["work"], 2);
+}
+
+#[test]
+fn a_limit_that_passes_soon_is_waited_for() {
+    let project = small().project(json!([
+        {"step": "work", "error": "rate_limited", "resets_in_ms": 200},
+        says("work", "handoff"), says("close", "closing")
+    ]));
+    let ran = project.go(&["--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let result = ran.json();
+    assert_eq!(result["asks"]["work"], 2, "a faulty try is no ask");
+    let faults = result["faults"].as_array().unwrap();
+    assert_eq!(faults.len(), 1);
+    assert_eq!((&faults[0]["class"], &faults[0]["step"]), (&json!("rate_limited"), &json!("work")));
+    assert_eq!(faults[0]["visit"], 1);
+    assert!(ran.stderr.contains(" → again in 0.2 s"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_limit_that_passes_late_suspends() {
+    let project = small().project(json!([
+        {"step": "work", "error": "rate_limited", "resets_in_ms": 3_600_000},
+        says("work", "handoff"), says("close", "closing")
+    ]));
+    let ran = project.go(&["--json"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    let result = ran.json();
+    assert_eq!((&result["state"], &result["waiting"]["kind"]), (&json!("suspended"), &json!("quota")));
+    let until = result["waiting"]["until"].as_str().unwrap();
+    let started = result["started_at"].as_str().unwrap();
+    let hours = |time: &str| time.parse::<jiff::Timestamp>().unwrap();
+    let away = hours(until).duration_since(hours(started)).as_secs();
+    assert!((3_600..3_660).contains(&away), "{until} is {away} s after {started}");
+    completes(&project, &["resume", "last"]);
+}
+
+#[test]
+fn a_crash_is_tried_again() {
+    let project = small().project(json!([
+        {"step": "work", "error": "crashed"}, says("work", "handoff"), says("close", "closing")
+    ]));
+    let ran = project.go(&["--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let result = ran.json();
+    let classes: Vec<&Value> =
+        result["faults"].as_array().unwrap().iter().map(|fault| &fault["class"]).collect();
+    assert_eq!(classes, ["crashed"]);
+    assert_eq!(result["asks"]["work"], 2);
+}
+
+#[test]
+fn what_is_not_tried_again() {
+    for class in ["auth", "refused", "context_overflow"] {
+        let project = small().project(json!([
+            {"step": "work", "error": class}, says("work", "handoff"), says("close", "closing")
+        ]));
+        let ran = project.go(&[]);
+        assert_eq!(ran.code, 4, "{class}: {}", ran.stderr);
+        let wait = waiting(&project);
+        assert_eq!(wait["kind"], "environment");
+        assert!(wait["detail"].as_str().unwrap().starts_with(class), "{wait}");
+        completes(&project, &["resume", "last"]);
+    }
+}
+
+#[test]
+fn an_agent_that_cannot_proceed() {
+    let project = small().project(json!([
+        {"step": "work", "blocked": "the key is missing"}, says("work", "handoff"), says("close", "closing")
+    ]));
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert!(ran.stderr.contains("cuegate answer "), "{}", ran.stderr);
+    let wait = waiting(&project);
+    assert_eq!(wait["kind"], "person");
+    assert!(wait["detail"].as_str().unwrap().contains("the key is missing"), "{wait}");
+    let early = project.run(&["resume", "last"]);
+    assert_eq!(early.code, 3, "{}", early.stderr);
+    assert!(early.stderr.contains("does not go on: it waits for an answer"), "{}", early.stderr);
+    completes(&project, &["answer", "last", "it lies under the mat"]);
+    let prompt = &project.prompts()[1];
+    assert!(prompt.contains("it lies under the mat"), "{prompt}");
+    let late = project.run(&["answer", "last", "and the door is blue"]);
+    assert_eq!(late.code, 2, "{}", late.stderr);
+    assert!(late.stderr.contains(" has ended: "), "{}", late.stderr);
+}
+
+#[test]
+fn an_agent_that_asks_a_person() {
+    let project = small().project(json!([
+        {"step": "work", "asks_user": "Which colour?\nRed or blue?"}, says("work", "handoff"),
+        says("close", "closing")
+    ]));
+    assert_eq!(project.go(&[]).code, 3);
+    assert_eq!(waiting(&project)["detail"], "Which colour?");
+    let kept = project.run(&["answer", "last", "blue, like the door", "--no-continue"]);
+    assert_eq!((kept.code, &*kept.stdout), (0, ""), "{}", kept.stderr);
+    assert!(kept.stderr.contains("the answer is recorded; `cuegate resume "), "{}", kept.stderr);
+    assert_eq!(waiting(&project)["kind"], "person");
+    assert_eq!(project.prompts().len(), 1, "nobody was asked meanwhile");
+    completes(&project, &["resume", "last"]);
+    let prompt = &project.prompts()[1];
+    assert!(prompt.contains("blue, like the door"), "{prompt}");
+    assert_eq!(project.status()["steps"].as_array().unwrap().len(), 2, "the visit went on");
+}
+
+#[test]
+fn an_answer_exits_as_the_run_does() {
+    let project = small().project(json!([{"step": "work", "asks_user": "Why?"}, says("work", "abort")]));
+    assert_eq!(project.go(&[]).code, 3);
+    let ran = project.run(&["answer", "last", "because", "--json"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(ran.json()["state"], "aborted");
+}
+
+#[test]
+fn an_answer_that_nobody_waits_for() {
+    let project = small().project(json!([says("work", "handoff")]));
+    assert_eq!(project.go(&[]).code, 4);
+    let ran = project.run(&["answer", "last", "blue"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains(" does not wait for an answer\nhint: `cuegate status "), "{}", ran.stderr);
+}
+
+#[test]
+fn a_limit_of_iterations() {
+    let project = small().project(json!([
+        says_with("work", "repeat", json!({"times": 3})),
+        says("work", "handoff"),
+        says("close", "closing")
+    ]));
+    let ran = project.go(&["--max-iterations", "2", "--json"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let result = ran.json();
+    assert_eq!((&result["state"], &result["iterations"]), (&json!("exhausted"), &json!(2)));
+    assert_eq!(rows(&result), "work: repeat → work\nwork: repeat → @exhausted");
+    for args in [&["resume", "last"][..], &["resume", "last", "--max-iterations", "2"]] {
+        let ran = project.run(args);
+        assert_eq!(ran.code, 1, "{}", ran.stderr);
+        assert!(ran.stderr.contains("its limit of 2 iterations is used up"), "{}", ran.stderr);
+    }
+    completes(&project, &["resume", "last", "--max-iterations", "10"]);
+    let status = project.status();
+    assert_eq!((&status["iterations"], &status["iterations_max"]), (&json!(5), &json!(10)));
+}
+
+#[test]
+fn one_process_at_a_time() {
+    let project = long();
+    let job = project.job(&begin(&[]));
+    project.at_work("sleep 60");
+    job.signal(Signal::INT);
+    assert_eq!(job.end().code, 130);
+    let first = project.job(&["resume", "last"]);
+    project.at_work("sleep 60");
+    let second = project.run(&["resume", "last"]);
+    assert_eq!(second.code, 4, "{}", second.stderr);
+    assert!(second.stderr.contains(&format!("process {}", first.pid())), "{}", second.stderr);
+    // Who was refused changed nothing.
+    assert_eq!(project.status()["state"], "running");
+    project.write("script-go", "");
+    let sleep = project.at_work("sleep 60");
+    kill_process(Pid::from_raw(sleep.pid).unwrap(), Signal::TERM).unwrap();
+    let ran = first.end();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(rows(&project.status()), "work: handoff → close\nclose: closing → @completed");
+}
+
+#[test]
+fn cancelled_from_elsewhere() {
+    let project = long();
+    let job = project.job(&begin(&["--json"]));
+    project.at_work("sleep 60");
+    let cancelled = project.run(&["cancel", "last"]);
+    assert_eq!((cancelled.code, &*cancelled.stdout), (0, ""), "{}", cancelled.stderr);
+    assert!(cancelled.stderr.contains(" is cancelled; `cuegate diff "), "{}", cancelled.stderr);
+    let ran = job.end();
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(ran.json()["state"], "cancelled");
+    project.all_gone();
+}
+
+#[test]
+fn cancelled_while_it_waits() {
+    let project = small().project(json!([{"step": "work", "asks_user": "Why?"}]));
+    assert_eq!(project.go(&[]).code, 3);
+    assert_eq!(project.run(&["cancel", "last"]).code, 0);
+    let status = project.status();
+    assert_eq!((&status["state"], &status["exit_code"]), (&json!("cancelled"), &json!(1)));
+    let again = project.run(&["cancel", "last"]);
+    assert_eq!(again.code, 0);
+    assert!(again.stderr.contains(" has ended already"), "{}", again.stderr);
+    assert_eq!(project.run(&["resume", "last"]).code, 1);
+    assert_eq!(project.run(&["answer", "last", "because"]).code, 2);
+}
+
+#[test]
+fn a_run_that_has_ended_does_not_go_on() {
+    let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
+    assert_eq!(project.go(&[]).code, 0);
+    let before = project.log();
+    let ran = project.run(&["resume", "last", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains(" does not go on: it has ended: "), "{}", ran.stderr);
+    assert_eq!(ran.json(), project.status());
+    assert_eq!(project.log(), before);
+    let cancelled = project.run(&["cancel", "last"]);
+    assert_eq!(cancelled.code, 0, "{}", cancelled.stderr);
+    assert_eq!(project.status()["state"], "completed");
+}
