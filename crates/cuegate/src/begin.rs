@@ -57,6 +57,17 @@ impl Program {
     }
 }
 
+/// What runs need of this machine.
+#[derive(Clone)]
+pub struct Host {
+    /// The project's state folder.
+    pub home: Home,
+    /// The journal in it.
+    pub journal: Arc<dyn Journal>,
+    /// Our own binary.
+    pub program: Program,
+}
+
 /// What a run is begun with, besides its definition.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
@@ -173,15 +184,14 @@ pub fn ground(home: &Home, id: &RunId, definition: &Definition, wishes: &Wishes)
 /// # Errors
 /// When the provider, the journal or this machine refuses.
 pub fn begin(
-    home: &Home,
-    journal: &Arc<dyn Journal>,
+    host: &Host,
     id: &RunId,
     location: &Location,
     definition: &Definition,
     ground: Ground,
     wishes: &Wishes,
-    program: &Program,
 ) -> Result<Ready, Failure> {
+    let Host { home, journal, program } = host;
     let flow = definition
         .flow
         .clone()
@@ -311,13 +321,8 @@ pub fn seen(home: &Home, run: &Run) -> Result<Option<Seen>, Failure> {
 ///
 /// # Errors
 /// When somebody else drives it, or the provider, the journal or this machine refuses.
-pub fn resume(
-    home: &Home,
-    journal: &Arc<dyn Journal>,
-    id: &RunId,
-    again: &Again,
-    program: &Program,
-) -> Result<Ready, Failure> {
+pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> {
+    let Host { home, journal, program } = host;
     let entries = cuegate_runner::records(&**journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let flow = reload(&**journal, &run)?;

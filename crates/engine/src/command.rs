@@ -5,7 +5,7 @@ use std::fmt;
 use cuegate_flow::{Boundary, SchemaId, Str, Validator};
 use serde::{Deserialize, Serialize};
 
-use crate::event::{AskKind, Part, TreeState};
+use crate::facts::{AskKind, Part, TreeState};
 
 /// Names a command for ever: the record that made it pending, and the member of a parallel step.
 ///

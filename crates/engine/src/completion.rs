@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     command::CommandId,
-    event::{SourceBlob, Started, TreeState, Usage},
+    facts::{SourceBlob, Started, TreeState, Usage},
 };
 
 /// Something happened.

@@ -21,6 +21,7 @@ mod completion;
 mod decide;
 mod event;
 mod extract;
+mod facts;
 mod gate;
 mod pending;
 mod prompt;
@@ -30,11 +31,12 @@ pub use answer::json_in_text;
 pub use command::{AskCommand, Command, CommandId, ExecCommand, SessionUse};
 pub use completion::{Answer, Completion, Exec, Exit, Fault, FaultClass, Resume, Seen, Start};
 pub use decide::{Decision, decide};
-pub use event::{
-    AskKind, EndState, Event, Hold, Part, Place, Record, Remedy, RowEnd, SourceBlob, Started, TreeState,
-    Unreadable, Usage, WaitKind, Waiting,
-};
+pub use event::{Event, Record, Unreadable};
 pub use extract::extract;
+pub use facts::{
+    AskKind, EndState, Hold, Part, Place, Remedy, RowEnd, SourceBlob, Started, TreeState, Usage, WaitKind,
+    Waiting,
+};
 pub use gate::{Bad, Reading, Route, read, target};
 pub use pending::pending;
 pub use prompt::{Failure, expand, fenced};

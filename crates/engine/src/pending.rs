@@ -4,7 +4,7 @@ use cuegate_flow::{Act, Ask, Flow, SessionRule, Step, StepId};
 
 use crate::{
     command::{AskCommand, Command, CommandId, ExecCommand, SessionUse},
-    event::{AskKind, Part},
+    facts::{AskKind, Part},
     prompt::{expand, judged},
     run::{Asking, Run, State, Work},
 };

@@ -9,7 +9,7 @@ use cuegate_flow::{BlobRef, Fact, Piece, Source, Step, StepId, Str, Template};
 use serde_json::Value;
 
 use crate::{
-    event::Part,
+    facts::Part,
     run::{Judging, Run},
 };
 

@@ -10,9 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     command::CommandId,
-    event::{
-        AskKind, EndState, Event, Hold, Part, Remedy, RowEnd, Started, TreeState, Usage, WaitKind, Waiting,
-    },
+    event::Event,
+    facts::{AskKind, EndState, Hold, Part, Remedy, RowEnd, Started, TreeState, Usage, WaitKind, Waiting},
 };
 
 /// Where a run stands. It holds digests and small facts, never long texts.

@@ -1,5 +1,4 @@
 //! Printing: data to standard output, everything else to standard error.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the one place that prints")]
 
 use std::io::{IsTerminal, Write};
 

@@ -11,6 +11,7 @@ use crate::support::{Project, copy};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn corpus() -> Option<PathBuf> {
     let given = std::env::var_os("CUEGATE_SHARED").map(PathBuf::from);
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");

@@ -9,7 +9,8 @@ use super::{Decider, enter, join, leave, reject};
 use crate::{
     command::CommandId,
     completion::{Answer, Seen},
-    event::{AskKind, Event},
+    event::Event,
+    facts::AskKind,
     gate::{Reading, as_text, read},
     pending::session_key,
     run::{Asking, Follow, Judging},
@@ -245,5 +246,5 @@ pub(super) fn said(answer: &Answer) -> String {
 /// What is said in the same conversation, after what the agent said there.
 pub(super) fn follow_up(decider: &mut Decider<'_>, say: &str, answer: &Answer) -> Follow {
     let after = decider.keep(&said(answer));
-    Follow { say: vec![crate::event::Part::Text(say.into())], after: Some(after) }
+    Follow { say: vec![crate::facts::Part::Text(say.into())], after: Some(after) }
 }

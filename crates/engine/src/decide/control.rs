@@ -6,7 +6,8 @@ use super::{Decider, enter};
 use crate::{
     command::CommandId,
     completion::{Resume, Seen},
-    event::{EndState, Event, WaitKind, Waiting},
+    event::Event,
+    facts::{EndState, WaitKind, Waiting},
     run::{Asking, State, Work},
 };
 

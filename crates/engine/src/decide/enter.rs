@@ -4,7 +4,8 @@ use cuegate_flow::{Act, Role, StepId};
 
 use super::Decider;
 use crate::{
-    event::{AskKind, EndState, Event, Hold, Part, Remedy, WaitKind, Waiting},
+    event::Event,
+    facts::{AskKind, EndState, Hold, Part, Remedy, WaitKind, Waiting},
     prompt::{expand, missing_inputs},
 };
 

@@ -4,7 +4,8 @@ use super::{Decider, join, reject};
 use crate::{
     command::CommandId,
     completion::{Fault, FaultClass, Seen},
-    event::{Event, WaitKind, Waiting},
+    event::Event,
+    facts::{WaitKind, Waiting},
     run::Asking,
 };
 

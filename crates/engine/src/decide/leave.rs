@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::{Decider, enter};
 use crate::{
-    event::{EndState, Event, Remedy, RowEnd},
+    event::Event,
+    facts::{EndState, Remedy, RowEnd},
     gate::{Bad, Route, target},
     prompt::{Failure, expand},
 };

@@ -17,7 +17,8 @@ use cuegate_flow::{BlobRef, Flow, Step, StepId, Str};
 
 use crate::{
     completion::Completion,
-    event::{EndState, Event, Hold},
+    event::Event,
+    facts::{EndState, Hold},
     run::Run,
 };
 

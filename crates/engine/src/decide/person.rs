@@ -4,7 +4,8 @@ use cuegate_flow::{Gate, Outcome};
 
 use super::{Decider, enter, leave};
 use crate::{
-    event::{Event, Part, TreeState, WaitKind},
+    event::Event,
+    facts::{Part, TreeState, WaitKind},
     run::{Follow, State, Work},
 };
 

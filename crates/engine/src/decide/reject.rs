@@ -5,7 +5,8 @@ use cuegate_flow::{Step, StepId};
 use super::{Decider, answered::follow_up, join, leave};
 use crate::{
     completion::{Answer, Seen},
-    event::{AskKind, Event},
+    event::Event,
+    facts::AskKind,
     gate::{Bad, fallback},
     run::{Asking, Work},
 };

@@ -12,7 +12,7 @@ use cuegate_runner::{Book, Letter, is_over, now_ms};
 use super::{Place, resume::go_on};
 use crate::{
     Failure,
-    begin::{self, Again, Program},
+    begin::{self, Again, Host, Program},
     cli::{
         args::{Answer, Cancel},
         print,
@@ -47,7 +47,8 @@ pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
         print::line(&format!("run {id}: the answer is recorded; `cuegate resume {id}` goes on"));
         return Ok(exit::DONE);
     }
-    let ready = begin::resume(&place.home, &journal, &id, &Again::default(), &Program::current()?)?;
+    let host = Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()? };
+    let ready = begin::resume(&host, &id, &Again::default())?;
     go_on(place, &journal, &id, ready, args.json)
 }
 

@@ -8,7 +8,7 @@ use cuegate_journal::{Journal, RunId};
 use super::{Place, run, runtime, tell_end, view_of};
 use crate::{
     Failure,
-    begin::{self, Again, Program, Ready},
+    begin::{self, Again, Host, Program, Ready},
     cli::{args::Resume, live::Live, print, stop},
     exit, project,
 };
@@ -29,7 +29,8 @@ pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
         provider: args.provider.clone().or_else(|| script.as_ref().map(|_| "scripted".to_owned())),
         script,
     };
-    let ready = begin::resume(&place.home, &journal, &id, &again, &Program::current()?)?;
+    let host = Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()? };
+    let ready = begin::resume(&host, &id, &again)?;
     print::line(&format!("run {id}: goes on at record {}", ready.run().seq));
     go_on(place, &journal, &id, ready, args.json)
 }

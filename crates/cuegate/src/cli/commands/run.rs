@@ -11,7 +11,7 @@ use cuegate_view::{Beginning, beginning};
 use super::{Place, check, load, runtime, tell_end};
 use crate::{
     Failure,
-    begin::{self, Ground, Program, Wishes},
+    begin::{self, Ground, Host, Program, Wishes},
     cli::{
         args::{Durability, Run},
         live::Live,
@@ -58,16 +58,17 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     begin::provider(&wishes.provider, wishes.script.as_ref(), &program)?;
     let home = Home::create(place.home.root())?;
     let journal = project::open(&home, durability(args.durability))?;
+    let host = Host { home, journal, program };
     let id = project::new_run_id();
-    let ground = begin::ground(&home, &id, &definition, &wishes)?;
+    let ground = begin::ground(&host.home, &id, &definition, &wishes)?;
     tell_beginning(&definition, &ground, &wishes, &id.to_string());
-    let ready = begin::begin(&home, &journal, &id, &location, &definition, ground, &wishes, &program)?;
+    let ready = begin::begin(&host, &id, &location, &definition, ground, &wishes)?;
     runtime()?.block_on(async {
         let stop = stop::on_signals();
         let mut live = Live::new();
         ready.drive(stop, &mut |notice| live.show(&notice)).await
     })?;
-    tell_end(place, &*journal, &id, args.json)
+    tell_end(place, &*host.journal, &id, args.json)
 }
 
 pub(super) fn durability(durability: Durability) -> sqlite::Durability {
