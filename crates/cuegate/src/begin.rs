@@ -75,7 +75,7 @@ pub struct Wishes {
     pub path: String,
     /// Values by variable name.
     pub params: BTreeMap<String, String>,
-    /// Names among them that the definition does not declare.
+    /// Names given from outside: they count as declared.
     pub set: Vec<String>,
     /// The task.
     pub task: Option<String>,

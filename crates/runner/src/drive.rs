@@ -114,7 +114,9 @@ pub async fn drive<P: Performer + 'static>(
                 }
             }
         }
-        if let Some(error) = failed {
+        if let Some(error) = failed
+            && !stopped_meanwhile(&mut stop).await
+        {
             break Err(error);
         }
         if *stop.borrow() {
@@ -135,6 +137,13 @@ pub async fn drive<P: Performer + 'static>(
     let _ = cut.send(true);
     drain(&mut at_work).await;
     result
+}
+
+/// Whether the fault that just came was one of being stopped: a terminal's Ctrl-C also goes to the gits that look at the
+/// working tree, and whose end is noticed first is chance. What was performed stays pending and is adopted later.
+async fn stopped_meanwhile(stop: &mut watch::Receiver<bool>) -> bool {
+    const CHANCE: Duration = Duration::from_millis(200);
+    tokio::time::timeout(CHANCE, is_true(stop)).await.is_ok()
 }
 
 async fn is_true(stop: &mut watch::Receiver<bool>) {
@@ -175,6 +184,8 @@ async fn stop_all(
     loop {
         tokio::select! {
             done = at_work.join_next() => match done {
+                // What fails while it is being stopped stays pending.
+                Some(Ok((_, Err(_))) | Err(_)) => {}
                 Some(done) => finish(book, performer, done, tell)?,
                 None => return Ok(()),
             },

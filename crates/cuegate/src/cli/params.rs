@@ -65,7 +65,7 @@ pub(super) fn extend(command: Command, params: &[Param]) -> Command {
     })
 }
 
-/// What the parameters are given, defaults filled in, and the names that the definition does not declare.
+/// What the parameters are given, defaults filled in.
 ///
 /// # Errors
 /// When a value is of the wrong kind, a required one is missing, or `--set` is not `NAME=VALUE`.
@@ -73,9 +73,8 @@ pub(super) fn values(
     flow: &Flow,
     matches: Option<&ArgMatches>,
     set: &[String],
-) -> Result<(BTreeMap<String, String>, Vec<String>), Failure> {
+) -> Result<BTreeMap<String, String>, Failure> {
     let mut given = BTreeMap::new();
-    let mut extra = Vec::new();
     for pair in set {
         let Some((name, value)) = pair.split_once('=').filter(|(name, _)| !name.is_empty()) else {
             return Err(Failure::usage(format!("`--set {pair}` names no value"), "write `--set NAME=VALUE`"));
@@ -85,7 +84,6 @@ pub(super) fn values(
                 given.insert(param.name.to_string(), value.to_owned());
             }
             None => {
-                extra.push(name.to_owned());
                 given.insert(name.to_owned(), value.to_owned());
             }
         }
@@ -110,7 +108,7 @@ pub(super) fn values(
             None => {}
         }
     }
-    Ok((given, extra))
+    Ok(given)
 }
 
 /// Whether two spellings name the same parameter: `iterateMax` and `iterate-max` do.

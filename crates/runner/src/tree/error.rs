@@ -26,6 +26,14 @@ pub enum Error {
         /// What it said, without surrounding white space.
         stderr: String,
     },
+    /// Git was killed.
+    #[error("`git {command}` was killed by signal {signal}")]
+    Killed {
+        /// Its arguments, without those that we always give.
+        command: String,
+        /// The signal.
+        signal: i32,
+    },
     /// A file or folder that git does not ignore cannot be read, so the tree is not known.
     #[error("failed to read `{path}`: {why}")]
     Unreadable {

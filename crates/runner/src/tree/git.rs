@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -68,7 +69,13 @@ impl Git {
         // judged by how it ends.
         let _ = pipe.write_all(stdin);
         drop(pipe);
-        child.wait_with_output().map_err(Error::Start)
+        let output = child.wait_with_output().map_err(Error::Start)?;
+        // Ctrl-C at the terminal goes to all of the program's own processes. To try again would outlast it.
+        if let Some(signal) = output.status.signal() {
+            let command = args.iter().map(|arg| arg.as_ref().to_string_lossy()).collect::<Vec<_>>().join(" ");
+            return Err(Error::Killed { command, signal });
+        }
+        Ok(output)
     }
 
     /// Runs git and returns what it printed.

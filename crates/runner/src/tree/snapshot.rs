@@ -130,7 +130,7 @@ impl Trees {
                 Err(error) => error,
             };
             tried += 1;
-            if tried == TRIES {
+            if tried == TRIES || matches!(error, Error::Killed { .. }) {
                 return Err(error);
             }
             if matches!(error, Error::Git { .. }) {

@@ -1,8 +1,10 @@
 //! Locks that a killed git left behind.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::thread;
+use std::time::{Duration, SystemTime};
 
 use super::error::{Error, io_at};
 use super::git::Git;
@@ -24,11 +26,24 @@ pub fn clear_stale_lock(work: &Path, since: SystemTime) -> Result<Option<PathBuf
     };
     let lock = PathBuf::from(lock);
     let Ok(made) = fs::metadata(&lock).and_then(|about| about.modified()) else { return Ok(None) };
-    if made < since || git_at_work(work) != Some(false) {
+    if made < since || !nobody_at_work(work) {
         return Ok(None);
     }
     fs::remove_file(&lock).map_err(io_at("remove", &lock))?;
     Ok(Some(lock))
+}
+
+/// Whether no git works there; one that does gets a moment to end.
+fn nobody_at_work(work: &Path) -> bool {
+    const LOOKS: u32 = 20;
+    for _ in 0..LOOKS {
+        match git_at_work(work) {
+            Some(false) => return true,
+            None => return false,
+            Some(true) => thread::sleep(Duration::from_millis(25)),
+        }
+    }
+    false
 }
 
 /// Whether some git works in this folder or below it; `None` where nobody can say.
@@ -41,7 +56,11 @@ fn git_at_work(work: &Path) -> Option<bool> {
     let found = entries.flatten().any(|process| {
         let name = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
         let git = name.trim_end() == "git" || name.starts_with("git-");
-        git && fs::read_link(process.path().join("cwd")).map_or(true, |cwd| cwd.starts_with(&work))
+        git && match fs::read_link(process.path().join("cwd")) {
+            Ok(cwd) => cwd.starts_with(&work),
+            // Another user's may be anywhere; one without a folder has just ended.
+            Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+        }
     });
     Some(found)
 }

@@ -116,12 +116,21 @@ fn texts(journal: &dyn Journal) -> impl Fn(&BlobRef) -> Option<String> + '_ {
     |blob| lookup(journal, blob).ok()
 }
 
-/// Runs async code.
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_current_thread()
+/// Drives a run, with a person looking on.
+fn drive(ready: crate::begin::Ready) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::environment(format!("failed to start: {error}")))
+        .map_err(|error| Failure::environment(format!("failed to start: {error}")))?;
+    let driven = runtime.block_on(async {
+        let stop = super::stop::on_signals();
+        let mut live = super::live::Live::new();
+        live.catch_up(&ready.before);
+        ready.drive(stop, &mut |notice| live.show(&notice)).await
+    });
+    // A git that looks at a large tree is not waited for when the run is over.
+    runtime.shutdown_background();
+    driven.map(|_| ())
 }
 
 /// Prints how a run stands after it was driven.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use cuegate_engine::{EndState, State, WaitKind};
 use cuegate_journal::{Journal, RunId};
 
-use super::{Place, run, runtime, tell_end, view_of};
+use super::{Place, drive, run, tell_end, view_of};
 use crate::{
     Failure,
     begin::{self, Again, Host, Program, Ready},
-    cli::{args::Resume, live::Live, print, stop},
+    cli::{args::Resume, print},
     exit, project,
 };
 
@@ -43,12 +43,7 @@ pub(super) fn go_on(
     ready: Ready,
     json: bool,
 ) -> Result<u8, Failure> {
-    runtime()?.block_on(async {
-        let stop = stop::on_signals();
-        let mut live = Live::new();
-        live.catch_up(&ready.before);
-        ready.drive(stop, &mut |notice| live.show(&notice)).await
-    })?;
+    drive(ready)?;
     tell_end(place, &**journal, id, json)
 }
 

@@ -8,14 +8,13 @@ use cuegate_journal::sqlite;
 use cuegate_runner::Home;
 use cuegate_view::{Beginning, beginning};
 
-use super::{Place, check, load, runtime, tell_end};
+use super::{Place, check, drive, load, tell_end};
 use crate::{
     Failure,
     begin::{self, Ground, Host, Program, Wishes},
     cli::{
         args::{Durability, Run},
-        live::Live,
-        params, print, stop,
+        params, print,
     },
     definition::Definition,
     project,
@@ -37,12 +36,12 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
             "nothing was started; mend the definition and run it again",
         ));
     };
-    let (params, extra) = params::values(&flow, matches, &args.set)?;
+    let params = params::values(&flow, matches, &args.set)?;
     let task = task(&args, &definition)?;
     let wishes = Wishes {
         path: args.path.clone(),
         params,
-        set: extra,
+        set,
         task,
         provider: provider_name(&args)?,
         script: args.script.as_deref().map(read_script).transpose()?,
@@ -63,11 +62,7 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     let ground = begin::ground(&host.home, &id, &definition, &wishes)?;
     tell_beginning(&definition, &ground, &wishes, &id.to_string());
     let ready = begin::begin(&host, &id, &location, &definition, ground, &wishes)?;
-    runtime()?.block_on(async {
-        let stop = stop::on_signals();
-        let mut live = Live::new();
-        ready.drive(stop, &mut |notice| live.show(&notice)).await
-    })?;
+    drive(ready)?;
     tell_end(place, &*host.journal, &id, args.json)
 }
 
