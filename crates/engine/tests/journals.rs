@@ -1,0 +1,42 @@
+//! Journals written by released formats, read for ever. The files are never edited; a new format adds a folder.
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
+
+use std::{fs, path::Path};
+
+use cuegate_engine::{Record, Run, State, Unreadable, pending};
+use cuegate_testkit::flows;
+
+/// The folder's journals fold to the ends that their names tell: `FLOW-STATE-ITERATIONS.jsonl`.
+#[test]
+fn version_1_is_read() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journals/v1");
+    let mut read = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let records: Vec<Record> = fs::read_to_string(&path)
+            .unwrap()
+            .lines()
+            .map(|line| Record::parse(line.as_bytes()).unwrap())
+            .collect();
+        let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let state = match &run.state {
+            State::Ended { state, .. } => format!("{state:?}").to_lowercase(),
+            State::Suspended(_) => "suspended".to_owned(),
+            State::New | State::Running => "running".to_owned(),
+        };
+        let flow = flows::all().into_iter().find(|flow| flow.name == run.started().flow).unwrap();
+        assert_eq!(name, format!("{}-{state}-{}", flow.name, run.iterations));
+        // What is pending in an old journal is pending for this program as well.
+        assert_eq!(pending(&flow, &run).is_empty(), state != "running", "{name}");
+        read += 1;
+    }
+    assert!(read >= 6, "only {read} journals");
+}
+
+#[test]
+fn what_a_newer_program_wrote_is_refused() {
+    let newer = br#"{"v":2,"events":[{"event":"something_else"}]}"#;
+    assert!(matches!(Record::parse(newer), Err(Unreadable::Newer { found: 2, known: 1 })));
+    assert!(matches!(Record::parse(b"{}"), Err(Unreadable::Damaged(_))));
+}
