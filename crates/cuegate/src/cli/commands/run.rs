@@ -162,8 +162,11 @@ fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, id:
         work: ground.place.work.clone(),
         dirty: ground.place.dirty,
         branch: ground.place.branch.clone(),
-        provider: wishes.provider.clone(),
-        model: wishes.model.clone(),
+        provider: match &wishes.script {
+            Some((path, _)) => format!("{} ({path})", wishes.provider),
+            None => wishes.provider.clone(),
+        },
+        model: wishes.model.clone().or_else(|| scripted.then(|| "none".to_owned())),
         login: scripted.then(|| "none needed".to_owned()),
         permission: permissions.join(", "),
         wall: "nothing: what it starts reaches all of this machine".to_owned(),
