@@ -14,9 +14,6 @@ pub(super) struct Live {
     last: String,
 }
 
-/// How wide the moving line may be: narrower than most terminals, so that it never wraps.
-const WIDTH: usize = 78;
-
 impl Live {
     /// For whoever looks at standard error.
     pub(super) fn new() -> Live {
@@ -63,11 +60,15 @@ impl Live {
         if !self.moving {
             return;
         }
-        let mut line = self.timeline.doing(now_ms()).join("  ");
-        if let Some(doing) = &self.doing {
-            line = format!("{line}  {doing}");
+        let doing = self.timeline.doing(now_ms());
+        if doing.is_empty() {
+            return;
         }
-        let line = shorten(&line, WIDTH);
+        let mut line = format!("{} | {}", doing.join(", "), self.timeline.standing());
+        if let Some(doing) = &self.doing {
+            line = format!("{line} | {doing}");
+        }
+        let line = shorten(&line, print::width());
         if line != self.last {
             print::now(&line);
             self.last = line;

@@ -39,6 +39,13 @@ pub(crate) fn is_terminal() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
+/// How many columns a line may take there without wrapping.
+pub(crate) fn width() -> usize {
+    const UNKNOWN: usize = 80;
+    let columns = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(0, |size| usize::from(size.ws_col));
+    if columns == 0 { UNKNOWN } else { columns }.saturating_sub(1)
+}
+
 /// Whether colours are wanted there.
 fn colours() -> bool {
     is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())

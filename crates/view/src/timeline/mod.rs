@@ -6,7 +6,12 @@ mod words;
 use jiff::tz::TimeZone;
 
 use self::{line::Line, words::Words};
-use crate::{format::date, stamped::Stamped, status::doing, summary::RunFold};
+use crate::{
+    format::{count, date, money},
+    stamped::Stamped,
+    status::doing,
+    summary::RunFold,
+};
 
 /// The lines of a whole run.
 pub fn timeline(records: &[Stamped], zone: &TimeZone) -> Vec<String> {
@@ -50,6 +55,18 @@ impl Timeline {
         self.day = Some(day);
         lines.extend(told.iter().map(|line| line.draw(record.at_ms, &self.zone)));
         lines
+    }
+
+    /// How far the run is, in a few words: visit and attempt of the open step, iterations, what was used up so far.
+    pub fn standing(&self) -> String {
+        let view = self.fold.view(crate::summary::Liveness::Alive);
+        let open = view
+            .open
+            .as_ref()
+            .map_or_else(String::new, |open| format!("visit {}, attempt {}, ", open.visit, open.attempt));
+        let tokens = count(view.usage.input_tokens + view.usage.output_tokens);
+        let cost = view.usage.cost_usd.map_or_else(String::new, |cost| format!(", {}", money(Some(cost))));
+        format!("{open}iteration {} of {}, {tokens} tokens{cost}", view.iterations, view.iterations_max)
     }
 
     /// What the run is doing, one a line, for the end of a live display. `now_ms` is in milliseconds since 1970.
