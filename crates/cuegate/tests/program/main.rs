@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 mod check;
+mod crash;
+mod gates;
 #[cfg(target_os = "linux")]
 mod kills;
 mod params;

@@ -239,3 +239,17 @@ fn definitions_that_do_not_run() {
     refused(&project, &begin(&["--max-iterations", "0"]), "--max-iterations");
     refused(&project, &begin(&["--repairs", "101"]), "--repairs");
 }
+
+#[test]
+fn a_parameter_whose_flag_is_ours() {
+    let registry = small().prompt("work", "{uv-model}\n").agent(json!({"parameters": {
+        "model": {"type": "string", "description": "Which car", "required": true, "cli": "--model"}
+    }}));
+    let project = project(&registry);
+    let checked = project.run(&["check", "agent"]);
+    assert_eq!(checked.code, 0, "{}", checked.stderr);
+    assert!(checked.stderr.contains("warning[reserved-flag]"), "{}", checked.stderr);
+    refused(&project, &begin(&["--model", "beetle"]), "error: `model` needs a value: Which car");
+    assert_eq!(told(&project, &begin(&["--set", "model=beetle"])), "beetle");
+    assert_eq!(project.status()["model"], "scripted");
+}

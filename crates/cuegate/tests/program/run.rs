@@ -19,7 +19,7 @@ fn the_example_as_people_see_it() {
     assert_snapshot!(tidy(&project, &ran.stderr), @"
     run RUN: fixer (registry-closing)
     works in    PROJECT, in place, clean
-    asks        scripted, its default model, login: none needed
+    asks        scripted (script.yaml), model none, login: none needed
     may         acceptEdits, held by nothing: what it starts reaches all of this machine
     at most     10 iterations, 20 asks
     settings    not read by the scripted agent

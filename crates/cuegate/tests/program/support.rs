@@ -258,6 +258,12 @@ impl Job {
         kill_process_group(Pid::from_raw(self.child.id() as i32).unwrap(), signal).unwrap();
     }
 
+    /// The same, unless it has ended by now.
+    pub fn signal_if_there(&self, signal: Signal) {
+        // It is not reaped yet, so that its id means nobody else.
+        let _ = kill_process_group(Pid::from_raw(self.child.id() as i32).unwrap(), signal);
+    }
+
     /// Sends a signal to it alone, as a supervisor does.
     pub fn signal_alone(&self, signal: Signal) {
         kill_process(Pid::from_raw(self.child.id() as i32).unwrap(), signal).unwrap();
@@ -271,10 +277,12 @@ impl Job {
     /// Its end.
     pub fn end(mut self) -> Ran {
         let mut status = None;
-        until("the program ends", || {
+        let deadline = Instant::now() + PATIENCE;
+        while status.is_none() {
             status = self.child.try_wait().unwrap();
-            status.is_some()
-        });
+            assert!(Instant::now() < deadline, "it does not end: {}", self.stderr.text());
+            std::thread::sleep(Duration::from_millis(5));
+        }
         let code = status.and_then(|status| status.code()).unwrap_or(-1);
         Ran { code, stdout: self.stdout.all(), stderr: self.stderr.all() }
     }

@@ -48,25 +48,48 @@ fn ctrl_c_lets_the_run_wait() {
     assert_eq!(project.status()["asks"]["work"], 2, "an ask that was cut off is no ask");
 }
 
+/// The way of a run whose agent does not care for being told to end: it is given a moment, then it is killed.
 #[test]
 fn a_second_ctrl_c_ends_at_once() {
+    let stubborn = format!("trap '' TERM; {LONG}");
+    let answers =
+        json!([says_with("work", "handoff", json!({"runs": [stubborn]})), says("close", "closing")]);
+    // On a machine that is busy enough the moment may be over before the second one comes.
+    for _ in 0..10 {
+        let project = small().project(answers.clone());
+        let job = project.job(&begin(&[]));
+        project.at_work("sleep 60");
+        job.signal(Signal::INT);
+        job.says("interrupting …");
+        job.signal_if_there(Signal::INT);
+        let ran = job.end();
+        assert_eq!(ran.code, 130, "{}", ran.stderr);
+        project.all_gone();
+        if ran.stderr.ends_with("ended at once; `cuegate resume last` goes on from the last record\n") {
+            let status = project.status();
+            assert_eq!((&status["state"], &status["live"]), (&json!("running"), &json!(false)));
+            project.write("script-go", "");
+            completes(&project, &["resume", "last"]);
+            return;
+        }
+    }
+    panic!("the second one never came in time");
+}
+
+#[test]
+fn told_to_end_together_with_its_helpers() {
     let project = long();
     let job = project.job(&begin(&[]));
     project.at_work("sleep 60");
-    // A shim that does not react is what somebody presses twice for.
-    let shim = at_work_in(project.path()).into_iter().find(|process| process.words.contains(" __shim"));
-    let shim = Pid::from_raw(shim.unwrap().pid).unwrap();
-    kill_process(shim, Signal::STOP).unwrap();
-    job.signal(Signal::INT);
-    job.says("interrupting …");
-    job.signal(Signal::INT);
+    // As `killall cuegate` does.
+    for process in at_work_in(project.path()) {
+        if process.words.starts_with(crate::support::CUEGATE) {
+            let _ = kill_process(Pid::from_raw(process.pid).unwrap(), Signal::TERM);
+        }
+    }
     let ran = job.end();
     assert_eq!(ran.code, 130, "{}", ran.stderr);
-    assert!(ran.stderr.ends_with("ended at once; `cuegate resume last` goes on from the last record\n"));
-    kill_process(shim, Signal::CONT).unwrap();
     project.all_gone();
-    let status = project.status();
-    assert_eq!((&status["state"], &status["live"]), (&json!("running"), &json!(false)));
     project.write("script-go", "");
     completes(&project, &["resume", "last"]);
 }
@@ -330,4 +353,71 @@ fn a_run_that_has_ended_does_not_go_on() {
     let cancelled = project.run(&["cancel", "last"]);
     assert_eq!(cancelled.code, 0, "{}", cancelled.stderr);
     assert_eq!(project.status()["state"], "completed");
+}
+
+#[test]
+fn ctrl_c_while_the_working_tree_is_looked_at() {
+    let project = small().project(json!([
+        says_with("work", "handoff", json!({"runs": ["echo x > b.slow"]})),
+        says("close", "closing")
+    ]));
+    project.write(".gitattributes", "*.slow filter=slow\n");
+    project.git(&["config", "filter.slow.clean", "test -e script-go || sleep 60; cat"]);
+    let job = project.job(&begin(&[]));
+    project.at_work("sleep 60");
+    job.signal(Signal::INT);
+    let ran = job.end();
+    assert_eq!(ran.code, 130, "{}", ran.stderr);
+    assert_eq!(waiting(&project)["kind"], "interrupted");
+    project.all_gone();
+    project.write("script-go", "");
+    completes(&project, &["resume", "last"]);
+    let status = project.status();
+    assert_eq!(status["asks"]["work"], 2, "what was answered is not asked again");
+    assert_eq!(status["steps"][0]["changed_files"], json!(["b.slow"]));
+}
+
+/// An ask that was cut off in the middle: what it wrote is put back where the tree is the run's own, and stays where it
+/// is a person's.
+#[test]
+fn what_a_cut_ask_wrote() {
+    let edit = ["echo x >> p.txt", LONG];
+    let answers = json!([says_with("work", "handoff", json!({ "runs": edit })), says("close", "closing")]);
+    for (more, expected) in [(&["--worktree"][..], "x\n"), (&[], "x\nx\n")] {
+        let project = small().project(answers.clone());
+        let job = project.job(&begin(more));
+        project.at_work("sleep 60");
+        job.signal(Signal::INT);
+        assert_eq!(job.end().code, 130);
+        let work = std::path::PathBuf::from(project.status()["place"]["work"].as_str().unwrap());
+        assert_eq!(std::fs::read_to_string(work.join("p.txt")).unwrap(), "x\n");
+        std::fs::write(work.join("script-go"), "").unwrap();
+        completes(&project, &["resume", "last"]);
+        assert_eq!(std::fs::read_to_string(work.join("p.txt")).unwrap(), expected, "{more:?}");
+        assert_eq!(project.status()["steps"][0]["changed_files"], json!(["p.txt"]));
+    }
+}
+
+#[test]
+fn what_a_person_did_meanwhile_is_no_change_of_a_step() {
+    let project = small().project(json!([
+        {"step": "work", "asks_user": "Is it there?"},
+        says_with("work", "handoff", json!({"writes": [{"path": "b.txt", "content": "b\n"}]})),
+        says("close", "closing")
+    ]));
+    assert_eq!(project.go(&[]).code, 3);
+    project.write("a.txt", "mine\n");
+    completes(&project, &["answer", "last", "now it is"]);
+    assert_eq!(project.status()["steps"][0]["changed_files"], json!(["b.txt"]));
+}
+
+#[test]
+fn a_question_instead_of_a_repair() {
+    let project = small().project(json!([
+        says("work", "fly"), {"step": "work", "kind": "repair", "asks_user": "What is a handoff?"},
+        says_with("work", "handoff", json!({"kind": "repair"})), says("close", "closing")
+    ]));
+    assert_eq!(project.go(&[]).code, 3);
+    completes(&project, &["answer", "last", ""]);
+    assert!(project.prompts()[2].starts_with("The answer to your question:\n"), "{:?}", project.prompts());
 }
