@@ -541,7 +541,7 @@ fn writing_where_nothing_may_be_written() {
               run_started · enter look v1.1 i1 · ask_requested
               ? work look 0-0
             > writes
-              answered · boundary_violated · end look → @failed · ended unvalidated
+              answered · boundary_violated · tree_seen · end look → @failed · ended unvalidated
               = Failed: `look` may not write (permission `plan`), but changed `src/a.rs`
             ");
         }

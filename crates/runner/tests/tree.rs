@@ -240,9 +240,12 @@ fn a_change_in_the_tick_of_the_users_add_is_seen() {
         let tree = repo.tree();
         repo.write("a.txt", "3\n");
         assert_ne!(repo.tree(), tree);
-        let shown =
-            repo.trees().patch(git(&repo.root, &["hash-object", "-t", "tree", "/dev/null"]).trim(), &tree);
-        assert!(shown.unwrap().ends_with("+2\n"));
+        let shown = repo.trees().patch(
+            git(&repo.root, &["hash-object", "-t", "tree", "/dev/null"]).trim(),
+            &tree,
+            &[],
+        );
+        assert!(shown.unwrap().ends_with(b"+2\n"));
     }
 }
 
@@ -325,10 +328,12 @@ fn patches_and_numbers_ignore_the_users_settings() {
     fs::write(repo.root.join("image"), b"\0\x01").unwrap();
     let after = repo.tree();
     let trees = repo.trees();
-    let patch = trees.patch(&before, &after).unwrap();
+    let patch = String::from_utf8(trees.patch(&before, &after, &[]).unwrap()).unwrap();
+    let one = trees.patch(&before, &after, &["no such path".to_owned()]).unwrap();
+    assert!(one.is_empty(), "only the paths that are named");
     let a = "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n";
     assert!(patch.contains(a), "{patch}");
-    assert!(patch.contains("--- /dev/null\n+++ b/c.txt\n") && patch.contains("Binary files"), "{patch}");
+    assert!(patch.contains("--- /dev/null\n+++ b/c.txt\n") && patch.contains("GIT binary patch"), "{patch}");
     let stat = |path: &str, added, removed| Stat { path: path.to_owned(), added, removed };
     assert_eq!(
         trees.stat(&before, &after).unwrap(),
@@ -339,7 +344,7 @@ fn patches_and_numbers_ignore_the_users_settings() {
             stat("image", None, None),
         ]
     );
-    assert_eq!(trees.patch(&after, &after).unwrap(), "");
+    assert!(trees.patch(&after, &after, &[]).unwrap().is_empty());
     assert_eq!(trees.changes(&after, &after).unwrap(), []);
 }
 
@@ -535,7 +540,8 @@ fn a_repository_in_a_folder_with_a_colon_is_found() {
     assert_eq!(tree, head.trim());
     // The blob of the committed file is only in the repository's own folder.
     fs::write(moved.join("a.txt"), "").unwrap();
-    assert!(trees.patch(&tree, &trees.snapshot().unwrap().tree).unwrap().contains("-two\n"));
+    let patch = trees.patch(&tree, &trees.snapshot().unwrap().tree, &[]).unwrap();
+    assert!(String::from_utf8(patch).unwrap().contains("-two\n"));
 }
 
 #[test]
@@ -652,19 +658,17 @@ fn a_lock_that_a_killed_git_left_is_removed_and_no_other() {
     use std::time::{Duration, SystemTime};
     let dir = tempfile::tempdir().unwrap();
     let git = |args: &[&str]| {
-        assert!(
-            std::process::Command::new("git").args(args).current_dir(dir.path()).status().unwrap().success()
-        );
+        assert!(Command::new("git").args(args).current_dir(dir.path()).status().unwrap().success());
     };
     git(&["init", "--quiet"]);
     let lock = dir.path().join(".git/index.lock");
     let ago = SystemTime::now() - Duration::from_secs(5);
     assert_eq!(clear_stale_lock(dir.path(), ago).unwrap(), None, "there is none");
-    std::fs::write(&lock, "").unwrap();
+    fs::write(&lock, "").unwrap();
     let later = SystemTime::now() + Duration::from_secs(5);
     assert_eq!(clear_stale_lock(dir.path(), later).unwrap(), None, "it is older than the command");
     // A git at work there may hold it: one that waits for its input does nothing else.
-    let mut busy = std::process::Command::new("git")
+    let mut busy = Command::new("git")
         .args(["hash-object", "--stdin"])
         .current_dir(dir.path())
         .stdin(std::process::Stdio::piped())

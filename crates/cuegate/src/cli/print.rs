@@ -21,6 +21,13 @@ pub(crate) fn data(text: &str) {
     let _ = out.flush();
 }
 
+/// Data that need not be text.
+pub(crate) fn bytes(bytes: &[u8]) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(bytes);
+    let _ = out.flush();
+}
+
 /// JSON for programs.
 pub(crate) fn json(value: &serde_json::Value) {
     data(&serde_json::to_string_pretty(value).unwrap_or_default());

@@ -504,3 +504,13 @@ fn a_write_out_of_the_tree_is_a_violation() {
     assert!(reason(&result).contains("`../out.txt` leads out of the working tree"), "{}", reason(&result));
     assert!(!project.path().join("../out.txt").exists());
 }
+
+#[test]
+fn what_a_reader_wrote_in_place_can_be_undone() {
+    let project = reader().project(json!([writes("work", "handoff", "a.txt"), says("close", "closing")]));
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("\nchanged     1 file: a.txt\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nundo        cuegate diff "), "{}", ran.stderr);
+    assert!(project.run(&["diff", "last"]).stdout.contains("-one\n+two\n"));
+}

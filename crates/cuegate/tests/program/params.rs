@@ -253,3 +253,22 @@ fn a_parameter_whose_flag_is_ours() {
     assert_eq!(told(&project, &begin(&["--set", "model=beetle"])), "beetle");
     assert_eq!(project.status()["model"], "scripted");
 }
+
+#[test]
+fn values_that_name_other_definitions() {
+    let project = project(&parameters());
+    crate::support::copy(&project.path().join(".agent/agent"), &project.path().join(".agent/other"));
+    let without = json!({"name": "other", "displayName": "Other", "runner": {
+        "flow": {"systemPromptPath": "prompts/system.md"},
+        "verdict": {"type": "detect:graph", "config": {"maxIterations": 20}},
+        "boundaries": {"permissionMode": "acceptEdits"}
+    }});
+    project.write(".agent/other/agent.json", &without.to_string());
+    project.write(".agent/other/prompts/steps/work/work/f_default.md", "Do it.\n");
+    let registry = project.read(".agent/other/steps_registry.json");
+    let registry = registry.replace("\"agentId\": \"agent\"", "\"agentId\": \"other\"");
+    project.write(".agent/other/steps_registry.json", &registry);
+    assert_eq!(project.run(&["check", "other"]).code, 0);
+    let args = ["run", "--who", "other", "agent", "--script", "script.json"];
+    assert_eq!(told(&project, &args), "tone=calm; deep=false; n=3; who=other; tags=a,b.");
+}

@@ -421,3 +421,33 @@ fn a_question_instead_of_a_repair() {
     completes(&project, &["answer", "last", ""]);
     assert!(project.prompts()[2].starts_with("The answer to your question:\n"), "{:?}", project.prompts());
 }
+
+#[test]
+fn what_a_person_did_meanwhile_is_theirs() {
+    let project = small().project(json!([
+        {"step": "work", "asks_user": "Is it there?"},
+        says_with("work", "handoff", json!({"writes": [{"path": "b.txt", "content": "b\n"}]})),
+        says("close", "closing")
+    ]));
+    assert_eq!(project.go(&[]).code, 3);
+    project.write("a.txt", "mine\n");
+    completes(&project, &["answer", "last", "now it is"]);
+    let diff = project.run(&["diff", "last", "--json"]).json();
+    let files: Vec<&str> =
+        diff["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
+    assert_eq!(files, ["b.txt"]);
+}
+
+#[test]
+fn an_answer_is_for_one_question() {
+    let project = small().project(json!([
+        {"step": "work", "asks_user": "Which colour?"}, {"step": "work", "asks_user": "Which size?"},
+        says("work", "handoff"), says("close", "closing")
+    ]));
+    assert_eq!(project.go(&[]).code, 3);
+    assert_eq!(project.run(&["answer", "last", "red", "--no-continue"]).code, 0);
+    assert_eq!(project.run(&["answer", "last", "no, blue", "--no-continue"]).code, 2);
+    let ran = project.run(&["resume", "last"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert_eq!(waiting(&project)["detail"], "Which size?");
+}

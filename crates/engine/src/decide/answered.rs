@@ -32,9 +32,10 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
     let asked_name = asking.judging.as_ref().map_or(&name, |judging| &judging.judge).clone();
     let (Some(step), Some(asked)) = (decider.step(&name), decider.step(&asked_name)) else { return };
     let violated = reject::violations(decider, asked, member, seen.as_ref());
-    record(decider, ask, asked, &asking, &answer, if violated.is_empty() { seen } else { None });
+    let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
+    record(decider, ask, asked, &asking, &answer, seen);
     if !violated.is_empty() {
-        reject::violation(decider, asked, member, &asking, violated, &answer);
+        reject::violation(decider, asked, member, &asking, (violated, broke), &answer);
         return;
     }
     if let Some(why) = &answer.blocked {

@@ -27,10 +27,8 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
     let asked_name = asking.judging.as_ref().map_or(&name, |judging| &judging.judge).clone();
     let Some(asked) = decider.step(&asked_name) else { return };
     let violated = reject::violations(decider, asked, member, seen.as_ref());
-    let (changed_files, tree) = match seen {
-        Some(seen) if violated.is_empty() => (seen.changed, Some(seen.tree)),
-        _ => (Vec::new(), None),
-    };
+    let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
+    let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
     decider.emit(Event::Faulted {
         ask,
         step: asked_name,
@@ -43,7 +41,7 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
     });
     if !violated.is_empty() {
         if !decider.run.started().place.owned {
-            reject::violation(decider, asked, member, &asking, violated, &Default::default());
+            reject::violation(decider, asked, member, &asking, (violated, broke), &Default::default());
             return;
         }
         // The tree is put back before the next try; that it had to be is told.

@@ -134,7 +134,7 @@ pub(super) fn violation(
     asked: &Step<StepId>,
     member: Option<u16>,
     asking: &Asking,
-    paths: Vec<String>,
+    (paths, seen): (Vec<String>, Option<Seen>),
     answer: &Answer,
 ) {
     let permission = asked.boundary.permission;
@@ -158,6 +158,10 @@ pub(super) fn violation(
             reject(decider, step, asked, member, asking, bad, answer);
         }
         return;
+    }
+    // What was done there is kept in sight, so that it can be undone.
+    if let Some(Seen { tree, changed }) = seen {
+        decider.emit(Event::TreeSeen { changed_files: changed, tree });
     }
     decider.fail(why);
 }

@@ -49,15 +49,18 @@ pub fn codes() -> &'static [Code] {
 pub fn check(draft: Draft) -> Checked {
     let mut diagnostics = Vec::new();
     no_entry::check(&draft, &mut diagnostics);
-    let Some(flow) = resolve::resolve(draft, &mut diagnostics) else {
+    let Some(resolved) = resolve::resolve(draft, &mut diagnostics) else {
         return Checked { flow: None, diagnostics };
     };
-    let (flow, others) = flow;
+    let flow = resolved.flow;
     outcome_without_edge::check(&flow, &mut diagnostics);
-    unreachable_step::check(&flow, &others, &mut diagnostics);
-    no_way_to_end::check(&flow, &mut diagnostics);
     unknown_variable::check(&flow, &mut diagnostics);
-    unassigned_value::check(&flow, &mut diagnostics);
+    // Where paths lead can be asked only when every name leads somewhere.
+    if resolved.complete {
+        unreachable_step::check(&flow, &resolved.other_entries, &mut diagnostics);
+        no_way_to_end::check(&flow, &mut diagnostics);
+        unassigned_value::check(&flow, &mut diagnostics);
+    }
     let sound = diagnostics.iter().all(|finding| finding.severity != Severity::Error);
     Checked { flow: sound.then_some(flow), diagnostics }
 }

@@ -5,24 +5,42 @@ use std::collections::HashMap;
 use super::unknown_target;
 use crate::{Act, Diagnostic, Draft, Edge, Flow, Gate, Monitor, Name, Reader, Step, StepId, Str, Target};
 
-/// The flow and its further entries; `None` when some name leads nowhere.
-pub(super) fn resolve(draft: Draft, found: &mut Vec<Diagnostic>) -> Option<(Flow, Vec<StepId>)> {
+/// A flow whose names are resolved.
+pub(super) struct Resolved {
+    pub(super) flow: Flow,
+    /// Further steps that other ways of running the definition enter first.
+    pub(super) other_entries: Vec<StepId>,
+    /// Whether every name led somewhere. Otherwise the flow is good for looking at single steps only: a name that leads
+    /// nowhere stands for the first step.
+    pub(super) complete: bool,
+}
+
+/// The flow of a draft; `None` when it has no steps or no entry.
+pub(super) fn resolve(draft: Draft, found: &mut Vec<Diagnostic>) -> Option<Resolved> {
+    let names: Vec<Str> = draft.steps.iter().map(|step| step.name.clone()).collect();
     let mut index = HashMap::new();
-    for (at, step) in draft.steps.iter().enumerate() {
-        index.entry(step.name.clone()).or_insert(StepId(at as u32));
+    for (at, name) in names.iter().enumerate() {
+        index.entry(name.clone()).or_insert(StepId(at as u32));
     }
-    let mut resolver = Resolver { index, unknown: Vec::new() };
+    if names.is_empty() {
+        return None;
+    }
+    let mut resolver = Resolver { index, unknown: Vec::new(), step: None };
     let entry = draft.entry.as_ref().and_then(|entry| resolver.name(entry, "the entry"));
     let others = resolver.all(&draft.other_entries, "an entry");
     let steps: Vec<Step<StepId>> = draft.steps.into_iter().filter_map(|step| resolver.step(step)).collect();
+    resolver.step = None;
     let monitors: Vec<Monitor<StepId>> =
         draft.monitors.into_iter().filter_map(|monitor| resolver.monitor(monitor)).collect();
-    let names: Vec<&str> = resolver.index.keys().map(|name| &**name).collect();
     let complete = resolver.unknown.is_empty();
-    found.extend(resolver.unknown.iter().map(|(name, from)| unknown_target::finding(name, from, &names)));
-    if !complete {
-        return None;
-    }
+    let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+    found.extend(resolver.unknown.iter().map(|unknown| {
+        let finding = unknown_target::finding(&unknown.name, &unknown.from, &names);
+        match &unknown.step {
+            Some(step) => finding.step(step),
+            None => finding,
+        }
+    }));
     let flow = Flow {
         name: draft.name,
         dialect: draft.dialect,
@@ -35,21 +53,32 @@ pub(super) fn resolve(draft: Draft, found: &mut Vec<Diagnostic>) -> Option<(Flow
         limits: draft.limits,
         params: draft.params,
     };
-    Some((flow, others.unwrap_or_default()))
+    Some(Resolved { flow, other_entries: others.unwrap_or_default(), complete })
+}
+
+/// A name that leads nowhere.
+struct Unknown {
+    name: Name,
+    /// What refers to it, in words.
+    from: String,
+    /// The step that refers to it.
+    step: Option<Str>,
 }
 
 struct Resolver {
     index: HashMap<Str, StepId>,
-    unknown: Vec<(Name, String)>,
+    unknown: Vec<Unknown>,
+    /// The step that is being resolved.
+    step: Option<Str>,
 }
 
 impl Resolver {
     fn name(&mut self, name: &Name, from: &str) -> Option<StepId> {
         let id = self.index.get(&name.text).copied();
         if id.is_none() {
-            self.unknown.push((name.clone(), from.to_owned()));
+            self.unknown.push(Unknown { name: name.clone(), from: from.to_owned(), step: self.step.clone() });
         }
-        id
+        Some(id.unwrap_or(StepId(0)))
     }
 
     /// All of them, or `None`; every unknown one is noted.
@@ -67,6 +96,7 @@ impl Resolver {
 
     fn step(&mut self, step: Step<Name>) -> Option<Step<StepId>> {
         let from = format!("`{}`", step.name);
+        self.step = Some(step.name.clone());
         let act = match step.act {
             Act::Ask(ask) => Some(Act::Ask(ask)),
             Act::Exec { commands } => Some(Act::Exec { commands }),

@@ -55,12 +55,13 @@ impl Trees {
         Ok(changes)
     }
 
-    /// The same as a patch that `git apply` takes, unless a file is no text. Bytes that are no UTF-8 are replaced.
+    /// The same as a patch that `git apply` takes, of these paths only; of all when none is named.
     ///
     /// # Errors
     /// As [`Trees::changes`].
-    pub fn patch(&self, from: &str, to: &str) -> Result<String, Error> {
-        Ok(lossy(&self.diff(&["--patch", "--src-prefix=a/", "--dst-prefix=b/", "--unified=3"], from, to)?))
+    pub fn patch(&self, from: &str, to: &str, paths: &[String]) -> Result<Vec<u8>, Error> {
+        let format = ["--patch", "--binary", "--src-prefix=a/", "--dst-prefix=b/", "--unified=3"];
+        self.diff_of(&format, from, to, paths)
     }
 
     /// The same in numbers.
@@ -79,11 +80,17 @@ impl Trees {
     }
 
     fn diff(&self, format: &[&str], from: &str, to: &str) -> Result<Vec<u8>, Error> {
+        self.diff_of(format, from, to, &[])
+    }
+
+    fn diff_of(&self, format: &[&str], from: &str, to: &str, paths: &[String]) -> Result<Vec<u8>, Error> {
+        let literal: Vec<String> = paths.iter().map(|path| format!(":(top,literal){path}")).collect();
         let mut args =
             vec!["diff-tree", "-r", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv"];
         args.extend(["--ignore-submodules=none", "--no-relative", "-O/dev/null"]);
         args.extend(format);
-        args.extend([object_id(from)?, object_id(to)?]);
+        args.extend([object_id(from)?, object_id(to)?, "--"]);
+        args.extend(literal.iter().map(String::as_str));
         self.git.run(&args)
     }
 }

@@ -40,6 +40,12 @@ pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
             ));
         }
     }
+    if cuegate_runner::answered(&*journal, &id)? {
+        return Err(Failure::usage(
+            format!("run {id} has an answer already"),
+            format!("`cuegate resume {id}` goes on with it"),
+        ));
+    }
     // An answer is a letter: whoever drives the run next reads it first.
     let letter = Letter::Answer { text: args.text.clone() };
     journal.post(&id, now_ms(), &serde_json::to_vec(&letter).unwrap_or_default())?;

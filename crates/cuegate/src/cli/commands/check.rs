@@ -19,8 +19,21 @@ pub(super) fn check(place: &Place, args: &Check) -> Result<u8, Failure> {
     let mut results: Vec<Value> = Vec::new();
     let (mut errors, mut warnings) = (0, 0);
     for path in &args.paths {
-        let location = place.locate(path)?;
-        let definition = load(&location, &args.set)?;
+        let definition = match place.locate(path).and_then(|location| load(&location, &args.set)) {
+            Ok(definition) => definition,
+            // The others are checked all the same.
+            Err(failure) => {
+                errors += 1;
+                if args.json {
+                    results.push(json!({"diagnostics": [{"code": "no-definition", "severity": "error",
+                        "message": failure.message, "file": path, "line": 1, "column": 1, "step": null,
+                        "hint": failure.hint, "trace": []}]}));
+                } else {
+                    print::failure(&failure);
+                }
+                continue;
+            }
+        };
         let (bad, odd) = count(&definition, args.strict);
         errors += bad;
         warnings += odd;

@@ -1,10 +1,9 @@
 //! `diff`: what a run changed, and how to undo it.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
-use cuegate_engine::{Run, TreeState};
-use cuegate_runner::tree::Trees;
-use cuegate_view::RunView;
+use cuegate_engine::{Event, Run, TreeState};
+use cuegate_runner::{Entry, tree::Trees};
 use serde_json::{Value, json};
 
 use super::Place;
@@ -19,53 +18,131 @@ pub(super) fn diff(place: &Place, args: &Diff) -> Result<u8, Failure> {
     let id = project::find(&*journal, &args.run)?;
     let entries = cuegate_runner::records(&*journal, &id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
-    let (Some(from), Some(to)) = (run.started().tree.clone(), run.tree.clone()) else {
+    let trees = open(place, &run)?;
+    let Some(changed) = Changed::of(&entries, &run, trees.as_ref())? else {
         return Err(Failure::usage(
             format!("run {id} worked outside of git, so nobody kept what was there before"),
             "run `git init` before the next run",
         ));
     };
-    let trees = open(place, &run.started().place.work)?;
+    let trees = trees.ok_or_else(|| {
+        Failure::environment(format!("`{}` is in no git repository any more", place.home.root().display()))
+    })?;
+    if !changed.shared.is_empty() {
+        let names: Vec<&str> = changed.shared.iter().map(String::as_str).collect();
+        print::line(&format!("note: somebody else changed {} while the run waited", names.join(", ")));
+    }
     if args.json {
-        print::json(&as_json(&trees, id.as_str(), &from, &to)?);
+        print::json(&changed.as_json(&trees, id.as_str())?);
     } else if args.stat {
-        for stat in trees.stat(&from.tree, &to.tree)? {
+        for stat in changed.stat(&trees)? {
             let number = |lines: Option<u64>| lines.map_or_else(|| "-".to_owned(), |lines| lines.to_string());
             print::data(&format!("+{:<6} -{:<6} {}", number(stat.added), number(stat.removed), stat.path));
         }
     } else {
-        print::data(&trees.patch(&from.tree, &to.tree)?);
+        print::bytes(&changed.patch(&trees)?);
     }
     Ok(exit::DONE)
 }
 
 /// The trees of a run are in the project's own store; any working tree of the repository can read them.
-fn open(place: &Place, work: &str) -> Result<Trees, Failure> {
-    let work = Path::new(work);
+fn open(place: &Place, run: &Run) -> Result<Option<Trees>, Failure> {
+    let work = Path::new(&run.started().place.work);
     let at = if work.is_dir() { work } else { place.home.root() };
-    Trees::open(at, &place.home.trees())?.ok_or_else(|| {
-        Failure::environment(format!("`{}` is in no git repository any more", place.home.root().display()))
-    })
+    Ok(Trees::open(at, &place.home.trees())?)
 }
 
-fn as_json(trees: &Trees, run: &str, from: &TreeState, to: &TreeState) -> Result<Value, Failure> {
-    let files: Vec<Value> = trees
-        .stat(&from.tree, &to.tree)?
-        .into_iter()
-        .map(|stat| json!({"path": stat.path, "added": stat.added, "removed": stat.removed}))
-        .collect();
-    Ok(json!({
-        "schema": "cuegate/diff/v1", "run": run,
-        "from": {"tree": from.tree, "head": from.head}, "to": {"tree": to.tree, "head": to.head},
-        "files": files, "patch": trees.patch(&from.tree, &to.tree)?,
-    }))
+/// What a run changed, told apart from what people changed while it waited.
+struct Changed {
+    from: TreeState,
+    to: TreeState,
+    /// The paths that are the run's, when somebody else changed others; empty when all are.
+    only: Vec<String>,
+    /// Paths that both changed.
+    shared: BTreeSet<String>,
 }
 
-/// How to undo what a run did, in one line.
-pub(super) fn undo_hint(place: &Place, view: &RunView) -> Option<String> {
-    if let Some(branch) = view.place.branch.as_deref().filter(|_| view.place.owned) {
-        return Some(format!("git worktree remove --force {} && git branch -D {branch}", view.place.work));
+impl Changed {
+    /// `None` when the run kept no trees.
+    fn of(entries: &[Entry], run: &Run, trees: Option<&Trees>) -> Result<Option<Changed>, Failure> {
+        let (Some(from), Some(to)) = (run.started().tree.clone(), run.tree.clone()) else { return Ok(None) };
+        let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
+        let mut so_far = Run::default();
+        for entry in entries {
+            for event in &entry.events {
+                let before = so_far.tree.clone();
+                so_far.apply(event);
+                match event {
+                    Event::Answered { changed_files, .. }
+                    | Event::Faulted { changed_files, .. }
+                    | Event::TreeSeen { changed_files, .. } => own.extend(changed_files.iter().cloned()),
+                    // What a person had changed became the new ground.
+                    Event::Resumed { .. } | Event::PersonAnswered { .. } => {
+                        if let (Some(before), Some(after), Some(trees)) = (before, &so_far.tree, trees)
+                            && before.tree != after.tree
+                        {
+                            others.extend(
+                                trees.changes(&before.tree, &after.tree)?.into_iter().map(|c| c.path),
+                            );
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            so_far.seq += 1;
+        }
+        let shared = own.intersection(&others).cloned().collect();
+        let only = if others.is_empty() { Vec::new() } else { own.into_iter().collect() };
+        // A run that changed nothing while somebody else did has a difference of nothing.
+        let to = if !others.is_empty() && only.is_empty() { from.clone() } else { to };
+        Ok(Some(Changed { from, to, only, shared }))
     }
-    open(place, &view.place.work).ok()?;
-    (!view.changed_files.is_empty()).then(|| format!("cuegate diff {} | git apply -R", view.run))
+
+    fn patch(&self, trees: &Trees) -> Result<Vec<u8>, Failure> {
+        Ok(trees.patch(&self.from.tree, &self.to.tree, &self.only)?)
+    }
+
+    fn stat(&self, trees: &Trees) -> Result<Vec<cuegate_runner::tree::Stat>, Failure> {
+        let mut stat = trees.stat(&self.from.tree, &self.to.tree)?;
+        stat.retain(|stat| self.only.is_empty() || self.only.contains(&stat.path));
+        Ok(stat)
+    }
+
+    fn as_json(&self, trees: &Trees, run: &str) -> Result<Value, Failure> {
+        let files: Vec<Value> = self
+            .stat(trees)?
+            .into_iter()
+            .map(|stat| json!({"path": stat.path, "added": stat.added, "removed": stat.removed}))
+            .collect();
+        Ok(json!({
+            "schema": "cuegate/diff/v1", "run": run,
+            "from": {"tree": self.from.tree, "head": self.from.head},
+            "to": {"tree": self.to.tree, "head": self.to.head},
+            "files": files, "changed_by_others_too": self.shared,
+            "patch": String::from_utf8_lossy(&self.patch(trees)?),
+        }))
+    }
+}
+
+/// How to undo what a run did, in one line. `None` when it did nothing that git saw, or when undoing it would undo what
+/// somebody else did.
+pub(super) fn undo_hint(place: &Place, id: &str, entries: &[Entry]) -> Option<String> {
+    let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let place_of = &run.started().place;
+    if let Some(branch) = place_of.branch.as_deref().filter(|_| place_of.owned) {
+        return Some(format!("git worktree remove --force {} && git branch -D {branch}", place_of.work));
+    }
+    let trees = open(place, &run).ok()??;
+    let changed = Changed::of(entries, &run, Some(&trees)).ok()??;
+    if !changed.shared.is_empty() || changed.stat(&trees).ok()?.is_empty() {
+        return None;
+    }
+    let files = format!("cuegate diff {id} | git apply -R");
+    match (&changed.from.head, &changed.to.head) {
+        // Its commits are taken back first; what they changed stays in the files until the patch takes it out.
+        (Some(before), after) if Some(before) != after.as_ref() => {
+            Some(format!("git reset -q {} && {files}", before.get(..12).unwrap_or(before)))
+        }
+        _ => Some(files),
+    }
 }

@@ -28,16 +28,7 @@ use crate::{
 /// Parses the arguments and does what they say.
 pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
     let place = Place::here()?;
-    // The parameters of a definition are options of `run`, so the definition is read before the options are.
-    let mut command = Cli::command();
-    for word in params::candidates(&args) {
-        let Ok(location) = locate(&word, &place.here, place.home.root()) else { continue };
-        // The value of another option may be a file as well; what lowers to a flow is the definition.
-        if let Ok(Definition { flow: Some(flow), .. }) = load(&location, &params::set_names(&args)) {
-            command = params::extend(command, &flow.params);
-            break;
-        }
-    }
+    let command = command_for(&place, &args);
     let matches = match command.try_get_matches_from(args) {
         Ok(matches) => matches,
         Err(error) => {
@@ -62,6 +53,29 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Report(args) => look::report(&place, &args),
         Verb::Diff(args) => diff::diff(&place, &args),
     }
+}
+
+/// The command line, with the parameters of the definition that is to be run as further options.
+///
+/// The definition is named among words that may be values of such options as well, so each word is tried: it is the
+/// one when the command line, read with its parameters, names it as PATH.
+fn command_for(place: &Place, args: &[OsString]) -> clap::Command {
+    for word in params::candidates(args) {
+        let Ok(location) = locate(&word, &place.here, place.home.root()) else { continue };
+        let Ok(Definition { flow: Some(flow), .. }) = load(&location, &params::set_names(args)) else {
+            continue;
+        };
+        let command = params::extend(Cli::command(), &flow.params);
+        // A question for help would end the reading before the path is known.
+        let asked = |word: &&OsString| *word != "--help" && *word != "-h";
+        let read = command.clone().ignore_errors(true).try_get_matches_from(args.iter().filter(asked));
+        let path =
+            read.ok().and_then(|read| read.subcommand_matches("run")?.get_one::<String>("path").cloned());
+        if path.as_deref() == Some(word.as_str()) {
+            return command;
+        }
+    }
+    Cli::command()
 }
 
 /// Where the program was started.
@@ -139,7 +153,7 @@ fn tell_end(place: &Place, journal: &dyn Journal, id: &RunId, json: bool) -> Res
     if json {
         print::json(&view.to_json());
     } else {
-        let undo = diff::undo_hint(place, &view);
+        let undo = diff::undo_hint(place, id.as_str(), &cuegate_runner::records(journal, id)?);
         for line in cuegate_view::ending(&view, &cuegate_view::TimeZone::system(), undo.as_deref()) {
             print::line(&line);
         }
