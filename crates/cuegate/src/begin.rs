@@ -349,7 +349,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     let asked = provider(&name, script.as_ref(), program)?;
     let work = PathBuf::from(&started.place.work);
     let trees = if work.is_dir() { Trees::open(&work, &home.trees())? } else { return Err(gone(&work)) };
-    let found = trees.as_ref().map(state_of).transpose()?;
+    let found = seen(home, book.run())?;
     // The tree may hold partial edits of an ask that was cut off; nothing else was at work when it waited.
     let suspect = matches!(&book.run().state, State::Running)
         || matches!(&book.run().state, State::Suspended(waiting) if waiting.kind == cuegate_engine::WaitKind::Interrupted);

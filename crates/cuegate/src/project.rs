@@ -35,7 +35,12 @@ pub fn view(home: &Home) -> Result<Option<Arc<dyn Journal>>, Failure> {
     if !home.journal().exists() {
         return Ok(None);
     }
-    Ok(Some(Arc::new(SqliteJournal::open_read_only(home.journal())?)))
+    match SqliteJournal::open_read_only(home.journal()) {
+        Ok(journal) => Ok(Some(Arc::new(journal))),
+        // Somebody was stopped between making the file and filling it.
+        Err(cuegate_journal::Error::Missing { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The run that `typed` means: `last`, its name, or a beginning that only one has.

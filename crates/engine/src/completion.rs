@@ -49,7 +49,10 @@ pub enum Completion {
         found: Option<TreeState>,
     },
     /// Somebody interrupted the run.
-    Interrupted,
+    Interrupted {
+        /// The tree, after what was at work there had been stopped.
+        seen: Option<Seen>,
+    },
     /// Somebody cancelled the run.
     Cancelled {
         /// The tree, after what was at work there had been stopped.
@@ -77,8 +80,8 @@ pub struct Resume {
     pub provider: Option<String>,
     /// Another script.
     pub script: Option<SourceBlob>,
-    /// The tree as it was found.
-    pub found: Option<TreeState>,
+    /// The tree as it was found, and what differs from the one that the run stood on.
+    pub found: Option<Seen>,
 }
 
 /// An answer.

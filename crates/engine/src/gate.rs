@@ -124,7 +124,19 @@ fn validate(flow: &Flow, step: &Step<StepId>, output: Option<&Value>) -> Result<
         return Err(Bad { absent: true, why: "the answer has no JSON object".to_owned() });
     };
     let problems = flow.schema(schema).problems(output);
+    let problems: Vec<String> = problems.iter().map(|problem| brief(problem)).collect();
     if problems.is_empty() { Ok(()) } else { Err(Bad::wrong(problems.join("; "))) }
+}
+
+/// What is quoted of an answer: enough to recognise it, on one line.
+fn brief(text: &str) -> String {
+    const CHARACTERS_MAX: usize = 160;
+    let mut brief: String =
+        text.chars().take(CHARACTERS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if brief.len() < text.len() {
+        brief.push('…');
+    }
+    brief
 }
 
 fn word(
@@ -150,7 +162,7 @@ fn word(
                 allowed.push(name);
             }
         }
-        Bad::wrong(format!("`{path}` is `{said}`, allowed are {}", allowed.join(", ")))
+        Bad::wrong(format!("`{path}` is `{}`, allowed are {}", brief(&said), allowed.join(", ")))
     })
 }
 
@@ -211,7 +223,7 @@ pub fn target(
                     Selector::Field(path) => path.to_string(),
                     Selector::Handoff(key) => key.to_string(),
                 };
-                let found = value.map_or("absent".to_owned(), |value| format!("`{value}`"));
+                let found = value.map_or("absent".to_owned(), |value| format!("`{}`", brief(&value)));
                 Bad::wrong(format!("`{what}` is {found}, allowed are {}", cases.join(", ")))
             })
         }
@@ -227,7 +239,7 @@ pub fn target(
             found.map(Route::Step).ok_or_else(|| {
                 let names: Vec<String> =
                     among.iter().map(|step| format!("`{}`", flow.step(*step).name)).collect();
-                Bad::wrong(format!("cannot jump to `{named}`, allowed are {}", names.join(", ")))
+                Bad::wrong(format!("cannot jump to `{}`, allowed are {}", brief(&named), names.join(", ")))
             })
         }
     }

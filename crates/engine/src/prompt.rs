@@ -115,7 +115,7 @@ impl Parts<'_> {
         if text.contains('\n') {
             self.text(&fenced(&format!("{name} of a command"), &BlobRef::of(text.as_bytes()), &text));
         } else {
-            self.text(&text);
+            self.text(&text.replace(|c: char| c.is_control(), " "));
         }
     }
 

@@ -53,6 +53,8 @@ pub struct Run {
     pub settled: BTreeSet<CommandId>,
     /// The tree that the run stands on.
     pub tree: Option<TreeState>,
+    /// The record in which somebody last looked at the tree after stopping what was at work there.
+    pub looked: Option<u64>,
     /// What was used up.
     pub usage: Usage,
     /// The most iterations, as the last resume set it.
@@ -331,7 +333,10 @@ impl Run {
                 }
             }
             Event::CommandFinished { tree, .. } => self.saw(&[], tree),
-            Event::TreeSeen { changed_files, tree } => self.saw(changed_files, &Some(tree.clone())),
+            Event::TreeSeen { changed_files, tree } => {
+                self.looked = Some(self.seq);
+                self.saw(changed_files, &Some(tree.clone()));
+            }
             Event::CounterSet { counter, value } => {
                 self.counters.insert(counter.clone(), *value);
             }
@@ -466,10 +471,13 @@ impl Run {
     }
 
     /// What people changed while a run waited is theirs: the next visit is measured against the tree as it was
-    /// found. After a crash or an interruption the difference is what the cut ask did, and stays with its visit.
+    /// found. A tree that the run owns is put back instead when an ask was cut off in it.
     fn stand_on(&mut self, found: &Option<TreeState>) {
         let was_at_work = match &self.state {
-            State::Suspended(waiting) => waiting.kind == WaitKind::Interrupted,
+            State::Suspended(waiting) => {
+                waiting.kind == WaitKind::Interrupted
+                    && self.started.as_ref().is_some_and(|started| started.place.owned)
+            }
             State::Ended { .. } => false,
             State::New | State::Running => true,
         };

@@ -196,7 +196,7 @@ fn interrupted_and_cancelled_at_every_record() {
         for seed in 0..20 {
             let whole = run_to_end(&flow, seed, |_, _| 0);
             let interrupted = run_to_end(&flow, seed, |case, pending| {
-                assert!(case.complete(Completion::Interrupted));
+                assert!(case.complete(Completion::Interrupted { seen: None }));
                 assert!(case.pending().is_empty());
                 case.crash();
                 assert!(case.unblock());

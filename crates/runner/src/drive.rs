@@ -58,6 +58,9 @@ const TICK: Duration = Duration::from_millis(250);
 /// How long children get to end after a cut before the loop goes on without them.
 const CUT_PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long the working tree is looked at after an interruption.
+const LOOK_PATIENCE: Duration = Duration::from_secs(3);
+
 /// Drives a run until it ends or waits. `stop` turning true interrupts it.
 ///
 /// # Errors
@@ -120,7 +123,7 @@ pub async fn drive<P: Performer + 'static>(
             break Err(error);
         }
         if *stop.borrow() {
-            break interrupt(book, &cut, &mut at_work, &**performer, tell).await;
+            break interrupt(book, &cut, &mut at_work, performer, tell).await;
         }
         if matches!(book.run().state, State::Ended { .. }) {
             break Ok(());
@@ -170,40 +173,46 @@ fn finish(
     Ok(())
 }
 
-/// Ends what is at work, keeps what had finished all the same.
+/// Ends what is at work, keeps what had finished all the same. Says whether nothing failed meanwhile.
 async fn stop_all(
     book: &mut Book,
     cut: &watch::Sender<bool>,
     at_work: &mut AtWork,
     performer: &dyn Performer,
     tell: &mut (dyn FnMut(Notice<'_>) + Send),
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let _ = cut.send(true);
+    let mut well = true;
     let patience = tokio::time::sleep(CUT_PATIENCE);
     tokio::pin!(patience);
     loop {
         tokio::select! {
             done = at_work.join_next() => match done {
                 // What fails while it is being stopped stays pending.
-                Some(Ok((_, Err(_))) | Err(_)) => {}
+                Some(Ok((_, Err(_))) | Err(_)) => well = false,
                 Some(done) => finish(book, performer, done, tell)?,
-                None => return Ok(()),
+                None => return Ok(well),
             },
-            () = &mut patience => return Ok(()),
+            () = &mut patience => return Ok(false),
         }
     }
 }
 
 /// Suspends the run.
-async fn interrupt(
+async fn interrupt<P: Performer + 'static>(
     book: &mut Book,
     cut: &watch::Sender<bool>,
     at_work: &mut AtWork,
-    performer: &dyn Performer,
+    performer: &Arc<P>,
     tell: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
-    stop_all(book, cut, at_work, performer, tell).await?;
-    if let Some(entry) = book.commit(Completion::Interrupted, Vec::new(), &[])? {
+    let mut seen = None;
+    // A person who wants out is not kept for a large tree, nor for a look that Ctrl-C has ended already.
+    if stop_all(book, cut, at_work, &**performer, tell).await? {
+        let look = performer.clone().look(book.run().tree.clone());
+        seen = tokio::time::timeout(LOOK_PATIENCE, look).await.ok().and_then(Result::ok).flatten();
+    }
+    if let Some(entry) = book.commit(Completion::Interrupted { seen }, Vec::new(), &[])? {
         tell(Notice::Record(&entry));
     }
     Ok(())

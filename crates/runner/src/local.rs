@@ -186,7 +186,14 @@ impl Local {
                 }
             }
         }
-        let finished = child.wait().await?;
+        let finished = match child.wait().await {
+            // Nobody knows how it ended: whoever killed our helper killed the agent with it.
+            Err(process::Error::Lost { status, .. }) => {
+                let message = format!("the agent was lost together with its helper, which {status}");
+                return Ok(Some(Err(provider::Fault::new(provider::FaultClass::Crashed, message))));
+            }
+            finished => finished?,
+        };
         if finished.timed_out || finished.capped {
             self.after_cut(Some(begun)).await?;
         }

@@ -9,6 +9,8 @@ pub struct Beginning {
     pub work: String,
     /// Whether it holds changes that are not committed.
     pub dirty: bool,
+    /// Whether git tells what changes there.
+    pub git: bool,
     /// The branch of a worktree made for the run; `None` when it works in place.
     pub branch: Option<String>,
     /// Who is asked.
@@ -49,6 +51,9 @@ fn line(label: &str, text: &str) -> String {
 fn place(facts: &Beginning) -> String {
     match (&facts.branch, facts.dirty) {
         (Some(branch), _) => format!("{}, a worktree of its own on branch {branch}", facts.work),
+        (None, _) if !facts.git => {
+            format!("{}, in place, outside of git: nobody sees what changes, nor whether it may", facts.work)
+        }
         (None, true) => format!("{}, in place, beside uncommitted changes", facts.work),
         (None, false) => format!("{}, in place, clean", facts.work),
     }
@@ -75,6 +80,7 @@ mod tests {
         let facts = Beginning {
             work: "/home/me/project".into(),
             dirty: true,
+            git: true,
             provider: "claude".into(),
             model: Some("sonnet".into()),
             login: Some("subscription".into()),

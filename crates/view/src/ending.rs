@@ -26,7 +26,9 @@ pub fn ending(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String
         lines.push(labelled("go on", &hint));
     }
     let see = [("diff", "what changed"), ("log", "what happened"), ("report", "all of it")];
-    for (index, (command, what)) in see.into_iter().enumerate() {
+    for (index, (command, what)) in
+        see.into_iter().filter(|(command, _)| view.git || *command != "diff").enumerate()
+    {
         let label = if index == 0 { "see" } else { "" };
         lines.push(labelled(label, &format!("{}  {what}", pad_command(command, &view.run))));
     }
@@ -84,6 +86,9 @@ fn until(waiting: &Waiting, zone: &TimeZone) -> String {
 
 fn changed(view: &RunView) -> String {
     let files = &view.changed_files;
+    if !view.git {
+        return "not known: outside of git nobody looks".to_owned();
+    }
     if files.is_empty() {
         return "nothing".to_owned();
     }
@@ -202,7 +207,7 @@ mod tests {
         stopped until something is mended: missing_program: no `claude`
         go on       cuegate resume r1
         ");
-        scene.happens(Completion::Resumed(Box::default())).happens(Completion::Interrupted);
+        scene.happens(Completion::Resumed(Box::default())).happens(Completion::Interrupted { seen: None });
         insta::assert_snapshot!(short(&scene), @"
         interrupted; nothing is lost
         go on       cuegate resume r1

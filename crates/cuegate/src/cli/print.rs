@@ -78,9 +78,9 @@ pub(crate) fn finding(finding: &Diagnostic, sources: &Sources, strict: bool) {
     let title = level.primary_title(&finding.message).id(finding.code);
     let mut group = Group::with_title(title);
     if let Some(file) = sources.get(finding.span.file) {
-        let len = file.text.len();
-        let start = (finding.span.start as usize).min(len);
-        let end = (finding.span.end as usize).clamp(start, len);
+        // A file that is no UTF-8 was read with replacements, so a place in it may fall into a character.
+        let start = file.text.floor_char_boundary(finding.span.start as usize);
+        let end = file.text.ceil_char_boundary((finding.span.end as usize).max(start));
         // A finding about many lines points at its first one.
         let end = file.text[start..end].find('\n').map_or(end, |line| start + line);
         let snippet = Snippet::source(&*file.text)

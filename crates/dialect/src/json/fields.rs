@@ -54,9 +54,16 @@ impl<'j, 'f> Fields<'j, 'f> {
         });
     }
 
-    /// A key and its value, when present and not `null`.
+    /// A key and its value, when present. `null` is a finding: it would say nothing where something is meant.
     pub(crate) fn entry(&self, key: &'static str) -> Option<&'j Entry> {
-        self.nullable(key).filter(|entry| !matches!(entry.value.kind, Kind::Null))
+        let entry = self.nullable(key)?;
+        if matches!(entry.value.kind, Kind::Null) {
+            let message = format!("`{key}` is `null`, which says nothing");
+            let hint = format!("give `{key}` a value, or leave it out");
+            self.push(Diagnostic::error(codes::WRONG_TYPE, entry.value.span, message).hint(hint));
+            return None;
+        }
+        Some(entry)
     }
 
     /// A key and its value, when present, `null` too.

@@ -155,6 +155,22 @@ fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &Desk
                 .step(id)
                 .hint("name the field that `intentSchemaRef` describes"),
         );
+        return;
+    }
+    // What is read has to be what was checked: otherwise free text would choose the way.
+    if let (Some((field, span)), Some(pointer)) = (&gate.field, gate.schema_pointer) {
+        let described = listed(schema.value().pointer(pointer.text.trim_start_matches('#')));
+        if described.is_some() && listed(schema.at(field)) != described {
+            let message = format!(
+                "`intentField` of `{id}` is `{field}`, which is not what `{}` describes",
+                pointer.text
+            );
+            desk.found.push(
+                Diagnostic::error(codes::INTENT_MISMATCH, *span, message)
+                    .step(id)
+                    .hint("let `intentField` and `intentSchemaRef` name the same field"),
+            );
+        }
     }
 }
 

@@ -84,7 +84,7 @@ fn check_fallback_key(step: &StepDefinition<'_>, compiler: &Compiler<'_, '_, '_>
         compiler.desk.found.push(
             Diagnostic::warning(codes::UNKNOWN_FALLBACK_KEY, key.span, message)
                 .step(step.id)
-                .hint(fallback_hint(key.text, "the prompt file is there, so that you can remove the key")),
+                .hint("the prompt file is there, so that you can remove the key"),
         );
     }
 }

@@ -178,6 +178,15 @@ impl<'j> ValidationStep<'j> {
                 condition.finish();
             }
         }
+        if conditions.is_empty() {
+            let message =
+                format!("the validation of `{}` has no conditions, so it would validate nothing", entry.key);
+            found.push(
+                Diagnostic::error(codes::INVALID_VALUE, entry.key_span, message)
+                    .step(&entry.key)
+                    .hint("name validators in `validationConditions`, or remove the entry"),
+            );
+        }
         let validation = ValidationStep {
             id: &entry.key,
             span: entry.key_span,

@@ -12,7 +12,7 @@ fn top_level() {
         ("bad name", &[("\"name\": \"fixer\"", "\"name\": \"Fixer!\"")]),
         ("missing name", &[("\"name\": \"fixer\",", "")]),
         ("other registry", &[("\"agentId\": \"fixer\"", "\"agentId\": \"mender\"")]),
-        ("null is absent", &[("\"description\": \"Fixes an issue\"", "\"description\": null")]),
+        ("null says nothing", &[("\"description\": \"Fixes an issue\"", "\"description\": null")]),
         ("older generation", &[("\"displayName\": \"Fixer\"", "\"behavior\": {}")]),
         ("no runner", &[("\"runner\": {", "\"$schema\": {")]),
     ]), @"
@@ -30,8 +30,8 @@ fn top_level() {
     agent.json:1:1 error[missing-key]: `name` is missing in the agent
     # other registry
     steps_registry.json:2:14 warning[agent-id-mismatch]: the registry belongs to `mender`, the agent is called `fixer`
-    # null is absent
-    nothing
+    # null says nothing
+    agent.json:5:18 error[wrong-type]: `description` is `null`, which says nothing
     # older generation
     agent.json:4:3 error[unsupported-yet]: `behavior` belongs to an older generation of agents, which is not supported yet
     # no runner

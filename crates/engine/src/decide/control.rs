@@ -11,8 +11,9 @@ use crate::{
     run::{Asking, State, Work},
 };
 
-pub(super) fn interrupted(decider: &mut Decider<'_>) {
+pub(super) fn interrupted(decider: &mut Decider<'_>, seen: Option<Seen>) {
     if decider.run.state == State::Running {
+        left_behind(decider, seen);
         let waiting =
             Waiting { kind: WaitKind::Interrupted, detail: "interrupted".to_owned(), until_ms: None };
         decider.emit(Event::Suspended { waiting });
@@ -37,8 +38,16 @@ pub(super) fn resumed(decider: &mut Decider<'_>, resume: Resume) {
     let iterations_max = resume.iterations_max.unwrap_or(decider.run.iterations_max);
     let hold = match &decider.run.state {
         State::Running => None,
-        // Only a person's answer lets this one go on.
-        State::Suspended(waiting) if waiting.kind == WaitKind::Person => return,
+        // Only a person's answer lets this one go on; what it goes on with is kept until then.
+        State::Suspended(waiting) if waiting.kind == WaitKind::Person => {
+            let waiting = waiting.clone();
+            let asked = Resume { found: None, ..resume };
+            if asked != Resume::default() {
+                goes_on(decider, asked);
+                decider.emit(Event::Suspended { waiting });
+            }
+            return;
+        }
         State::Suspended(_) => None,
         State::Ended { state: EndState::Exhausted, hold: Some(hold), .. }
             if iterations_max > decider.run.iterations =>
@@ -52,13 +61,12 @@ pub(super) fn resumed(decider: &mut Decider<'_>, resume: Resume) {
         _ => None,
     };
     let stale = stale_asks(decider, waited);
-    decider.emit(Event::Resumed {
-        iterations_max: resume.iterations_max,
-        repairs_max: resume.repairs_max,
-        provider: resume.provider,
-        script: resume.script,
-        found: resume.found,
-    });
+    // After a crash, and after an interruption that had no time to look, what is found is what the cut ask left.
+    let looked = decider.run.looked.is_some_and(|looked| looked + 1 == decider.run.seq);
+    if decider.run.state == State::Running || (waited == Some(WaitKind::Interrupted) && !looked) {
+        left_behind(decider, resume.found.clone());
+    }
+    goes_on(decider, resume);
     if let Some(hold) = hold {
         if let Some(id) = decider.flow.find(&hold.step) {
             enter::enter(decider, id, hold.remedy, hold.again);
@@ -76,6 +84,26 @@ pub(super) fn resumed(decider: &mut Decider<'_>, resume: Resume) {
             judging: asking.judging,
         });
     }
+}
+
+/// What an ask that was cut off left in a person's own tree is kept and told, and is no fault of whoever works there
+/// next. A tree that the run owns stays what the journal says, and is put back to that.
+fn left_behind(decider: &mut Decider<'_>, seen: Option<Seen>) {
+    if let Some(Seen { tree, changed }) = seen
+        && !decider.run.started().place.owned
+    {
+        decider.emit(Event::TreeSeen { changed_files: changed, tree });
+    }
+}
+
+fn goes_on(decider: &mut Decider<'_>, resume: Resume) {
+    decider.emit(Event::Resumed {
+        iterations_max: resume.iterations_max,
+        repairs_max: resume.repairs_max,
+        provider: resume.provider,
+        script: resume.script,
+        found: resume.found.map(|seen| seen.tree),
+    });
 }
 
 /// The asks whose last try ended in a fault. Whatever it was, somebody had time to mend it, so they are put

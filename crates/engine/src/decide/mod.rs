@@ -43,7 +43,7 @@ pub fn decide(flow: &Flow, run: &Run, now: i64, completion: Completion) -> Decis
         Completion::Faulted { ask, fault, seen } => faulted::faulted(&mut decider, ask, fault, seen),
         Completion::Executed { id, exec, seen } => executed::executed(&mut decider, id, &exec, seen),
         Completion::PersonAnswered { text, found } => person::answered(&mut decider, &text, found),
-        Completion::Interrupted => control::interrupted(&mut decider),
+        Completion::Interrupted { seen } => control::interrupted(&mut decider, seen),
         Completion::Cancelled { seen } => control::cancelled(&mut decider, seen),
         Completion::Resumed(resume) => control::resumed(&mut decider, *resume),
     }

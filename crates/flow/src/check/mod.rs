@@ -7,6 +7,7 @@ mod no_entry;
 mod no_way_to_end;
 mod outcome_without_edge;
 mod resolve;
+mod step_name;
 mod unassigned_value;
 mod unknown_target;
 mod unknown_variable;
@@ -38,6 +39,7 @@ pub fn codes() -> &'static [Code] {
         no_entry::CODE,
         no_way_to_end::CODE,
         outcome_without_edge::CODE,
+        step_name::CODE,
         unassigned_value::CODE,
         unknown_target::CODE,
         unknown_variable::CODE,
@@ -49,6 +51,7 @@ pub fn codes() -> &'static [Code] {
 pub fn check(draft: Draft) -> Checked {
     let mut diagnostics = Vec::new();
     no_entry::check(&draft, &mut diagnostics);
+    step_name::check(&draft, &mut diagnostics);
     let Some(resolved) = resolve::resolve(draft, &mut diagnostics) else {
         return Checked { flow: None, diagnostics };
     };

@@ -286,7 +286,7 @@ fn exit_codes_of_every_end() {
     assert_eq!(code(&scene), None);
     scene.faults(FaultClass::Auth, "no key", None);
     assert_eq!(code(&scene), Some(4));
-    scene.happens(Completion::Resumed(Box::default())).happens(Completion::Interrupted);
+    scene.happens(Completion::Resumed(Box::default())).happens(Completion::Interrupted { seen: None });
     assert_eq!(code(&scene), Some(130));
     scene.happens(Completion::Cancelled { seen: None });
     assert_eq!(code(&scene), Some(1));

@@ -220,6 +220,8 @@ pub struct RunView {
     pub model: Option<String>,
     /// Where it works.
     pub place: Place,
+    /// Whether git told what changed there.
+    pub git: bool,
     /// Iterations entered.
     pub iterations: u32,
     /// The most iterations.
@@ -274,6 +276,7 @@ impl RunView {
             provider: String::new(),
             model: None,
             place: Default::default(),
+            git: true,
             iterations: 0,
             iterations_max: 0,
             rows: Vec::new(),
@@ -304,6 +307,7 @@ impl RunView {
         self.provider = started.provider.clone();
         self.model = started.model.clone();
         self.place = started.place.clone();
+        self.git = started.tree.is_some();
         self.iterations_max = started.iterations_max;
         self.started_ms = Some(at_ms);
     }

@@ -111,7 +111,7 @@ impl Scene {
         self.now_ms += roll(5_000) as i64;
         let commands = pending(&self.flow, &self.run);
         let completion = match (roll(20), commands.is_empty()) {
-            (0, _) => Completion::Interrupted,
+            (0, _) => Completion::Interrupted { seen: None },
             (1, _) if roll(4) == 0 => Completion::Cancelled { seen: None },
             (2 | 3, _) | (4..12, true) => {
                 let resume = Resume { iterations_max: Some(30), ..Resume::default() };

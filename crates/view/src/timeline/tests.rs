@@ -62,7 +62,7 @@ fn persons_limits_interruptions() {
             provider: Some("claude".into()),
             ..Resume::default()
         })))
-        .happens(Completion::Interrupted)
+        .happens(Completion::Interrupted { seen: None })
         .happens(Completion::Resumed(Box::default()))
         .faults(
             FaultClass::Auth,

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cuegate_engine::{Completion, Run, State, WaitKind};
+use cuegate_engine::{Completion, EndState, Run, State, WaitKind};
 use cuegate_journal::{Error, Journal, RunId, sqlite::Durability};
 use cuegate_runner::{Book, Letter, is_over, now_ms};
 
@@ -77,6 +77,10 @@ pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {
             journal.post(&id, now_ms(), &letter)?;
             let since = Instant::now();
             while !is_over(&state(&*journal, &id)?.state) {
+                // Its owner may have let go of it before it read the letter.
+                if journal.holder(&id)?.is_none() {
+                    return cancel(place, args);
+                }
                 if since.elapsed() > PATIENCE {
                     return Err(Failure::environment(format!(
                         "run {id} is driven by {}, which does not react",
@@ -87,6 +91,12 @@ pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {
             }
         }
         Err(error) => return Err(error.into()),
+    }
+    if let State::Ended { state, reason, .. } = state(&*journal, &id)?.state
+        && state != EndState::Cancelled
+    {
+        print::line(&format!("run {id} has ended meanwhile: {reason}"));
+        return Ok(exit::DONE);
     }
     print::line(&format!("run {id} is cancelled; `cuegate diff {id}` shows what it changed"));
     Ok(exit::DONE)

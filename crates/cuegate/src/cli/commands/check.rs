@@ -25,7 +25,7 @@ pub(super) fn check(place: &Place, args: &Check) -> Result<u8, Failure> {
             Err(failure) => {
                 errors += 1;
                 if args.json {
-                    results.push(json!({"diagnostics": [{"code": "no-definition", "severity": "error",
+                    results.push(json!({"diagnostics": [{"code": "unreadable-file", "severity": "error",
                         "message": failure.message, "file": path, "line": 1, "column": 1, "step": null,
                         "hint": failure.hint, "trace": []}]}));
                 } else {

@@ -124,13 +124,23 @@ impl Changed {
     }
 }
 
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// How to undo what a run did, in one line. `None` when it did nothing that git saw, or when undoing it would undo what
 /// somebody else did.
 pub(super) fn undo_hint(place: &Place, id: &str, entries: &[Entry]) -> Option<String> {
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let place_of = &run.started().place;
     if let Some(branch) = place_of.branch.as_deref().filter(|_| place_of.owned) {
-        return Some(format!("git worktree remove --force {} && git branch -D {branch}", place_of.work));
+        let (work, branch) = (quoted(&place_of.work), quoted(branch));
+        return Some(format!("git worktree remove --force {work} && git branch -D {branch}"));
     }
     let trees = open(place, &run).ok()??;
     let changed = Changed::of(entries, &run, Some(&trees)).ok()??;

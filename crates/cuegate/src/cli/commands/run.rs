@@ -52,6 +52,7 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
         wait_max_ms: if print::is_terminal() { WAIT_MAX_MS.0 } else { WAIT_MAX_MS.1 },
     };
     nothing_missing(&flow, &wishes)?;
+    tell_unread(&flow, &wishes);
     let program = Program::current()?;
     // A wrong script is wrong use: said before anything is made.
     begin::provider(&wishes.provider, wishes.script.as_ref(), &program)?;
@@ -147,6 +148,28 @@ fn nothing_missing(flow: &cuegate_flow::Flow, wishes: &Wishes) -> Result<(), Fai
     Ok(())
 }
 
+/// A task or a value that no prompt reads is probably meant for another definition, or misspelt.
+fn tell_unread(flow: &cuegate_flow::Flow, wishes: &Wishes) {
+    let mut read = Vec::new();
+    for step in &flow.steps {
+        if let Act::Ask(ask) = &step.act {
+            read.extend(ask.prompt.sources());
+            read.extend(ask.system.iter().flat_map(|system| system.sources()));
+        }
+        read.extend(
+            step.edges.iter().filter_map(|edge| edge.remedy.as_ref()).flat_map(|remedy| remedy.sources()),
+        );
+    }
+    if wishes.task.is_some() && !read.contains(&&Source::Task) {
+        print::line("note: no prompt of the definition reads the task");
+    }
+    for name in &wishes.set {
+        if !read.contains(&&Source::Param(name.as_str().into())) {
+            print::line(&format!("note: no prompt of the definition reads `{name}`"));
+        }
+    }
+}
+
 fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, id: &str) {
     let Some(flow) = &definition.flow else { return };
     print::line(&format!("run {id}: {} ({})", flow.name, flow.dialect));
@@ -161,6 +184,7 @@ fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, id:
     let facts = Beginning {
         work: ground.place.work.clone(),
         dirty: ground.place.dirty,
+        git: ground.tree.is_some(),
         branch: ground.place.branch.clone(),
         provider: match &wishes.script {
             Some((path, _)) => format!("{} ({path})", wishes.provider),
