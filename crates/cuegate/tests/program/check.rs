@@ -279,3 +279,39 @@ fn variables_from_outside_count_when_they_are_named() {
     assert_eq!(with.code, 0, "{}", with.stderr);
     assert_eq!(project.run(&["show", "agent", "--set", "tone"]).code, 0);
 }
+
+#[test]
+fn odd_bytes_are_findings_in_words() {
+    let project = small().project(json!([]));
+    std::fs::write(
+        project.path().join(".agent/agent/prompts/steps/work/work/f_default.md"),
+        b"Do \xff it.\n",
+    )
+    .unwrap();
+    let ran = project.run(&["check", "agent"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("error[not-utf8]"), "{}", ran.stderr);
+    project.write(".agent/agent/prompts/steps/work/work/f_default.md", "---\né: [\n---\nDo it.\n");
+    let ran = project.run(&["check", "agent"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+}
+
+#[test]
+fn free_text_cannot_be_the_intent() {
+    let gate = json!({"structuredGate": {"intentField": "next_action.reason"}});
+    let project = small().with("work", gate).project(json!([]));
+    let ran = project.run(&["check", "agent", "--json"]);
+    assert_eq!(ran.code, 2);
+    assert_eq!(ran.json()["diagnostics"][0]["code"], "intent-mismatch");
+}
+
+#[test]
+fn a_step_cannot_take_the_place_of_its_validators() {
+    let project = small()
+        .validator("false", json!({"action": "abort"}))
+        .step("close@validators", "closure", json!({"closing": null}))
+        .project(json!([]));
+    let ran = project.run(&["check", "agent", "--json"]);
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    assert!(ran.stdout.contains("\"step-name\""), "{}", ran.stdout);
+}

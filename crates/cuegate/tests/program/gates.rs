@@ -475,7 +475,9 @@ fn outside_of_git_everything_but_looking_back_works() {
     project.script("script.json", &json!([writes("work", "handoff", "b.txt"), says("close", "closing")]));
     let ran = project.go(&[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(!ran.stderr.contains("\nundo"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("\nundo") && !ran.stderr.contains("cuegate diff"), "{}", ran.stderr);
+    assert!(ran.stderr.contains(", in place, outside of git: nobody sees what changes"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nchanged     not known: "), "{}", ran.stderr);
     assert_eq!(project.read("b.txt"), "two\n");
     assert_eq!(project.status()["validated"], true);
     for command in ["status", "log", "report", "runs"] {
@@ -513,4 +515,17 @@ fn what_a_reader_wrote_in_place_can_be_undone() {
     assert!(ran.stderr.contains("\nchanged     1 file: a.txt\n"), "{}", ran.stderr);
     assert!(ran.stderr.contains("\nundo        cuegate diff "), "{}", ran.stderr);
     assert!(project.run(&["diff", "last"]).stdout.contains("-one\n+two\n"));
+}
+
+#[test]
+fn a_long_wrong_intent_is_quoted_briefly() {
+    let long = "fly ".repeat(50_000);
+    let answers = json!([says_with("work", &long, json!({"times": 2})), says("close", "closing")]);
+    let (project, ran) = go(&small(), answers, &[]);
+    let result = ended(&ran, 1, "failed");
+    assert!(reason(&result).len() < 1_000, "{} characters", reason(&result).len());
+    assert!(project.prompts().iter().all(|prompt| prompt.len() < 20_000));
+    for event in project.log().iter().filter(|event| event["event"] != "answered") {
+        assert!(event.to_string().len() < 10_000, "{}", event["event"]);
+    }
 }

@@ -451,3 +451,44 @@ fn an_answer_is_for_one_question() {
     assert_eq!(ran.code, 3, "{}", ran.stderr);
     assert_eq!(waiting(&project)["detail"], "Which size?");
 }
+
+#[test]
+fn what_a_person_does_after_ctrl_c_is_theirs() {
+    // The step may only read, and the ask that is cut off has written nothing.
+    let project = small()
+        .with("work", json!({"permissionMode": "plan"}))
+        .project(json!([says_with("work", "handoff", json!({"runs": [LONG]})), says("close", "closing")]));
+    let job = project.job(&begin(&[]));
+    project.at_work("sleep 60");
+    job.signal(Signal::INT);
+    assert_eq!(job.end().code, 130);
+    project.write("user.txt", "mine\n");
+    project.write(".gitignore", "/script*\n");
+    project.write("script-go", "");
+    completes(&project, &["resume", "last"]);
+    assert_eq!(project.read("user.txt"), "mine\n");
+    assert_eq!(project.run(&["diff", "last", "--json"]).json()["files"], json!([]));
+}
+
+#[test]
+fn what_a_cut_ask_wrote_is_seen_at_once() {
+    let edit = ["echo x >> p.txt", LONG];
+    let project = small()
+        .project(json!([says_with("work", "handoff", json!({ "runs": edit })), says("close", "closing")]));
+    let job = project.job(&begin(&[]));
+    project.at_work("sleep 60");
+    job.signal(Signal::INT);
+    let ran = job.end();
+    assert!(ran.stderr.contains("\nchanged     1 file: p.txt\n"), "{}", ran.stderr);
+    assert!(project.run(&["diff", "last"]).stdout.contains("+++ b/p.txt"));
+}
+
+#[test]
+fn limits_given_while_an_answer_waits_count() {
+    let project = small().project(json!([
+        {"step": "work", "asks_user": "Which?"}, says("work", "handoff"), says("close", "closing")
+    ]));
+    assert_eq!(project.go(&["--max-iterations", "1"]).code, 3);
+    assert_eq!(project.run(&["answer", "last", "this", "--no-continue"]).code, 0);
+    completes(&project, &["resume", "last", "--max-iterations", "5"]);
+}
