@@ -368,7 +368,8 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         },
         texts,
     )?;
-    asked.restore(&book.run().receipts);
+    let journaled = entries.iter().chain(&entry).map(|entry| entry.events.as_slice());
+    asked.restore(&Run::receipts(journaled));
     let (tell, activity) = mpsc::channel(256);
     let setting = Setting {
         run: id.clone(),

@@ -47,8 +47,6 @@ pub struct Run {
     pub sessions: BTreeMap<Str, String>,
     /// Finished top-level steps since a monitor last acted.
     pub history: Vec<Str>,
-    /// The provider's marks of journaled answers.
-    pub receipts: Vec<String>,
     /// Asks that were answered, so that a repeated answer is not charged twice.
     pub settled: BTreeSet<CommandId>,
     /// The tree that the run stands on.
@@ -214,6 +212,24 @@ impl Run {
         run
     }
 
+    /// The provider's marks of the answers and faults in some records: what it needs to go on where it was. They mean
+    /// something to the provider and the script that gave them only, so another one begins without.
+    pub fn receipts<'e>(records: impl IntoIterator<Item = &'e [Event]>) -> Vec<String> {
+        let mut receipts = Vec::new();
+        for event in records.into_iter().flatten() {
+            match event {
+                Event::Answered { receipt, .. } | Event::Faulted { receipt, .. } => {
+                    receipts.extend(receipt.clone())
+                }
+                Event::Resumed { provider, script, .. } if provider.is_some() || script.is_some() => {
+                    receipts.clear()
+                }
+                _ => {}
+            }
+        }
+        receipts
+    }
+
     /// Applies a record.
     pub fn apply_record(&mut self, events: &[Event]) {
         for event in events {
@@ -295,13 +311,12 @@ impl Run {
                     node.work = Work::Running { seq, index: *index };
                 }
             }
-            Event::Answered { ask, usage, session, session_key, receipt, changed_files, tree, .. } => {
+            Event::Answered { ask, usage, session, session_key, changed_files, tree, .. } => {
                 self.settled.insert(*ask);
                 self.charge(usage);
                 if let (Some(session), Some(key)) = (session, session_key) {
                     self.sessions.insert(key.clone(), session.clone());
                 }
-                self.receipts.extend(receipt.clone());
                 self.saw(changed_files, tree);
                 if let Some(asking) = self.asking_mut(*ask) {
                     asking.faults = 0;
@@ -323,10 +338,9 @@ impl Run {
                 self.handoffs.entry(step.clone()).or_default().insert(key.clone(), kept);
             }
             Event::Summarised { summary } => self.summary = Some(summary.clone()),
-            Event::Faulted { ask, usage, receipt, changed_files, tree, .. } => {
+            Event::Faulted { ask, usage, changed_files, tree, .. } => {
                 self.settled.insert(*ask);
                 self.charge(usage);
-                self.receipts.extend(receipt.clone());
                 self.saw(changed_files, tree);
                 if let Some(asking) = self.asking_mut(*ask) {
                     asking.faults += 1;
@@ -379,10 +393,6 @@ impl Run {
                 self.forget_faults();
                 self.iterations_max = iterations_max.unwrap_or(self.iterations_max);
                 self.repairs_max = repairs_max.unwrap_or(self.repairs_max);
-                // Receipts mean something to the provider and script that gave them only.
-                if provider.is_some() || script.is_some() {
-                    self.receipts.clear();
-                }
                 if let Some(started) = self.started.as_mut().map(Arc::make_mut) {
                     started.provider = provider.clone().unwrap_or_else(|| started.provider.clone());
                     started.script = script.clone().or_else(|| started.script.clone());

@@ -53,7 +53,11 @@ fn during(pid: i32) -> During {
         if by_agent && process.words.starts_with("git ") && process.words.contains(" commit ") {
             return During::Commit;
         }
-        if process.parent == pid && process.words.starts_with("git ") {
+        let snapshot = [" add ", "write-tree", "for-each-ref", "hash-object"];
+        if process.parent == pid
+            && process.words.starts_with("git ")
+            && snapshot.iter().any(|word| process.words.contains(word))
+        {
             return During::Snapshot;
         }
         if process.words.contains("__scripted") && !process.words.contains("__shim") || by_agent {
@@ -170,6 +174,11 @@ fn killed_anywhere_ends_the_same() {
             let Some(hit) = kill(&mut child, aim, random % 60) else { break };
             *hits.entry(hit).or_default() += 1;
             kills += 1;
+            // Every other time nobody may be left before anything new begins; else the resume comes at once, while
+            // what was killed may still be ending.
+            if kills.is_multiple_of(2) {
+                all_gone(&project);
+            }
             child = if project.run(&["runs", "--json"]).json()["runs"].as_array().unwrap().is_empty() {
                 // Killed before its first record: nothing began, so nothing is resumed.
                 project.start(&RUN)

@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, path::Path};
 
 use cuegate_engine::{Event, Run, TreeState};
-use cuegate_runner::{Entry, tree::Trees};
+use cuegate_runner::tree::Trees;
+use cuegate_view::Stamped;
 use serde_json::{Value, json};
 
 use super::Place;
@@ -16,10 +17,10 @@ use crate::{
 pub(super) fn diff(place: &Place, args: &Diff) -> Result<u8, Failure> {
     let journal = place.view()?;
     let id = project::find(&*journal, &args.run)?;
-    let entries = cuegate_runner::records(&*journal, &id)?;
-    let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let (_, records) = super::view_of(&*journal, &id)?;
+    let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
     let trees = open(place, &run)?;
-    let Some(changed) = Changed::of(&entries, &run, trees.as_ref())? else {
+    let Some(changed) = Changed::of(&records, &run, trees.as_ref())? else {
         return Err(Failure::usage(
             format!("run {id} worked outside of git, so nobody kept what was there before"),
             "run `git init` before the next run",
@@ -64,12 +65,12 @@ struct Changed {
 
 impl Changed {
     /// `None` when the run kept no trees.
-    fn of(entries: &[Entry], run: &Run, trees: Option<&Trees>) -> Result<Option<Changed>, Failure> {
+    fn of(records: &[Stamped], run: &Run, trees: Option<&Trees>) -> Result<Option<Changed>, Failure> {
         let (Some(from), Some(to)) = (run.started().tree.clone(), run.tree.clone()) else { return Ok(None) };
         let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
         let mut so_far = Run::default();
-        for entry in entries {
-            for event in &entry.events {
+        for record in records {
+            for event in &record.events {
                 let before = so_far.tree.clone();
                 so_far.apply(event);
                 match event {
@@ -135,15 +136,15 @@ fn quoted(word: &str) -> String {
 
 /// How to undo what a run did, in one line. `None` when it did nothing that git saw, or when undoing it would undo what
 /// somebody else did.
-pub(super) fn undo_hint(place: &Place, id: &str, entries: &[Entry]) -> Option<String> {
-    let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+pub(super) fn undo_hint(place: &Place, id: &str, records: &[Stamped]) -> Option<String> {
+    let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
     let place_of = &run.started().place;
     if let Some(branch) = place_of.branch.as_deref().filter(|_| place_of.owned) {
         let (work, branch) = (quoted(&place_of.work), quoted(branch));
         return Some(format!("git worktree remove --force {work} && git branch -D {branch}"));
     }
     let trees = open(place, &run).ok()??;
-    let changed = Changed::of(entries, &run, Some(&trees)).ok()??;
+    let changed = Changed::of(records, &run, Some(&trees)).ok()??;
     if !changed.shared.is_empty() || changed.stat(&trees).ok()?.is_empty() {
         return None;
     }

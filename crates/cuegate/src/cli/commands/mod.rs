@@ -115,7 +115,10 @@ fn load(location: &Location, set: &[String]) -> Result<Definition, Failure> {
 /// A run as it stands in the journal.
 fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec<Stamped>), Failure> {
     let entries = cuegate_runner::records(journal, id)?;
-    let records: Vec<Stamped> = entries.iter().map(super::live::stamped).collect();
+    let records: Vec<Stamped> = entries
+        .into_iter()
+        .map(|entry| Stamped { seq: entry.seq, at_ms: entry.at_ms, events: entry.events })
+        .collect();
     let live = match journal.holder(id)?.map(|lease| lease.owner.liveness()) {
         None => Liveness::None,
         Some(Owning::Dead) => Liveness::Dead,
@@ -149,11 +152,11 @@ fn drive(ready: crate::begin::Ready) -> Result<(), Failure> {
 
 /// Prints how a run stands after it was driven.
 fn tell_end(place: &Place, journal: &dyn Journal, id: &RunId, json: bool) -> Result<u8, Failure> {
-    let (view, _) = view_of(journal, id)?;
+    let (view, records) = view_of(journal, id)?;
     if json {
         print::json(&view.to_json());
     } else {
-        let undo = diff::undo_hint(place, id.as_str(), &cuegate_runner::records(journal, id)?);
+        let undo = diff::undo_hint(place, id.as_str(), &records);
         for line in cuegate_view::ending(&view, &cuegate_view::TimeZone::system(), undo.as_deref()) {
             print::line(&line);
         }
