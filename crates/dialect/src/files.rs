@@ -32,7 +32,7 @@ pub enum ReadError {
     Other(String),
 }
 
-/// The most bytes of a file of a definition: 4 MiB (DIALECTS §0). The largest real prompt seen has 40 KiB.
+/// The most bytes of a file of a definition: 4 MiB. The largest real prompt seen has 40 KiB.
 pub const FILE_BYTES_MAX: usize = 4 << 20;
 
 /// Files held in memory, by path.

@@ -12,7 +12,7 @@ use jsonc_parser::{
 use super::{Entry, Json, Kind};
 use crate::{codes, findings::Findings};
 
-/// The deepest nesting of a definition (DIALECTS §0). Everything that walks a definition recurses.
+/// The deepest nesting of a definition. Everything that walks a definition recurses.
 pub(crate) const NESTING_MAX: usize = 64;
 
 /// Reads the text of a file; `None` when it is no JSON, which a finding says.

@@ -233,7 +233,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         }
     }
 
-    /// Which kinds an intent may lead to (14.4.1 and DIALECTS §1.1). Steps that do not exist are left to the
+    /// Which kinds an intent may lead to (14.4.1; what it leaves open is decided here). Steps that do not exist are left to the
     /// check of the whole flow.
     pub(crate) fn check_direction(&self, intent: Intent, target: Text<'_>) {
         let Some(to) = self.world.step(target.text).and_then(|step| step.kind) else { return };

@@ -1,4 +1,4 @@
-//! Lowers `jump` (DIALECTS §1.2): the answer's `targetField` wins, else `transitions.jump.target`.
+//! Lowers `jump`: the answer's `targetField` wins, else `transitions.jump.target`.
 
 use cuegate_flow::{Diagnostic, Edge, FieldPath, Name, Selector, Target};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Where the files of an agent are (DIALECTS §1.9).
+//! Where the files of an agent are.
 
 use cuegate_flow::{Diagnostic, Span};
 

@@ -68,7 +68,7 @@ pub(crate) enum OnFailure {
     Skip,
 }
 
-/// Remedies of a closure step in a run when `maxAttempts` says nothing (DIALECTS §1.7).
+/// Remedies of a closure step in a run when `maxAttempts` says nothing.
 const ATTEMPTS_DEFAULT: u32 = 3;
 
 impl<'j> FailurePattern<'j> {

@@ -1,6 +1,6 @@
 //! The stand-in for an agent in tests, demos and simulations. It really edits files, takes time and fails.
 //!
-//! The format of a script is the section "Scripted agents" of the machine contract (`CONTRACT.md`).
+//! The format of a script is in `docs/scripted-agents.md`.
 
 mod act;
 mod agent;
