@@ -40,11 +40,18 @@ pub(super) fn lower_jump(
             );
         }
         (TargetMode::Dynamic, Some(field), _) => dynamic(lowering, gate, field, single(rule))?,
-        (TargetMode::Explicit, Some(field), Some(rule)) => Target::Jump {
-            field: Some(field.clone()),
-            among: distinct(rule.targets().iter().map(name)),
-            default: single(Some(rule)).map(name).or_else(|| chosen_default(rule)),
-        },
+        (TargetMode::Explicit, Some(field), Some(rule)) => {
+            if matches!(rule, Rule::Choose { condition: Some(_), .. }) {
+                let message = "`condition` of `jump` has no effect: the answer's `targetField` selects";
+                let hint = "remove `condition`, or `targetField` from the gate";
+                lowering.push(Diagnostic::warning(codes::STRAY_KEY, span, message).hint(hint));
+            }
+            Target::Jump {
+                field: Some(field.clone()),
+                among: distinct(rule.targets().iter().map(name)),
+                default: single(Some(rule)).map(name).or_else(|| chosen_default(rule)),
+            }
+        }
         (_, None, Some(Rule::Step(target))) => Target::Step(name(target)),
         (_, None, Some(Rule::Choose { condition, cases, default })) => match condition {
             Some(condition) => lower_select(lowering, condition, cases, default.as_ref(), span),

@@ -211,6 +211,9 @@ fn read_on_failure(fields: Fields<'_, '_>) -> OnFailure {
         fields.missing("action");
     }
     let action = fields.one_of("action", &["retry", "abort", "skip"]).map_or("retry", |(action, _)| action);
+    if action != "retry" {
+        fields.stray("maxAttempts", "it counts remedies, which only `retry` has; remove it");
+    }
     let attempts = fields.count("maxAttempts", 0).map_or(ATTEMPTS_DEFAULT, |(attempts, _)| attempts);
     fields.finish();
     match action {
