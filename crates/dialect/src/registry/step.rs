@@ -190,7 +190,7 @@ fn read_gate<'j>(fields: Fields<'j, '_>) -> GateDefinition<'j> {
     if fields.entry("allowedIntents").is_none() {
         fields.missing("allowedIntents");
     }
-    let intents = fields
+    let intents: Vec<(Intent, Span)> = fields
         .texts("allowedIntents")
         .unwrap_or_default()
         .into_iter()
@@ -211,6 +211,11 @@ fn read_gate<'j>(fields: Fields<'j, '_>) -> GateDefinition<'j> {
     let field = fields.required("intentField").and_then(|text| path(text, "intentField", &fields));
     let target_field = fields.filled("targetField").and_then(|text| path(text, "targetField", &fields));
     let target_mode = fields.one_of("targetMode", &["explicit", "dynamic", "conditional"]);
+    if !intents.iter().any(|(intent, _)| *intent == Intent::Jump) {
+        for key in ["targetField", "targetMode"] {
+            fields.stray(key, "it says where `jump` leads, which this step does not allow; remove it");
+        }
+    }
     let handoff = fields
         .texts("handoffFields")
         .unwrap_or_default()
