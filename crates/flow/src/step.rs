@@ -186,8 +186,6 @@ pub enum Outcome {
     Fail(u16),
     /// Nothing matched.
     None,
-    /// The agent said that it cannot proceed.
-    Blocked,
 }
 
 impl std::fmt::Display for Outcome {
@@ -197,7 +195,6 @@ impl std::fmt::Display for Outcome {
             Outcome::Pass => f.write_str("pass"),
             Outcome::Fail(index) => write!(f, "fail({index})"),
             Outcome::None => f.write_str("none"),
-            Outcome::Blocked => f.write_str("blocked"),
         }
     }
 }

@@ -40,7 +40,7 @@ pub use log::{LogOptions, event_json};
 pub use report::report;
 pub use runs::{runs_json, runs_table};
 pub use show::{show, show_json};
-pub use stamped::{DecodeError, Stamped, Texts};
+pub use stamped::{Stamped, Texts};
 pub use status::status;
 pub use summary::{
     Asks, Check, FaultRow, HandedRow, Liveness, Open, Pending, Row, RunFold, RunState, RunView, ValidatorRow,

@@ -75,7 +75,7 @@ fn examine(flow: &Flow, id: StepId, step: &Step<StepId>, need: &Need, reachable:
                 *span,
                 format!("`{}` reads `{from}.{key}`, but `{from}` is no step", step.name),
             )
-            .hint("name a step of this definition and a key of its `handoffFields`"),
+            .hint("name a step of this definition and something that it hands on"),
         );
     };
     let left = &flow.step(producer).handoff;
