@@ -165,6 +165,8 @@ pub enum FaultClass {
     ScriptExhausted,
     /// The agent touched what it must not.
     Violation,
+    /// It reached its cap of money, tokens or turns.
+    OverCap,
 }
 
 impl FaultClass {
@@ -183,6 +185,7 @@ impl FaultClass {
             FaultClass::MissingProgram => "missing_program",
             FaultClass::ScriptExhausted => "script_exhausted",
             FaultClass::Violation => "violation",
+            FaultClass::OverCap => "over_cap",
         }
     }
 }

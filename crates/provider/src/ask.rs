@@ -54,15 +54,30 @@ pub struct Capabilities {
     pub cost: bool,
     /// Its agent has tools, so an ask can change files.
     pub edits: bool,
+    /// It tells what is used up while it works, so that a runaway ask can be cut at its cap.
+    pub progress: bool,
 }
 
 /// A conversation to continue.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     /// The provider's name for it.
     pub id: String,
-    /// Branch off instead of adding to it.
+    /// Branch off instead of adding to it: an ask that is cut then leaves the conversation as it was.
     pub fork: bool,
+    /// What the provider had reported for the whole conversation at this point ([`Answer::totals`]): where a program
+    /// reports totals, an ask's own share is what is beyond them.
+    pub totals: Option<Usage>,
+}
+
+/// The most that one ask may use up; `None` = no bound. Passed on to programs that can keep to it, watched by the
+/// caller where the program tells what it uses.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cap {
+    /// US dollars.
+    pub usd: Option<f64>,
+    /// Tokens, read and written ones together.
+    pub tokens: Option<u64>,
 }
 
 /// One ask, complete: a provider needs nothing else to put it.
@@ -94,6 +109,10 @@ pub struct Request {
     pub work: PathBuf,
     /// After how many milliseconds it is stopped.
     pub timeout_ms: u64,
+    /// The most it may use up.
+    pub cap: Cap,
+    /// A folder of this ask alone, for files that the program reads: see [`Launch::files`].
+    pub scratch: PathBuf,
 }
 
 /// Something an agent did, as it happens. For eyes and logs, never for decisions.
@@ -127,6 +146,9 @@ pub struct Usage {
     /// Tokens read, cached ones included.
     #[serde(default)]
     pub input_tokens: u64,
+    /// Those of them that came from a cache, which are cheaper.
+    #[serde(default)]
+    pub cached_input_tokens: u64,
     /// Tokens written.
     #[serde(default)]
     pub output_tokens: u64,
@@ -146,6 +168,8 @@ pub struct Answer {
     pub usage: Usage,
     /// The conversation as it is now.
     pub session: Option<String>,
+    /// What the program reports for the whole conversation, where it reports totals.
+    pub totals: Option<Usage>,
     /// The model that answered.
     pub model: Option<String>,
     /// Whether files of the working tree can have changed. `false` only where the provider knows.
@@ -186,6 +210,8 @@ pub enum FaultClass {
     ScriptExhausted,
     /// The agent touched what it must not.
     Violation,
+    /// It reached its cap of money, tokens or turns.
+    OverCap,
 }
 
 /// An ask without an answer.
@@ -222,6 +248,8 @@ pub struct Launch {
     pub env: Vec<(OsString, OsString)>,
     /// What it reads from standard input.
     pub stdin: Vec<u8>,
+    /// Files to write into [`Request::scratch`] before it starts, by name.
+    pub files: Vec<(String, Vec<u8>)>,
 }
 
 /// How a program ended.
@@ -279,6 +307,13 @@ pub trait Provider: Send + Sync {
     /// What it can do.
     fn capabilities(&self) -> Capabilities;
 
+    /// The provider's name for a model that a definition names (`opus`, `sonnet`, `haiku`, or a full name). `None` when
+    /// it has none: then the user has to map it.
+    fn model(&self, name: &str) -> Option<String>;
+
+    /// Whether it can work here: looks for its program, its version and its login, and asks nobody outside.
+    fn inspect(&self) -> Inspection;
+
     /// Told once, before the first ask, which receipts a run has already journaled.
     fn restore(&self, receipts: &[String]);
 
@@ -287,6 +322,50 @@ pub trait Provider: Send + Sync {
     /// # Errors
     /// With the fault, when it cannot even be put.
     fn prepare(&self, request: &Request) -> Result<Prepared, Fault>;
+}
+
+/// What a provider found when it looked whether it can work here.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Inspection {
+    /// Its program, or the address it asks.
+    pub at: Option<String>,
+    /// The program's version.
+    pub version: Option<String>,
+    /// As whom it would ask.
+    pub login: Login,
+    /// The model that it asks when none is named.
+    pub model: Option<String>,
+    /// What keeps it from working.
+    pub problems: Vec<Problem>,
+}
+
+/// Something that keeps a provider from working.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub hint: String,
+    /// What an ask would fail with.
+    pub class: FaultClass,
+}
+
+/// As whom a provider asks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Login {
+    /// Nobody: it needs no login.
+    #[default]
+    NotNeeded,
+    /// With the key in this environment variable, which is paid by use.
+    Key(String),
+    /// With a subscription: what a token costs is notional.
+    Subscription,
+    /// Through a cloud's service, by its name.
+    Cloud(String),
+    /// It has a login, nobody can say of which kind.
+    Unknown,
+    /// It needs one and has none.
+    Missing,
 }
 
 /// Providers are shared between concurrent asks.

@@ -3,9 +3,11 @@
 //! *Never* knows flows, runs or journals; never retries on its own.
 
 mod ask;
+mod price;
 pub mod scripted;
 
 pub use ask::{
-    Activity, Answer, AnswerReader, Capabilities, Ended, Fault, FaultClass, Kind, Launch, Local, Permission,
-    Prepared, Provider, Request, Session, Shared, Usage,
+    Activity, Answer, AnswerReader, Cap, Capabilities, Ended, Fault, FaultClass, Inspection, Kind, Launch,
+    Local, Login, Permission, Prepared, Problem, Provider, Request, Session, Shared, Usage,
 };
+pub use price::{Price, Prices};

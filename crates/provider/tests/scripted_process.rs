@@ -41,6 +41,8 @@ fn request(work: &Path) -> Request {
         tools: None,
         work: work.to_owned(),
         timeout_ms: 60_000,
+        cap: cuegate_provider::Cap::default(),
+        scratch: ".".into(),
     }
 }
 

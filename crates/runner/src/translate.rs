@@ -29,7 +29,11 @@ pub(crate) fn request(
         system,
         schema: command.schema.map(|schema| flow.schema(schema).value().clone()),
         model: model.or_else(|| command.model.as_ref().map(ToString::to_string)),
-        session: session.map(|session| provider::Session { id: session.id.clone(), fork: session.fork }),
+        session: session.map(|session| provider::Session {
+            id: session.id.clone(),
+            fork: session.fork,
+            totals: None,
+        }),
         permission: permission(command.boundary.permission),
         tools: match &command.boundary.tools {
             Tools::All => None,
@@ -37,6 +41,8 @@ pub(crate) fn request(
         },
         work,
         timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+        cap: provider::Cap::default(),
+        scratch: PathBuf::new(),
     }
 }
 
@@ -105,5 +111,6 @@ fn class(class: provider::FaultClass) -> FaultClass {
         provider::FaultClass::MissingProgram => FaultClass::MissingProgram,
         provider::FaultClass::ScriptExhausted => FaultClass::ScriptExhausted,
         provider::FaultClass::Violation => FaultClass::Violation,
+        provider::FaultClass::OverCap => FaultClass::OverCap,
     }
 }

@@ -74,6 +74,7 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
         }
         FaultClass::Violation => decider.fail(fault.message),
         FaultClass::Auth
+        | FaultClass::OverCap
         | FaultClass::Refused
         | FaultClass::ContextOverflow
         | FaultClass::UnknownModel

@@ -9,7 +9,9 @@ use super::{
     process::{End, Job, ScriptedReader},
     script::{Entry, Script, Trouble, fingerprint},
 };
-use crate::{Answer, Capabilities, Fault, FaultClass, Launch, Local, Prepared, Provider, Request};
+use crate::{
+    Answer, Capabilities, Fault, FaultClass, Inspection, Launch, Local, Prepared, Provider, Request,
+};
 
 /// How to start the program whose body is [`super::scripted_main`].
 #[derive(Debug, Clone)]
@@ -58,7 +60,17 @@ impl Provider for ScriptedProvider {
             tools: false,
             cost: true,
             edits: true,
+            progress: false,
         }
+    }
+
+    /// A script answers for any model.
+    fn model(&self, name: &str) -> Option<String> {
+        Some(name.to_owned())
+    }
+
+    fn inspect(&self) -> Inspection {
+        Inspection::default()
     }
 
     fn restore(&self, receipts: &[String]) {
@@ -89,7 +101,8 @@ fn by_program(program: &ScriptedProgram, reservation: Reservation, end: End) -> 
     let Entry { writes, runs, delay_ms, .. } = reservation.entry().clone();
     let job = Job { writes, runs, delay_ms, end };
     let stdin = serde_json::to_vec(&job).expect("a job has string keys only");
-    let launch = Launch { program: program.exe.clone(), args: program.args.clone(), env: Vec::new(), stdin };
+    let launch =
+        Launch { program: program.exe.clone(), args: program.args.clone(), stdin, ..Launch::default() };
     let reader = Box::new(ScriptedReader::new(reservation, program.exe.clone()));
     Prepared::Process { launch, reader }
 }
@@ -173,6 +186,7 @@ fn answer(reservation: &Reservation, request: &Request) -> Answer {
         text: entry.text.clone().unwrap_or_default(),
         usage: entry.usage.into(),
         session: Some(session(entry, request)),
+        totals: None,
         model: Some("scripted".to_owned()),
         edited: entry.acts(),
         blocked: entry.blocked.clone(),

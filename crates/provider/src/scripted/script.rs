@@ -123,7 +123,7 @@ pub(super) struct Spent {
 
 impl From<Spent> for Usage {
     fn from(Spent { input_tokens, output_tokens, cost_usd }: Spent) -> Usage {
-        Usage { input_tokens, output_tokens, cost_usd }
+        Usage { input_tokens, output_tokens, cost_usd, ..Usage::default() }
     }
 }
 

@@ -21,6 +21,8 @@ fn request() -> Request {
         tools: None,
         work: ".".into(),
         timeout_ms: 60_000,
+        cap: crate::Cap::default(),
+        scratch: ".".into(),
     }
 }
 
@@ -58,8 +60,9 @@ async fn an_answer_is_what_the_entry_says() {
         Answer {
             output: Some(serde_json::json!({"a": 1})),
             text: "hello".to_owned(),
-            usage: Usage { input_tokens: 5, output_tokens: 6, cost_usd: Some(0.5) },
+            usage: Usage { input_tokens: 5, output_tokens: 6, cost_usd: Some(0.5), ..Usage::default() },
             session: Some("scripted-0c2373c8c0160ea0".to_owned()),
+            totals: None,
             model: Some("scripted".to_owned()),
             edited: false,
             blocked: Some("no key".to_owned()),
@@ -74,7 +77,8 @@ async fn an_answer_is_what_the_entry_says() {
 #[tokio::test]
 async fn sessions_follow_from_the_ask() {
     let provider = provider("[{times: 3}, {session: mine}]", false);
-    let continued = |fork| Request { session: Some(Session { id: "s1".to_owned(), fork }), ..request() };
+    let continued =
+        |fork| Request { session: Some(Session { id: "s1".to_owned(), fork, totals: None }), ..request() };
     let mut sessions = Vec::new();
     for request in [request(), continued(false), continued(true), continued(false)] {
         sessions.push(local(&provider, &request).await.unwrap().session.unwrap());

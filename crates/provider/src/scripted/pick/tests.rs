@@ -22,6 +22,8 @@ fn ask(words: &str) -> Request {
         tools: None,
         work: ".".into(),
         timeout_ms: 1000,
+        cap: crate::Cap::default(),
+        scratch: ".".into(),
     }
 }
 

@@ -26,6 +26,8 @@ fn prepare(provider: &ScriptedProvider) -> Prepared {
         tools: None,
         work: ".".into(),
         timeout_ms: 1000,
+        cap: crate::Cap::default(),
+        scratch: ".".into(),
     };
     provider.prepare(&request).unwrap()
 }
