@@ -26,11 +26,17 @@ const ASK_OUTPUT_MAX: u64 = 256 << 20;
 /// What came of an ask.
 enum Came {
     /// An answer, or a fault.
-    Back(Result<provider::Answer, Fault>),
+    Back(Box<Result<provider::Answer, Fault>>),
     /// Nothing: it was cut off now, and is put again when the run goes on.
     Nothing,
     /// A former start of it had been cut off.
     CutBefore(Usage),
+}
+
+impl Came {
+    fn back(answered: Result<provider::Answer, Fault>) -> Came {
+        Came::Back(Box::new(answered))
+    }
 }
 
 impl Local {
@@ -58,7 +64,7 @@ impl Local {
             }
         };
         let answered = match came {
-            Came::Back(answered) => answered,
+            Came::Back(answered) => *answered,
             Came::Nothing => return Ok(None),
             Came::CutBefore(usage) => {
                 let spoilt = put.session == SessionBy::Continued;
@@ -174,7 +180,7 @@ impl Local {
                 for line in finished.stdout.split(|byte| *byte == b'\n') {
                     reader.line(line);
                 }
-                return Ok(Came::Back(reader.end(ended(&finished), &finished.stderr)));
+                return Ok(Came::back(reader.end(ended(&finished), &finished.stderr)));
             }
             Former::Cut { stdout } => {
                 self.after_cut(former_start(dir)).await?;
@@ -210,7 +216,7 @@ impl Local {
                     if let Some(over) = meter.over() {
                         let finished = child.cancel().await?;
                         if !finished.cut {
-                            return Ok(Came::Back(reader.end(ended(&finished), &finished.stderr)));
+                            return Ok(Came::back(reader.end(ended(&finished), &finished.stderr)));
                         }
                         self.after_cut(Some(begun)).await?;
                         let fault = Fault { usage: meter.used, ..Fault::new(FaultClass::OverCap, over) };
@@ -223,7 +229,7 @@ impl Local {
                     if finished.cut {
                         return Ok(Came::Nothing);
                     }
-                    return Ok(Came::Back(reader.end(ended(&finished), &finished.stderr)));
+                    return Ok(Came::back(reader.end(ended(&finished), &finished.stderr)));
                 }
             }
         }
@@ -231,14 +237,14 @@ impl Local {
             // Nobody knows how it ended: whoever killed our helper killed the agent with it.
             Err(process::Error::Lost { status, .. }) => {
                 let message = format!("the agent was lost together with its helper, which {status}");
-                return Ok(Came::Back(Err(Fault::new(FaultClass::Crashed, message))));
+                return Ok(Came::back(Err(Fault::new(FaultClass::Crashed, message))));
             }
             finished => finished?,
         };
         if finished.timed_out || finished.capped {
             self.after_cut(Some(begun)).await?;
         }
-        Ok(Came::Back(reader.end(ended(&finished), &finished.stderr)))
+        Ok(Came::back(reader.end(ended(&finished), &finished.stderr)))
     }
 }
 
@@ -303,7 +309,7 @@ impl Meter {
 /// An answer that is made in this process.
 async fn local(answer: provider::Local, timeout: Duration, cut: &mut watch::Receiver<bool>) -> Came {
     tokio::select! {
-        answer = tokio::time::timeout(timeout, answer) => Came::Back(answer.unwrap_or_else(|_| {
+        answer = tokio::time::timeout(timeout, answer) => Came::back(answer.unwrap_or_else(|_| {
             Err(Fault::new(FaultClass::Timeout, format!("no answer within {} s", timeout.as_secs())))
         })),
         () = is_cut(cut) => Came::Nothing,
