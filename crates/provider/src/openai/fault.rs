@@ -225,7 +225,7 @@ fn hint(class: FaultClass, status: Option<u16>, said: &Said, service: &Service) 
         }
         FaultClass::Auth => match &service.key_env {
             Some(name) => format!("see the key in `{name}`"),
-            None => "`key_env` names the variable with a key, and none is set".to_owned(),
+            None => "set `key_env` to the variable that holds its key".to_owned(),
         },
         FaultClass::UnknownModel => format!("it was asked for `{}`", service.model),
         FaultClass::MissingProgram if status.is_some_and(|status| status < 400) => {

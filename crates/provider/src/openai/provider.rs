@@ -43,9 +43,9 @@ impl OpenAiProvider {
 
     /// Asks a server on this machine for its models, the cheapest question that there is. Which ones it has is not
     /// looked at: servers go by more names than they list.
-    fn probe(&self, endpoint: &Endpoint) -> Option<Problem> {
+    fn probe(&self, endpoint: &Endpoint, timeout: Duration) -> Option<Problem> {
         let uri = format!("{}/models", endpoint.base()).parse().ok()?;
-        let agent = http::agent(&uri, Patience { connect: PROBE_TIMEOUT, idle: PROBE_TIMEOUT });
+        let agent = http::agent(&uri, Patience { connect: timeout, idle: timeout });
         let key = self.settings.key_env.as_deref().and_then(endpoint::key);
         let request = http::with_headers(
             agent.get(uri),
@@ -65,6 +65,24 @@ impl OpenAiProvider {
             what => matches!(what, What::Silent | What::BrokeOff),
         };
         (!harmless).then(|| fault::problem(&trouble, &self.service(endpoint, String::new())))
+    }
+
+    fn look(&self, timeout: Duration) -> Inspection {
+        let mut problems = endpoint::problems(&self.settings);
+        let endpoint = Endpoint::of(&self.settings).ok();
+        if let Some(endpoint) = endpoint.as_ref().filter(|endpoint| endpoint.is_local())
+            && problems.is_empty()
+        {
+            problems.extend(self.probe(endpoint, timeout));
+        }
+        let at = endpoint.as_ref().map_or(&*self.settings.base_url, Endpoint::base);
+        Inspection {
+            at: Some(at.to_owned()),
+            version: None,
+            login: self.login(),
+            model: self.settings.model.clone(),
+            problems,
+        }
     }
 
     fn service(&self, endpoint: &Endpoint, model: String) -> Service {
@@ -123,23 +141,7 @@ impl Provider for OpenAiProvider {
     /// Only a server on this machine is asked whether it is there. That no model is set is no problem: an ask may name
     /// one.
     fn inspect(&self) -> Inspection {
-        let mut problems = endpoint::problems(&self.settings);
-        let endpoint = Endpoint::of(&self.settings).ok();
-        if let Some(endpoint) =
-            endpoint.as_ref().filter(|endpoint| problems.is_empty() && endpoint.is_local())
-        {
-            problems.extend(self.probe(endpoint));
-        }
-        Inspection {
-            at: Some(
-                endpoint
-                    .map_or_else(|| self.settings.base_url.clone(), |endpoint| endpoint.base().to_owned()),
-            ),
-            version: None,
-            login: self.login(),
-            model: self.settings.model.clone(),
-            problems,
-        }
+        self.look(PROBE_TIMEOUT)
     }
 
     fn restore(&self, _receipts: &[String]) {}

@@ -1,5 +1,3 @@
-use std::net::TcpListener;
-
 use serde_json::json;
 
 use super::*;
@@ -171,27 +169,33 @@ fn the_key_is_in_nothing_that_is_started() {
 
 #[test]
 fn a_server_on_this_machine_is_looked_for() {
+    const PATIENT: Duration = Duration::from_secs(60);
     let server = Server::new(&[status("200 OK", "", r#"{"data": []}"#)]);
+    let base = server.base.clone();
     let settings =
         Settings { model: Some("m".to_owned()), key_env: Some("PATH".to_owned()), ..at(&server.base) };
-    let found = provider(settings.clone()).inspect();
+    let found = provider(settings).look(PATIENT);
     assert_eq!(found.problems, []);
-    assert_eq!((found.at.as_ref(), found.model.as_deref()), (Some(&server.base), Some("m")));
+    assert_eq!((found.at, found.model.as_deref()), (Some(base), Some("m")));
     assert_eq!(found.login, Login::Key("PATH".to_owned()));
     let asked = server.request();
     assert!(asked.starts_with("GET /v1/models HTTP/1.1\r\n"), "{asked}");
 
-    let problems = |pieces: &[String]| provider(at(&Server::new(pieces).base)).inspect().problems;
+    let problems = |pieces: &[String]| provider(at(&Server::new(pieces).base)).look(PATIENT).problems;
     assert_eq!(problems(&[status("404 Not Found", "", "")]), [], "it need not list its models");
     assert_eq!(problems(&[status("401 Unauthorized", "", "")])[0].class, FaultClass::Auth);
     assert_eq!(problems(&["SSH-2.0-x\r\n\r\n".to_owned()])[0].class, FaultClass::Malformed);
     let busy = Server::silent_after(&[""; 0]);
-    assert_eq!(provider(at(&busy.base)).inspect().problems, [], "it may be at work");
+    let found = provider(at(&busy.base)).look(Duration::from_millis(20));
+    assert_eq!(found.problems, [], "it may be at work");
+}
 
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let nobody = provider(at(&format!("http://{free}/v1"))).inspect();
-    assert_eq!((nobody.problems[0].class, nobody.login), (FaultClass::MissingProgram, Login::NotNeeded));
-    assert_eq!(nobody.problems[0].hint, "start it, or correct `base_url`");
+#[test]
+fn no_server_on_this_machine_is_a_problem() {
+    // Nobody listens on the first port.
+    let found = provider(local()).inspect();
+    assert_eq!((found.problems[0].class, found.login), (FaultClass::MissingProgram, Login::NotNeeded));
+    assert_eq!(found.problems[0].hint, "start it, or correct `base_url`");
 }
 
 #[test]
