@@ -3,6 +3,7 @@
 //! *Never* knows flows, runs or journals; never retries on its own.
 
 mod ask;
+pub mod openai;
 mod price;
 pub mod scripted;
 

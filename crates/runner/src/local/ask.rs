@@ -54,7 +54,7 @@ impl Local {
         let can = self.setting.provider.capabilities();
         let (request, put) = self.request(flow, &command, &dir, can)?;
         let came = match self.setting.provider.prepare(&request) {
-            Err(fault) => Came::Back(Err(fault)),
+            Err(fault) => Came::back(Err(fault)),
             Ok(Prepared::Local(answer)) => {
                 self.restore(command.tree.as_ref()).await?;
                 local(answer, self.setting.ask_timeout, &mut cut).await
