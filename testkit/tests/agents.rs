@@ -1,0 +1,141 @@
+//! The real agents, talking to a stand-in in a namespace without a network.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use cuegate_testkit::{
+    offline,
+    standin::{Reply, Scenario, Standin},
+};
+use serde_json::{Value, json};
+
+/// Runs Claude with more arguments, the prompt from its standard input apart; says its result.
+fn claude(standin: &Standin, dir: &Path, args: &[&str]) -> Value {
+    let mut command = Command::new(offline::agents().claude);
+    command.args(["-p", "--output-format", "stream-json", "--verbose"]).args(args);
+    let output = run(command.envs(standin.claude_env()), dir);
+    let result = lines(&output).into_iter().find(|line| line["type"] == "result");
+    result.unwrap_or_else(|| panic!("no result: {output:?}"))
+}
+
+/// Runs codex with more arguments; says its events.
+fn codex(standin: &Standin, dir: &Path, args: &[&str]) -> Vec<Value> {
+    let mut command = Command::new(offline::agents().codex);
+    command.args(["exec", "--json", "--skip-git-repo-check"]).args(standin.codex_args()).args(args);
+    let output = run(command.envs(standin.codex_env()), dir);
+    assert!(!output.stdout.is_empty(), "{output:?}");
+    lines(&output)
+}
+
+fn run(command: &mut Command, dir: &Path) -> Output {
+    command.current_dir(dir).stdin(Stdio::null()).output().unwrap()
+}
+
+fn lines(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// The text of codex' last message.
+fn last_message(events: &[Value]) -> &str {
+    let messages = events.iter().filter(|event| event["item"]["type"] == "agent_message");
+    messages.last().and_then(|event| event["item"]["text"].as_str()).unwrap_or_else(|| panic!("{events:#?}"))
+}
+
+fn schema() -> Value {
+    json!({"type": "object", "properties": {"verdict": {"type": "string"}}, "required": ["verdict"],
+        "additionalProperties": false})
+}
+
+#[test]
+fn claude_says_a_text() {
+    if !offline::inside() {
+        return;
+    }
+    let standin = Standin::start(Scenario::new().usage(70, 30, 9).reply(Reply::to("Greet").text("Hällo, world.")));
+    let dir = tempfile::tempdir().unwrap();
+    let result = claude(&standin, dir.path(), &["Greet the world."]);
+    assert_eq!(result["result"], "Hällo, world.", "{result:#}");
+    assert_eq!(result["is_error"], false);
+    assert_eq!(result["usage"]["input_tokens"], 70);
+    assert_eq!(result["usage"]["cache_read_input_tokens"], 30);
+    assert_eq!(result["usage"]["output_tokens"], 9);
+    assert_eq!(standin.unmatched(), [""; 0]);
+}
+
+#[test]
+fn claude_gives_a_structured_answer() {
+    if !offline::inside() {
+        return;
+    }
+    let answer = json!({"verdict": "approved"});
+    let standin = Standin::start(Scenario::new().reply(Reply::to("Review").json(answer.clone())));
+    let dir = tempfile::tempdir().unwrap();
+    let result = claude(&standin, dir.path(), &["--json-schema", &schema().to_string(), "Review it."]);
+    assert_eq!(result["structured_output"], answer, "{result:#}");
+    assert!(standin.answered()[0].tools().contains(&"StructuredOutput"));
+}
+
+#[test]
+fn claude_works_with_its_tools() {
+    if !offline::inside() {
+        return;
+    }
+    let reply = Reply::to("Work").text("Writing.").write("a.txt", "a'b\n").shell("cp a.txt b.txt").text("Done.");
+    let standin = Standin::start(Scenario::new().reply(reply));
+    let dir = tempfile::tempdir().unwrap();
+    let mode = ["--permission-mode", "acceptEdits", "--allowedTools", "Bash"];
+    let result = claude(&standin, dir.path(), &[&mode[..], &["--", "Work."]].concat());
+    assert_eq!(result["result"], "Done.", "{result:#}\n{:#?}", standin.requests().last());
+    assert_eq!(fs::read_to_string(dir.path().join("b.txt")).unwrap(), "a'b\n");
+    assert_eq!(standin.answered().len(), 3);
+}
+
+#[test]
+fn codex_says_a_text() {
+    if !offline::inside() {
+        return;
+    }
+    let standin = Standin::start(Scenario::new().usage(70, 30, 9).reply(Reply::to("Greet").text("Hällo, world.")));
+    let dir = tempfile::tempdir().unwrap();
+    let events = codex(&standin, dir.path(), &["Greet the world."]);
+    assert_eq!(last_message(&events), "Hällo, world.");
+    let end = events.last().unwrap();
+    assert_eq!(end["type"], "turn.completed");
+    assert_eq!(end["usage"]["input_tokens"], 100);
+    assert_eq!(end["usage"]["cached_input_tokens"], 30);
+    assert_eq!(end["usage"]["output_tokens"], 9);
+    assert_eq!(standin.unmatched(), [""; 0]);
+}
+
+#[test]
+fn codex_gives_a_structured_answer() {
+    if !offline::inside() {
+        return;
+    }
+    let answer = json!({"verdict": "approved"});
+    let standin = Standin::start(Scenario::new().reply(Reply::to("Review").text("So.").json(answer.clone())));
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("schema.json"), schema().to_string()).unwrap();
+    let events = codex(&standin, dir.path(), &["--output-schema", "schema.json", "Review it."]);
+    assert_eq!(serde_json::from_str::<Value>(last_message(&events)).unwrap(), answer);
+    assert_eq!(standin.answered()[0].body["text"]["format"]["schema"], schema());
+}
+
+#[test]
+fn codex_works_with_its_tools() {
+    if !offline::inside() {
+        return;
+    }
+    let reply = Reply::to("Work").text("Writing.").write("a.txt", "a'b\n").shell("cp a.txt b.txt").text("Done.");
+    let standin = Standin::start(Scenario::new().reply(reply));
+    let dir = tempfile::tempdir().unwrap();
+    let events = codex(&standin, dir.path(), &["-s", "workspace-write", "Work."]);
+    assert_eq!(last_message(&events), "Done.");
+    let written = fs::read_to_string(dir.path().join("b.txt"));
+    assert_eq!(written.unwrap_or_else(|error| panic!("{error}: {events:#?}")), "a'b\n");
+    assert_eq!(standin.answered().len(), 3);
+}
