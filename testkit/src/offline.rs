@@ -68,7 +68,9 @@ pub struct Agents {
 /// When the test fails inside; when namespaces are not permitted, with what to do; outside of a test; when this is not
 /// Linux: real agents are tested nowhere else.
 pub fn inside() -> bool {
-    assert!(cfg!(target_os = "linux"), "this test runs real agents without a network, which needs Linux");
+    if cfg!(not(target_os = "linux")) {
+        panic!("this test runs real agents without a network, which needs Linux");
+    }
     match env::var_os(INSIDE) {
         Some(scratch) => {
             enter(scratch.as_ref());
@@ -89,10 +91,14 @@ pub fn agents() -> Agents {
     const LOCK: &str = include_str!("../../xtask/agents/package-lock.json");
     let exe = env::current_exe().expect("a test knows its own file");
     // `<target>/agents`; the tests lie in `<target>/<profile>/deps`, or deeper.
-    let folder = exe.ancestors().map(|above| above.join("agents")).find(|dir| dir.join("installed.json").is_file());
-    let current = |dir: &PathBuf| fs::read_to_string(dir.join("installed.json")).is_ok_and(|text| text == LOCK);
+    let folder =
+        exe.ancestors().map(|above| above.join("agents")).find(|dir| dir.join("installed.json").is_file());
+    let current =
+        |dir: &PathBuf| fs::read_to_string(dir.join("installed.json")).is_ok_and(|text| text == LOCK);
     let Some(folder) = folder.filter(current) else {
-        panic!("the agents that this test runs are not installed, or not in the right version: run `cargo xtask agents`")
+        panic!(
+            "the agents that this test runs are not installed, or not in the right version: run `cargo xtask agents`"
+        )
     };
     let bin = folder.join("bin");
     Agents { claude: bin.join("claude"), codex: bin.join("codex"), bin }
@@ -123,7 +129,10 @@ fn run_inside() {
         let scratch = tempfile::Builder::new().prefix("cuegate-").tempdir().expect("a folder for the test");
         let (success, said) = run(test, &words, scratch.path());
         if !scratch.path().join(ENTERED).exists() {
-            assert!(!success, "`{test}` was to be run again in a namespace, but is no test of this program:\n{said}");
+            assert!(
+                !success,
+                "`{test}` was to be run again in a namespace, but is no test of this program:\n{said}"
+            );
             refused.push_str(&format!("\n$ unshare {}\n{said}", words.join(" ")));
             continue;
         }
@@ -161,7 +170,8 @@ fn run(test: &str, words: &[&str], scratch: &Path) -> (bool, String) {
     }
     command.env(INSIDE, scratch).env("HOME", &home).env("TMPDIR", &temp);
     command.stdin(Stdio::null()).stdout(out).stderr(err);
-    let status = command.status().unwrap_or_else(|error| panic!("failed to start `unshare`: {error}. {WHAT_TO_DO}"));
+    let status =
+        command.status().unwrap_or_else(|error| panic!("failed to start `unshare`: {error}. {WHAT_TO_DO}"));
     let said = fs::read(&said).unwrap_or_default();
     (status.success(), String::from_utf8_lossy(&said).into_owned())
 }

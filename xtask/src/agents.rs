@@ -57,7 +57,8 @@ pub(crate) fn agents() -> Result<(), String> {
 
 /// Cargo's target folder, wherever it is set.
 fn target() -> Result<PathBuf, String> {
-    let metadata = output(&root(), &cargo(), &["metadata", "--format-version", "1", "--no-deps", "--locked"])?;
+    let metadata =
+        output(&root(), &cargo(), &["metadata", "--format-version", "1", "--no-deps", "--locked"])?;
     let metadata: Value = serde_json::from_str(&metadata).map_err(|error| error.to_string())?;
     let target = metadata["target_directory"].as_str().ok_or("`cargo metadata` names no target folder")?;
     Ok(target.into())
@@ -111,7 +112,8 @@ fn link(folder: &Path) -> Result<(), String> {
 fn find(modules: &Path, begin: &str, rest: &[&str]) -> Option<PathBuf> {
     let (scope, begin) = begin.split_once('/')?;
     let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_of = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin));
+    let is_of =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin));
     let mut found: Vec<PathBuf> = entries(&modules.join(scope)).filter(is_of).collect();
     for word in rest {
         found = found

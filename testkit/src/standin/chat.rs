@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::wire::{Asked, Event, Piece, Said, Stop, Turns, pieces};
+use super::{
+    tools,
+    wire::{Asked, Event, Piece, Said, Stop, Turns, pieces},
+};
 
 /// Reads a request.
 pub(super) fn read(body: &Value) -> Asked {
@@ -28,7 +31,7 @@ pub(super) fn read(body: &Value) -> Asked {
     Asked {
         user,
         results,
-        tools: body["tools"].as_array().cloned().unwrap_or_default(),
+        tools: tools::read(&body["tools"]),
         forced: body["tool_choice"]["function"]["name"].as_str().map(str::to_owned),
         constrained: body["response_format"]["type"].as_str().is_some_and(|kind| kind.starts_with("json")),
         model: body["model"].as_str().unwrap_or_default().to_owned(),
@@ -44,7 +47,7 @@ pub(super) fn whole(said: &Said) -> Value {
         match piece {
             Piece::Text(piece) => text.get_or_insert_default().push_str(piece),
             Piece::Refusal(piece) => refusal.get_or_insert_default().push_str(piece),
-            Piece::Call { name, input } => calls.push(call(said, nth, name, &input.to_string())),
+            Piece::Call(of) => calls.push(call(said, nth, &of.name, &of.input.object().to_string())),
         }
     }
     let mut message = json!({"role": "assistant", "content": text, "refusal": refusal});
@@ -75,15 +78,17 @@ pub(super) fn events(said: &Said) -> Vec<Event> {
     let mut calls = 0;
     for (nth, piece) in said.pieces.iter().enumerate() {
         match piece {
-            Piece::Text(text) => events.extend(pieces(text).into_iter().map(|text| delta(json!({"content": text})))),
+            Piece::Text(text) => {
+                events.extend(pieces(text).into_iter().map(|text| delta(json!({"content": text}))))
+            }
             Piece::Refusal(text) => {
                 events.extend(pieces(text).into_iter().map(|text| delta(json!({"refusal": text}))));
             }
-            Piece::Call { name, input } => {
-                let mut begun = call(said, nth, name, "");
+            Piece::Call(of) => {
+                let mut begun = call(said, nth, &of.name, "");
                 begun["index"] = calls.into();
                 events.push(delta(json!({"tool_calls": [begun]})));
-                for part in pieces(&input.to_string()) {
+                for part in pieces(&of.input.object().to_string()) {
                     let part = json!({"index": calls, "function": {"arguments": part}});
                     events.push(delta(json!({"tool_calls": [part]})));
                 }

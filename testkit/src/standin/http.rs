@@ -106,7 +106,12 @@ impl Connection {
         Ok(EventStream { connection: self })
     }
 
-    fn head(&mut self, status: u16, headers: &[(String, String)], length: &(String, String)) -> io::Result<()> {
+    fn head(
+        &mut self,
+        status: u16,
+        headers: &[(String, String)],
+        length: &(String, String),
+    ) -> io::Result<()> {
         let mut head = format!("HTTP/1.1 {status} {}\r\nconnection: close\r\n", reason(status));
         for (name, value) in headers.iter().chain([length]) {
             head.push_str(&format!("{name}: {value}\r\n"));

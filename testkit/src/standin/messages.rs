@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::wire::{Asked, Event, Piece, Said, Stop, Turns, pieces};
+use super::{
+    tools,
+    wire::{Asked, Event, Piece, Said, Stop, Turns, pieces},
+};
 
 /// Reads a request. Claude keeps results and texts in messages of the user, also both in one.
 pub(super) fn read(body: &Value) -> Asked {
@@ -28,7 +31,7 @@ pub(super) fn read(body: &Value) -> Asked {
     Asked {
         user,
         results,
-        tools: body["tools"].as_array().cloned().unwrap_or_default(),
+        tools: tools::read(&body["tools"]),
         forced: choice["name"].as_str().filter(|_| choice["type"] == "tool").map(str::to_owned),
         constrained: body["output_config"]["format"].is_object() || body["output_format"].is_object(),
         model: body["model"].as_str().unwrap_or_default().to_owned(),
@@ -57,7 +60,7 @@ pub(super) fn events(said: &Said) -> Vec<Event> {
     let blocks = blocks.filter_map(|(nth, piece)| Some((piece, block(said, nth, piece)?)));
     for (index, (piece, mut block)) in blocks.enumerate() {
         let (kind, key, text) = match piece {
-            Piece::Call { input, .. } => ("input_json_delta", "partial_json", input.to_string()),
+            Piece::Call(call) => ("input_json_delta", "partial_json", call.input.object().to_string()),
             Piece::Text(text) | Piece::Refusal(text) => ("text_delta", "text", text.clone()),
         };
         if block["type"] == "tool_use" {
@@ -102,9 +105,9 @@ fn head(said: &Said) -> Value {
 fn block(said: &Said, nth: usize, piece: &Piece) -> Option<Value> {
     match piece {
         Piece::Text(text) => Some(json!({"type": "text", "text": text})),
-        Piece::Call { name, input } => {
+        Piece::Call(call) => {
             let id = format!("toolu_standin{:04}x{nth}", said.number);
-            Some(json!({"type": "tool_use", "id": id, "name": name, "input": input}))
+            Some(json!({"type": "tool_use", "id": id, "name": call.name, "input": call.input.object()}))
         }
         Piece::Refusal(_) => None,
     }
@@ -128,7 +131,10 @@ pub(super) fn error(status: u16, message: Option<&str>) -> Value {
         403 => ("permission_error", "your API key may not use this resource"),
         404 => ("not_found_error", "not found"),
         413 => ("request_too_large", "Request exceeds the maximum size"),
-        429 => ("rate_limit_error", "This request would exceed your account's rate limit. Please try again later."),
+        429 => (
+            "rate_limit_error",
+            "This request would exceed your account's rate limit. Please try again later.",
+        ),
         504 => ("timeout_error", "the request took too long"),
         529 => ("overloaded_error", "Overloaded"),
         _ => ("api_error", "Internal server error"),

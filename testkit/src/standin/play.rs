@@ -96,16 +96,15 @@ impl Building {
     fn act(&mut self, act: &Act, asked: &Asked) -> Option<End> {
         match act {
             Act::Shell(_) | Act::Write { .. } | Act::Call { .. } => {
-                let (name, input) = tools::call(asked, act)?;
-                self.pieces.push(Piece::Call { name, input });
+                self.pieces.push(Piece::Call(tools::call(asked, act)?));
                 return Some(End::Said(Stop::Tool));
             }
             Act::Text(text) => self.pieces.push(Piece::Text(text.clone())),
             Act::Delay(ms) => self.delay_ms += ms,
             Act::Slow(ms) => self.slow_ms = Some(*ms),
             Act::Json(answer) => {
-                if let Some(name) = tools::structured(asked) {
-                    self.pieces.push(Piece::Call { name, input: answer.clone() });
+                if let Some(call) = tools::structured(asked, answer) {
+                    self.pieces.push(Piece::Call(call));
                     return Some(End::Said(Stop::Tool));
                 }
                 if asked.constrained {
@@ -149,7 +148,12 @@ mod tests {
     use super::*;
 
     fn asked(user: &str, results: usize) -> Asked {
-        Asked { user: user.to_owned(), results, tools: vec![json!({"name": "Bash"})], ..Asked::default() }
+        Asked {
+            user: user.to_owned(),
+            results,
+            tools: tools::read(&json!([{"name": "Bash"}])),
+            ..Asked::default()
+        }
     }
 
     /// What comes next, short: which reply, and what it is made of.
@@ -157,15 +161,15 @@ mod tests {
         let Some((nth, response)) = played.next(scenario, asked) else { return "nothing".to_owned() };
         let pieces = response.pieces.iter().map(|piece| match piece {
             Piece::Text(text) | Piece::Refusal(text) => text.clone(),
-            Piece::Call { name, .. } => format!("{name}()"),
+            Piece::Call(call) => format!("{}()", call.name),
         });
         format!("{nth}: {} {:?}", pieces.collect::<Vec<_>>().join("+"), response.end)
     }
 
     #[test]
     fn a_reply_goes_on_with_the_results_of_its_calls() {
-        let scenario =
-            Scenario::new().reply(Reply::to("fix").text("first").shell("ls").shell("cat").text("done").text("all"));
+        let scenario = Scenario::new()
+            .reply(Reply::to("fix").text("first").shell("ls").shell("cat").text("done").text("all"));
         let mut played = Played::default();
         assert_eq!(next(&mut played, &scenario, &asked("fix it", 0)), "0: first+Bash() Said(Tool)");
         // Asked again, it says the same again.

@@ -2,11 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::wire::{Asked, Event, Piece, Said, Stop, Turns, pieces};
+use super::{
+    tools,
+    wire::{Asked, Call, Event, Input, Piece, Said, Stop, Turns, pieces},
+};
 
 /// Reads a request. Its input is a text or a list of items; a call's result is an item of its own.
 pub(super) fn read(body: &Value) -> Asked {
     let mut turns = Turns::default();
+    let mut tools = tools::read(&body["tools"]);
     if let Value::String(text) = &body["input"] {
         turns.user(text);
     }
@@ -25,6 +29,8 @@ pub(super) fn read(body: &Value) -> Asked {
             }
             ("message", Some("assistant")) => turns.model(),
             ("message", _) => {}
+            // Codex offers its tools in the conversation to models that take them there.
+            ("additional_tools", _) => tools.extend(tools::read(&item["tools"])),
             (kind, _) if kind.ends_with("_output") => turns.result(),
             _ => turns.model(),
         }
@@ -34,7 +40,7 @@ pub(super) fn read(body: &Value) -> Asked {
     Asked {
         user,
         results,
-        tools: body["tools"].as_array().cloned().unwrap_or_default(),
+        tools,
         forced: choice["name"].as_str().map(str::to_owned),
         constrained: body["text"]["format"]["type"].as_str().is_some_and(|kind| kind.starts_with("json")),
         model: body["model"].as_str().unwrap_or_default().to_owned(),
@@ -101,15 +107,23 @@ fn streamed(events: &mut Numbered, said: &Said, nth: usize, piece: &Piece) {
             begun["content"] = json!([]);
             ("response.refusal.delta", "response.refusal.done", "refusal", text.clone())
         }
-        Piece::Call { input, .. } => {
-            begun["arguments"] = "".into();
-            let (delta, done) =
-                ("response.function_call_arguments.delta", "response.function_call_arguments.done");
-            (delta, done, "arguments", input.to_string())
+        Piece::Call(call) => {
+            let (delta, done, key) = match call.input {
+                Input::Object(_) => (
+                    "response.function_call_arguments.delta",
+                    "response.function_call_arguments.done",
+                    "arguments",
+                ),
+                Input::Text(_) => {
+                    ("response.custom_tool_call_input.delta", "response.custom_tool_call_input.done", "input")
+                }
+            };
+            begun[key] = "".into();
+            (delta, done, key, call.input.text())
         }
     };
     let mut at = json!({"type": "", "item_id": id, "output_index": nth});
-    let is_message = !matches!(piece, Piece::Call { .. });
+    let is_message = !matches!(piece, Piece::Call(_));
     events.push("response.output_item.added", json!({"type": "", "output_index": nth, "item": begun}));
     if is_message {
         at["content_index"] = 0.into();
@@ -155,15 +169,21 @@ fn item(said: &Said, nth: usize, piece: &Piece) -> Value {
     match piece {
         Piece::Text(text) => message(json!({"type": "output_text", "text": text, "annotations": []})),
         Piece::Refusal(text) => message(json!({"type": "refusal", "refusal": text})),
-        Piece::Call { name, input } => json!({
-            "type": "function_call",
-            "id": format!("fc_standin{:04}x{nth}", said.number),
-            "call_id": format!("call_standin{:04}x{nth}", said.number),
-            "status": "completed",
-            "name": name,
-            "arguments": input.to_string(),
-        }),
+        Piece::Call(of) => call(of, &format!("standin{:04}x{nth}", said.number)),
     }
+}
+
+fn call(call: &Call, id: &str) -> Value {
+    let (kind, begin, key) = match call.input {
+        Input::Object(_) => ("function_call", "fc", "arguments"),
+        Input::Text(_) => ("custom_tool_call", "ctc", "input"),
+    };
+    let mut item = json!({"type": kind, "id": format!("{begin}_{id}"), "call_id": format!("call_{id}"),
+        "status": "completed", "name": call.name, key: call.input.text()});
+    if let Some(namespace) = &call.namespace {
+        item["namespace"] = namespace.as_str().into();
+    }
+    item
 }
 
 /// The body of a failure, with the words that the API uses for its status. Chat Completions has the same.

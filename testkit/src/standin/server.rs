@@ -15,6 +15,7 @@ use super::{
     http::{Connection, Request},
     play::{End, Played, Response},
     scenario::{Body, Scenario},
+    tools::Tool,
     wire::{Api, Asked, Event, Piece, Said, Stop},
 };
 
@@ -45,6 +46,8 @@ pub struct Recorded {
     pub reply: Option<usize>,
     /// The newest user turn as it was found, empty when the request has none.
     pub user: String,
+    /// The names of the tools on offer, after that of their namespace where they have one: `functions.exec`.
+    pub tools: Vec<String>,
 }
 
 struct Shared {
@@ -69,12 +72,6 @@ impl Shared {
 }
 
 impl Recorded {
-    /// The names of the tools on offer.
-    pub fn tools(&self) -> Vec<&str> {
-        let tools = self.body["tools"].as_array().into_iter().flatten();
-        tools.filter_map(|tool| tool["name"].as_str().or_else(|| tool["function"]["name"].as_str())).collect()
-    }
-
     /// The model that is asked for.
     pub fn model(&self) -> &str {
         self.body["model"].as_str().unwrap_or_default()
@@ -233,6 +230,7 @@ fn serve(shared: &Shared, mut connection: Connection) -> io::Result<()> {
             body,
             reply: due.as_ref().map(|(nth, _)| *nth),
             user: asked.user.clone(),
+            tools: asked.tools.iter().map(Tool::full_name).collect(),
         });
         (state.requests.len(), due)
     };

@@ -1,8 +1,8 @@
 //! What the three APIs have in common: a request as it is read, a message as it is said, an event as it is sent.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{chat, messages, responses, scenario::Tokens};
+use super::{chat, messages, responses, scenario::Tokens, tools::Tool};
 
 /// One of the APIs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) struct Asked {
     /// Tool results since that turn.
     pub results: usize,
     /// The tools on offer.
-    pub tools: Vec<Value>,
+    pub tools: Vec<Tool>,
     /// The tool that has to be called.
     pub forced: Option<String>,
     /// Whether all of the answer has to be JSON of a schema.
@@ -59,9 +59,44 @@ pub(super) enum Piece {
     /// Text.
     Text(String),
     /// A call of a tool.
-    Call { name: String, input: Value },
+    Call(Call),
     /// What a model says that declines.
     Refusal(String),
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Call {
+    pub name: String,
+    /// The group of the tool; only codex has them.
+    pub namespace: Option<String>,
+    pub input: Input,
+}
+
+/// What a tool is given.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Input {
+    Object(Value),
+    /// A text as it is; only codex has such tools.
+    Text(String),
+}
+
+impl Input {
+    /// As text: that of an object is JSON.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Input::Object(input) => input.to_string(),
+            Input::Text(text) => text.clone(),
+        }
+    }
+
+    /// As an object.
+    pub(super) fn object(&self) -> Value {
+        match self {
+            Input::Object(input) => input.clone(),
+            Input::Text(text) => json!({"input": text}),
+        }
+    }
 }
 
 /// Why a message ends.
