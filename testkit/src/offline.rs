@@ -41,7 +41,7 @@ const WAYS_OUT: [&str; 9] = [
 const WHAT_TO_DO: &str = "\
 this test runs real agents and wants a network namespace of its own for that, which this machine does not permit. \
 Either run the tests as root, or permit namespaces to users, as root:
-  sysctl -w user.max_user_namespaces=10000
+  sysctl -w user.max_user_namespaces=10000 user.max_net_namespaces=10000
   sysctl -w kernel.unprivileged_userns_clone=1                (Debian before 11)
   sysctl -w kernel.apparmor_restrict_unprivileged_userns=0    (Ubuntu since 23.10)
 In a container: `docker run --privileged`. `unshare` is of the package util-linux.";
@@ -107,7 +107,11 @@ pub fn agents() -> Agents {
 /// Brings the loopback up and makes sure that there is nothing else.
 fn enter(scratch: &Path) {
     #[cfg(target_os = "linux")]
-    loopback::up().expect("the loopback of a new namespace can be brought up");
+    {
+        loopback::up().expect("the loopback of a new namespace can be brought up");
+        // What this took is not for agents: their own sandboxes refuse to start with it.
+        rustix::thread::clear_ambient_capability_set().expect("a thread can give up what it would hand on");
+    }
     let interfaces = fs::read_to_string("/proc/thread-self/net/dev").expect("a process sees its interfaces");
     let names = interfaces.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim());
     let others: Vec<&str> = names.filter(|name| *name != "lo").collect();
@@ -145,7 +149,8 @@ fn run_inside() {
 
 /// What `unshare` is told, the better way first.
 fn ways() -> Vec<Vec<&'static str>> {
-    let as_user = vec!["--user", "--map-root-user", "--net"];
+    // As themselves and not as a mapped root: codex wants its folders to be of the user that it runs as.
+    let as_user = vec!["--user", "--map-current-user", "--keep-caps", "--net"];
     #[cfg(unix)]
     if rustix::process::geteuid().is_root() {
         return vec![vec!["--net"], as_user];

@@ -1,4 +1,5 @@
 //! The real agents, talking to a stand-in in a namespace without a network.
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 use std::{
     fs,
@@ -8,7 +9,7 @@ use std::{
 
 use cuegate_testkit::{
     offline,
-    standin::{Reply, Scenario, Standin},
+    standin::{Body, Reply, Scenario, Standin},
 };
 use serde_json::{Value, json};
 
@@ -41,8 +42,11 @@ fn lines(output: &Output) -> Vec<Value> {
 
 /// The text of codex' last message.
 fn last_message(events: &[Value]) -> &str {
-    let messages = events.iter().filter(|event| event["item"]["type"] == "agent_message");
-    messages.last().and_then(|event| event["item"]["text"].as_str()).unwrap_or_else(|| panic!("{events:#?}"))
+    let mut messages = events.iter().filter(|event| event["item"]["type"] == "agent_message");
+    messages
+        .next_back()
+        .and_then(|event| event["item"]["text"].as_str())
+        .unwrap_or_else(|| panic!("{events:#?}"))
 }
 
 fn schema() -> Value {
@@ -96,6 +100,57 @@ fn claude_works_with_its_tools() {
     assert_eq!(standin.answered().len(), 3);
 }
 
+/// Reminded of the answer that it owes, it is still at the same turn.
+#[test]
+fn claude_is_reminded_of_its_answer() {
+    if !offline::inside() {
+        return;
+    }
+    let standin = Standin::start(
+        Scenario::new()
+            .reply(Reply::to("Review").text("It is good."))
+            .reply(Reply::to("Review").json(json!({"verdict": "approved"}))),
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let result = claude(&standin, dir.path(), &["--json-schema", &schema().to_string(), "Review it."]);
+    assert_eq!(result["structured_output"]["verdict"], "approved", "{result:#}");
+    assert_eq!(standin.answered().len(), 2);
+}
+
+/// The ids of a stand-in differ from those of the one before: Claude would ask twice where it meets one again.
+#[test]
+fn claude_goes_on_in_a_session() {
+    if !offline::inside() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let id = "00000000-0000-4000-8000-000000000001";
+    let first = Standin::start(Scenario::new().reply(Reply::to("Look").shell("true").text("Seen.")));
+    claude(&first, dir.path(), &["--session-id", id, "--allowedTools=Bash", "Look."]);
+    let second = Standin::start(Scenario::new().reply(Reply::to("again").shell("true").text("Seen again.")));
+    let result = claude(&second, dir.path(), &["--resume", id, "--allowedTools=Bash", "Look again."]);
+    assert_eq!(result["result"], "Seen again.", "{result:#}");
+    assert_eq!(second.answered().len(), 2);
+    assert!(second.answered()[0].body["messages"].to_string().contains("Look."));
+}
+
+#[test]
+fn a_rate_limit_reaches_claude_and_codex() {
+    if !offline::inside() {
+        return;
+    }
+    let limited = Reply::any().status_with(429, Body::Api, &[("retry-after", "3600")]).for_ever();
+    let standin = Standin::start(Scenario::new().reply(limited));
+    let dir = tempfile::tempdir().unwrap();
+    let result = claude(&standin, dir.path(), &["Work."]);
+    assert_eq!((&result["is_error"], &result["api_error_status"]), (&json!(true), &json!(429)));
+    let events = codex(&standin, dir.path(), &["Work."]);
+    let message = events.last().unwrap()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("429 Too Many Requests"), "{message}");
+    // Neither tries again.
+    assert_eq!(standin.requests().len(), 2);
+}
+
 #[test]
 fn codex_says_a_text() {
     if !offline::inside() {
@@ -128,25 +183,21 @@ fn codex_gives_a_structured_answer() {
     assert_eq!(standin.answered()[0].body["text"]["format"]["schema"], schema());
 }
 
-/// Its newer models write calls as programs, its older ones one by one.
+/// Newer models write their calls as programs, older ones one by one.
 #[test]
 fn codex_works_with_its_tools() {
     if !offline::inside() {
         return;
     }
     for model in [&[][..], &["-m", "gpt-5.1-codex"]] {
-        codex_works(model);
+        let reply =
+            Reply::to("Work").text("Writing.").write("a.txt", "a'b\n").shell("cp a.txt b.txt").text("Done.");
+        let standin = Standin::start(Scenario::new().reply(reply));
+        let dir = tempfile::tempdir().unwrap();
+        let events = codex(&standin, dir.path(), &[model, &["-s", "workspace-write", "Work."]].concat());
+        assert_eq!(last_message(&events), "Done.");
+        let written = fs::read_to_string(dir.path().join("b.txt"));
+        assert_eq!(written.unwrap_or_else(|error| panic!("{error}: {events:#?}")), "a'b\n");
+        assert_eq!(standin.answered().len(), 3);
     }
-}
-
-fn codex_works(model: &[&str]) {
-    let reply =
-        Reply::to("Work").text("Writing.").write("a.txt", "a'b\n").shell("cp a.txt b.txt").text("Done.");
-    let standin = Standin::start(Scenario::new().reply(reply));
-    let dir = tempfile::tempdir().unwrap();
-    let events = codex(&standin, dir.path(), &[model, &["-s", "workspace-write", "Work."]].concat());
-    assert_eq!(last_message(&events), "Done.");
-    let written = fs::read_to_string(dir.path().join("b.txt"));
-    assert_eq!(written.unwrap_or_else(|error| panic!("{error}: {events:#?}")), "a'b\n");
-    assert_eq!(standin.answered().len(), 3);
 }

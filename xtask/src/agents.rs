@@ -82,18 +82,18 @@ fn npm() -> Result<&'static str, String> {
     if there() { Ok("npm") } else { Err(format!("npm is still not there: {how}")) }
 }
 
-/// Puts both binaries, of whichever platform npm chose, under one name. Links: codex finds its helpers beside itself.
+/// Puts both binaries under one name each. Links: codex finds its helpers beside itself.
 fn link(folder: &Path) -> Result<(), String> {
     let modules = folder.join("node_modules");
     let bin = folder.join("bin");
     fs::create_dir_all(&bin).map_err(|error| format!("`{}`: {error}", bin.display()))?;
-    for (name, begin, rest) in [
-        ("claude", "@anthropic-ai/claude-code-", &["claude"][..]),
-        ("codex", "@openai/codex-", &["vendor", "*", "bin", "codex"][..]),
-    ] {
-        let path = find(&modules, begin, rest).ok_or_else(|| {
-            format!("npm installed no `{name}` for this platform below {}", modules.display())
-        })?;
+    let claude = package(&modules.join("@anthropic-ai"), "claude-code-")?.join("claude");
+    // `vendor/<the platform's name in Rust>/bin/codex`
+    let vendor = package(&modules.join("@openai"), "codex-")?.join("vendor");
+    let codex = entries(&vendor).map(|platform| platform.join("bin/codex")).next();
+    for (name, path) in [("claude", Some(claude)), ("codex", codex)] {
+        let path = path.filter(|path| path.is_file());
+        let path = path.ok_or_else(|| format!("the package of {name} has no `{name}` in it"))?;
         let link = bin.join(name);
         remove(&link)?;
         #[cfg(unix)]
@@ -108,20 +108,21 @@ fn link(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The file `rest` (with `*` for any folder) in the package whose name begins so.
-fn find(modules: &Path, begin: &str, rest: &[&str]) -> Option<PathBuf> {
-    let (scope, begin) = begin.split_once('/')?;
-    let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_of =
-        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin));
-    let mut found: Vec<PathBuf> = entries(&modules.join(scope)).filter(is_of).collect();
-    for word in rest {
-        found = found
-            .iter()
-            .flat_map(|dir| if *word == "*" { entries(dir).collect() } else { vec![dir.join(word)] })
-            .collect();
+/// The package of this platform: the folder whose name begins so. An npm before 10 does not tell the C libraries apart
+/// and installs those of both; the other one goes.
+fn package(scope: &Path, begin: &str) -> Result<PathBuf, String> {
+    let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let found: Vec<PathBuf> = entries(scope).filter(|path| name(path).starts_with(begin)).collect();
+    let fits = |path: &&PathBuf| name(path).ends_with("-musl") == cfg!(target_env = "musl");
+    let package = found.iter().find(fits).or(found.first()).cloned();
+    for other in found.into_iter().filter(|path| Some(path) != package.as_ref()) {
+        fs::remove_dir_all(&other).map_err(|error| format!("`{}`: {error}", other.display()))?;
     }
-    found.into_iter().find(|path| path.is_file())
+    package.ok_or_else(|| format!("npm installed no `{begin}…` for this platform in `{}`", scope.display()))
+}
+
+fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -134,5 +135,47 @@ fn remove(path: &Path) -> Result<(), String> {
             Err(format!("`{}`: {error}", path.display()))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_binary_of_each_is_linked() {
+        let folder = tempfile::tempdir().unwrap();
+        let modules = folder.path().join("node_modules");
+        let put = |path: &str| {
+            let path = modules.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, path.to_string_lossy().as_bytes()).unwrap();
+        };
+        put("@anthropic-ai/claude-code/package.json");
+        put("@anthropic-ai/claude-code-linux-x64/claude");
+        put("@anthropic-ai/claude-code-linux-x64-musl/claude");
+        put("@openai/codex/package.json");
+        assert!(link(folder.path()).unwrap_err().contains("no `codex-…` for this platform"));
+        put("@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex");
+        link(folder.path()).unwrap();
+        let claude = fs::read_to_string(folder.path().join("bin/claude")).unwrap();
+        assert_eq!(claude.contains("-musl/"), cfg!(target_env = "musl"));
+        assert!(fs::read_to_string(folder.path().join("bin/codex")).unwrap().ends_with("/bin/codex"));
+        assert!(modules.join("@anthropic-ai/claude-code/package.json").exists());
+        assert_eq!(entries(&modules.join("@anthropic-ai")).count(), 2);
+    }
+
+    #[test]
+    fn the_lock_pins_versions_and_names_no_registry() {
+        let source = root().join("xtask/agents");
+        let package: Value = serde_json::from_str(&read(&source.join("package.json")).unwrap()).unwrap();
+        let lock: Value = serde_json::from_str(&read(&source.join("package-lock.json")).unwrap()).unwrap();
+        for (name, version) in package["dependencies"].as_object().unwrap() {
+            assert_eq!(&lock["packages"][format!("node_modules/{name}")]["version"], version);
+        }
+        for (path, entry) in lock["packages"].as_object().unwrap().iter().filter(|(path, _)| !path.is_empty())
+        {
+            assert!(entry["integrity"].is_string() && entry["resolved"].is_null(), "{path}: {entry}");
+        }
     }
 }

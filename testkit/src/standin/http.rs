@@ -207,6 +207,7 @@ fn reason(status: u16) -> &'static str {
         401 => "Unauthorized",
         403 => "Forbidden",
         404 => "Not Found",
+        418 => "I'm a teapot",
         429 => "Too Many Requests",
         500 => "Internal Server Error",
         503 => "Service Unavailable",

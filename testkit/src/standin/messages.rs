@@ -125,7 +125,6 @@ fn stop(stop: Stop) -> &'static str {
 /// The body of a failure, with the words that the API uses for its status.
 pub(super) fn error(status: u16, message: Option<&str>) -> Value {
     let (kind, usual) = match status {
-        400 => ("invalid_request_error", "the request is not valid"),
         401 => ("authentication_error", "invalid x-api-key"),
         402 => ("billing_error", "Your credit balance is too low to access the Anthropic API."),
         403 => ("permission_error", "your API key may not use this resource"),
@@ -137,6 +136,7 @@ pub(super) fn error(status: u16, message: Option<&str>) -> Value {
         ),
         504 => ("timeout_error", "the request took too long"),
         529 => ("overloaded_error", "Overloaded"),
+        400..=499 => ("invalid_request_error", "the request is not valid"),
         _ => ("api_error", "Internal server error"),
     };
     json!({"type": "error", "error": {"type": kind, "message": message.unwrap_or(usual)},

@@ -16,6 +16,7 @@
 //! assert!(standin.requests().is_empty());
 //! ```
 
+mod answer;
 mod chat;
 mod http;
 mod messages;

@@ -189,12 +189,12 @@ fn call(call: &Call, id: &str) -> Value {
 /// The body of a failure, with the words that the API uses for its status. Chat Completions has the same.
 pub(super) fn error(status: u16, message: Option<&str>) -> Value {
     let (kind, code, usual) = match status {
-        400 => ("invalid_request_error", None, "the request is not valid"),
         401 => ("invalid_request_error", Some("invalid_api_key"), "Incorrect API key provided: standin."),
         402 => ("insufficient_quota", Some("insufficient_quota"), "You exceeded your current quota."),
         403 => ("permission_error", None, "your API key may not use this resource"),
         404 => ("invalid_request_error", Some("model_not_found"), "not found"),
         429 => ("requests", Some("rate_limit_exceeded"), "Rate limit reached. Please try again later."),
+        400..=499 => ("invalid_request_error", None, "the request is not valid"),
         _ => ("server_error", None, "The server had an error while processing your request."),
     };
     json!({"error": {"message": message.unwrap_or(usual), "type": kind, "param": null, "code": code}})

@@ -66,14 +66,16 @@ impl Default for Tokens {
 ///
 /// A response of the API ends with a call of a tool, with a fault, or where the acts end: texts before a call go out
 /// together with it. Which response of a reply is due is told by the number of tool results since the user's turn, so
-/// that a client that repeats a request gets the same response. Past the last one, the last one is repeated.
+/// that a client that repeats a request gets the same response. Past the last one, the last one is repeated. Where a
+/// stream breaks, Claude asks once more without a stream, whatever its retries are set to: let such a reply play twice,
+/// or the next one answers.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Act {
     /// A command, as a call of the shell that the client offers. Left out for a client that offers no tools.
     Shell(String),
     /// Writes a file, as a call of the client's tool for it or of its shell. Left out for a client that offers no
-    /// tools. Claude refuses to write over a file that it has not read: use [`Act::Shell`] for that.
+    /// tools.
     Write {
         /// The file; a relative path is one of the client's working folder.
         path: String,
@@ -90,7 +92,8 @@ pub enum Act {
     /// Something said.
     Text(String),
     /// The structured answer: a call of the tool that the client wants it by (`StructuredOutput`, or one that it
-    /// forces), else the JSON as text.
+    /// forces), else the JSON as text. Where the client constrains the whole answer to a schema, texts before it are
+    /// left out, as a constrained model could not have said them.
     Json(Value),
     /// A response with another status than 200.
     Status {

@@ -39,7 +39,7 @@ pub(super) struct Asked {
 /// One message of the model.
 #[derive(Debug, Clone)]
 pub(super) struct Said {
-    /// A number that no other message of this server has; ids are made of it.
+    /// A number that no other message of this process has; ids are made of it.
     pub number: usize,
     /// The model.
     pub model: String,
@@ -203,6 +203,11 @@ pub(super) fn pieces(text: &str) -> Vec<String> {
     chars.chunks(12).map(|chunk| chunk.iter().collect()).collect()
 }
 
+/// Begins of texts in which clients tell the model about its surroundings.
+const ADDED: [&str; 2] = ["<system-reminder>", "<environment_context>"];
+/// Begins of texts by which Claude bids the model go on: it owes the structured answer, or was cut short.
+const NUDGES: [&str; 2] = ["[structured-output-enforce]", "Output token limit hit."];
+
 /// Follows a conversation and finds its newest user turn.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
@@ -213,11 +218,15 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// A text of a user. What clients add about themselves is no turn.
+    /// A text of a user. What clients add about themselves is no turn; that they bid the model go on counts as a
+    /// result.
     pub(super) fn user(&mut self, text: &str) {
-        let added = ["<system-reminder>", "<environment_context>"];
-        if added.iter().any(|mark| text.trim_start().starts_with(mark)) {
+        let begins = |marks: &[&str]| marks.iter().any(|mark| text.trim_start().starts_with(mark));
+        if begins(&ADDED) {
             return;
+        }
+        if begins(&NUDGES) {
+            return self.result();
         }
         if self.over {
             self.user.clear();
