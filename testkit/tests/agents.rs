@@ -24,8 +24,12 @@ fn claude(standin: &Standin, dir: &Path, args: &[&str]) -> Value {
 
 /// Runs codex with more arguments; says its events.
 fn codex(standin: &Standin, dir: &Path, args: &[&str]) -> Vec<Value> {
+    codex_by(&["exec"], standin, dir, args)
+}
+
+fn codex_by(words: &[&str], standin: &Standin, dir: &Path, args: &[&str]) -> Vec<Value> {
     let mut command = Command::new(offline::agents().codex);
-    command.args(["exec", "--json", "--skip-git-repo-check"]).args(standin.codex_args()).args(args);
+    command.args(words).args(["--json", "--skip-git-repo-check"]).args(standin.codex_args()).args(args);
     let output = run(command.envs(standin.codex_env()), dir);
     assert!(!output.stdout.is_empty(), "{output:?}");
     lines(&output)
@@ -132,6 +136,22 @@ fn claude_goes_on_in_a_session() {
     assert_eq!(result["result"], "Seen again.", "{result:#}");
     assert_eq!(second.answered().len(), 2);
     assert!(second.answered()[0].body["messages"].to_string().contains("Look."));
+}
+
+#[test]
+fn codex_goes_on_in_a_session() {
+    if !offline::inside() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let first = Standin::start(Scenario::new().reply(Reply::to("Look").shell("true").text("Seen.")));
+    let events = codex(&first, dir.path(), &["Look."]);
+    let id = events[0]["thread_id"].as_str().unwrap();
+    let second = Standin::start(Scenario::new().reply(Reply::to("again").shell("true").text("Seen again.")));
+    let events = codex_by(&["exec", "resume"], &second, dir.path(), &[id, "Look again."]);
+    assert_eq!(last_message(&events), "Seen again.");
+    assert_eq!(second.answered().len(), 2);
+    assert!(second.answered()[0].body["input"].to_string().contains("Seen."));
 }
 
 #[test]
