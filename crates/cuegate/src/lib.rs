@@ -9,6 +9,7 @@ pub mod begin;
 pub mod cli;
 pub mod config;
 pub mod definition;
+pub mod doctor;
 pub mod exit;
 mod failure;
 pub mod models;

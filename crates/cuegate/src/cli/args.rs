@@ -41,6 +41,15 @@ pub(super) enum Verb {
     Report(Report),
     /// Print what a run changed
     Diff(Diff),
+    /// Say what works on this machine, and what to do where something does not
+    Doctor(Doctor),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Doctor {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

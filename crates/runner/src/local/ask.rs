@@ -220,7 +220,7 @@ impl Local {
                         }
                         self.after_cut(Some(begun)).await?;
                         let fault = Fault { usage: meter.used, ..Fault::new(FaultClass::OverCap, over) };
-                        return Ok(Came::Back(Err(fault)));
+                        return Ok(Came::back(Err(fault)));
                     }
                 }
                 () = is_cut(cut) => {

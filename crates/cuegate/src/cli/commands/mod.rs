@@ -3,6 +3,7 @@
 mod answer;
 mod check;
 mod diff;
+mod doctor;
 mod look;
 mod resume;
 mod run;
@@ -53,6 +54,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Log(args) => look::log(&place, &args),
         Verb::Report(args) => look::report(&place, &args),
         Verb::Diff(args) => diff::diff(&place, &args),
+        Verb::Doctor(args) => doctor::doctor(&place, &args),
     }
 }
 
