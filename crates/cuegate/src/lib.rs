@@ -10,6 +10,7 @@ pub mod cli;
 pub mod definition;
 pub mod exit;
 mod failure;
+mod init;
 pub mod project;
 
 pub use failure::Failure;

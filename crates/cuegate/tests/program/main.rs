@@ -4,6 +4,7 @@
 mod check;
 mod crash;
 mod gates;
+mod init;
 #[cfg(target_os = "linux")]
 mod kills;
 mod params;
