@@ -12,6 +12,7 @@ pub mod definition;
 pub mod doctor;
 pub mod exit;
 mod failure;
+mod init;
 pub mod models;
 pub mod project;
 pub mod providers;

@@ -5,6 +5,7 @@ mod budget;
 mod check;
 mod crash;
 mod gates;
+mod init;
 #[cfg(target_os = "linux")]
 mod kills;
 mod params;
