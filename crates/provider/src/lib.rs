@@ -3,7 +3,10 @@
 //! *Never* knows flows, runs or journals; never retries on its own.
 
 mod ask;
+pub mod claude;
+pub mod codex;
 mod price;
+mod program;
 pub mod scripted;
 
 pub use ask::{
