@@ -2,6 +2,8 @@
 
 mod build;
 pub mod flows;
+pub mod offline;
+pub mod standin;
 pub mod world;
 
 pub use build::Builder;

@@ -1,8 +1,8 @@
 //! A world without processes: answers every command by a rule, drives a run, and can be cut anywhere.
 
 use cuegate_engine::{
-    Answer, Command, CommandId, Completion, Event, Exec, Exit, Fault, FaultClass, Place, Record, Resume, Run,
-    Start, Started, State, Usage, WaitKind, decide, pending,
+    Answer, Budget, Command, CommandId, Completion, Event, Exec, Exit, Fault, FaultClass, Place, Record,
+    Resume, Run, Start, Started, State, Usage, WaitKind, decide, pending,
 };
 use cuegate_flow::Flow;
 use serde_json::json;
@@ -24,6 +24,8 @@ pub struct Case<'f> {
 /// What a run may begin with, for tests that do not care.
 pub fn started(flow: &Flow) -> Started {
     Started {
+        budget: Budget::default(),
+        notional: false,
         program: "0.0.0".to_owned(),
         flow: flow.name.clone(),
         dialect: flow.dialect.to_owned(),
@@ -68,7 +70,12 @@ impl<'f> Case<'f> {
 
     /// Begins the run.
     pub fn start(&mut self) {
-        let started = started(self.flow);
+        self.start_within(Budget::default());
+    }
+
+    /// Begins the run with limits.
+    pub fn start_within(&mut self, budget: Budget) {
+        let started = Started { budget, ..started(self.flow) };
         self.complete(Completion::Start(Box::new(Start { started })));
     }
 
@@ -168,7 +175,7 @@ pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
 
 fn answer(id: CommandId, step: &str, nth: usize, change: impl FnOnce(&mut Answer)) -> Completion {
     let mut answer = Answer {
-        usage: Usage { input_tokens: 100, output_tokens: 10, cost_usd: Some(0.25) },
+        usage: Usage { input_tokens: 100, output_tokens: 10, cost_usd: Some(0.25), ..Usage::default() },
         provider: "scripted".to_owned(),
         session: Some(format!("{step}-{nth}")),
         receipt: Some(format!("{step}:{nth}")),
@@ -183,7 +190,7 @@ fn fault(ask: CommandId, class: FaultClass, nth: usize) -> Completion {
         class,
         message: "as scripted".to_owned(),
         resets_in_ms: nth.is_multiple_of(2).then_some(100),
-        usage: Usage { input_tokens: 5, output_tokens: 0, cost_usd: None },
+        usage: Usage { input_tokens: 5, output_tokens: 0, cost_usd: None, ..Usage::default() },
         receipt: None,
     };
     Completion::Faulted { ask, fault, seen: None }

@@ -5,6 +5,7 @@
     reason = "a program of the workshop: printing is what it does"
 )]
 
+mod agents;
 mod bench;
 mod conformance;
 mod demo;
@@ -19,6 +20,7 @@ cargo xtask COMMAND
 
   demo               run the example in a fresh git repository, with a scripted agent
   test               everything that has to pass: format, lints, tests, documentation, layers
+  agents             install the real agents that tests run, by npm, into the target folder
   tidy               the layers, the root folder and the documents, without compiling
   conformance DIR    compare with recorded facts of other programs
   bench              measure, each figure as a ratio to a floor of the same run
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["demo"] => demo::demo(),
         ["test"] => test::test(),
+        ["agents"] => agents::agents(),
         ["tidy"] => tidy::tidy(),
         ["conformance", dir] => conformance::conformance(dir.as_ref()),
         ["bench"] => bench::bench(),

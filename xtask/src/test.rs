@@ -1,18 +1,20 @@
 //! Everything that has to pass.
 
 use crate::{
+    agents,
     shell::{cargo, has, root, run},
     tidy,
 };
 
-/// Formats, lints, tests, documents, and checks the layers. Needs cargo and git; uses `cargo nextest` where it is
-/// installed.
+/// Formats, lints, tests, documents, and checks the layers. Needs cargo, git and npm; uses `cargo nextest`
+/// where it is installed.
 pub(crate) fn test() -> Result<(), String> {
     let (root, cargo) = (root(), cargo());
     if !has("git", &["--version"]) {
         return Err("the tests need git: install it with your system's package manager".to_owned());
     }
     tidy::tidy()?;
+    agents::agents()?;
     run(&root, &cargo, &["fmt", "--all", "--check"], &[])?;
     run(&root, &cargo, &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
     // Examples are the helper programs of some tests.

@@ -4,15 +4,13 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
-use cuegate_engine::{Place, Resume, Run, Seen, SourceBlob, Start, Started, State, TreeState};
-use cuegate_flow::{BlobRef, Flow, Limits, StepId, Str, Verdict};
+use cuegate_engine::{Budget, Place, Resume, Run, Seen, SourceBlob, Start, Started, State, TreeState};
+use cuegate_flow::{Act, BlobRef, Flow, Limits, StepId, Str, Verdict};
 use cuegate_journal::{Journal, RunId};
-use cuegate_provider::{
-    self as provider,
-    scripted::{Script, ScriptedProgram, ScriptedProvider},
-};
+use cuegate_provider::{Inspection, Login, Shared, scripted::ScriptedProgram};
 use cuegate_runner::{
     Book, Doing, Entry, Home, Local, Notice, Setting, drive, lookup,
     process::Shim,
@@ -23,7 +21,9 @@ use tokio::sync::{mpsc, watch};
 
 use crate::{
     Failure,
+    config::Config,
     definition::{self, Definition, KeptFiles, Location},
+    models, providers,
 };
 
 /// How our own binary is started again for its hidden parts.
@@ -52,7 +52,7 @@ impl Program {
         Shim { exe: self.exe.clone(), args: vec!["__shim".into()] }
     }
 
-    fn scripted(&self) -> ScriptedProgram {
+    pub(crate) fn scripted(&self) -> ScriptedProgram {
         ScriptedProgram { exe: self.exe.clone(), args: vec!["__scripted".into()] }
     }
 }
@@ -66,6 +66,8 @@ pub struct Host {
     pub journal: Arc<dyn Journal>,
     /// Our own binary.
     pub program: Program,
+    /// What is configured for the project and the person.
+    pub config: Config,
 }
 
 /// What a run is begun with, besides its definition.
@@ -93,10 +95,15 @@ pub struct Wishes {
     pub repairs_max: Option<u32>,
     /// How long a limit of the provider is waited for, in milliseconds.
     pub wait_max_ms: u64,
+    /// What the run may use up.
+    pub budget: Budget,
 }
 
 /// How often a bad answer is asked again when nobody says.
 const REPAIRS_MAX: u32 = 1;
+/// After how long an ask is stopped when nobody says. Agents work for tens of minutes; one that is silent for an hour is
+/// lost.
+const ASK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
 /// A run, ready to be driven.
 pub struct Ready {
@@ -107,34 +114,6 @@ pub struct Ready {
     pub before: Vec<Entry>,
     /// Records that were written while it was made ready.
     pub entries: Vec<Entry>,
-}
-
-/// The provider of this name.
-///
-/// # Errors
-/// When there is none, or its script cannot be read.
-pub fn provider(
-    name: &str,
-    script: Option<&(String, String)>,
-    program: &Program,
-) -> Result<provider::Shared, Failure> {
-    match name {
-        "scripted" => {
-            let (path, text) = script.ok_or_else(|| {
-                Failure::usage("the scripted agent has no script", "give one with `--script FILE`")
-            })?;
-            let script = Script::parse(text, path).map_err(|error| Failure {
-                message: error.to_string(),
-                hint: error.hint.clone(),
-                code: crate::exit::USAGE,
-            })?;
-            Ok(Arc::new(ScriptedProvider::new(script, Some(program.scripted()))))
-        }
-        other => Err(Failure::usage(
-            format!("there is no provider `{other}`"),
-            "this version has `scripted` (with `--script FILE`); real agents are not built in yet",
-        )),
-    }
 }
 
 /// Where a run is going to work, before it begins.
@@ -179,24 +158,122 @@ pub fn ground(home: &Home, id: &RunId, definition: &Definition, wishes: &Wishes)
     Ok(Ground { place: Place { work, owned: true, branch: Some(made.branch), dirty }, tree, trees })
 }
 
+/// Who is asked in a run, found able to work here.
+pub struct Agent {
+    /// The provider.
+    provider: Shared,
+    /// What it found when it looked.
+    pub inspection: Inspection,
+    /// The model for all asks, by the provider's name.
+    pub model: Option<String>,
+    /// The provider's names of the models that the definition names.
+    models: BTreeMap<Str, String>,
+}
+
+impl Agent {
+    /// Gets a provider ready for a flow, before anything is made: its settings, its program, its login, its models and
+    /// their prices.
+    ///
+    /// # Errors
+    /// When something of it is missing, so that no ask could be put, or none within the budget.
+    pub fn find(
+        name: &str,
+        script: Option<&(String, String)>,
+        model: Option<&str>,
+        flow: &Flow,
+        budget: &Budget,
+        program: &Program,
+        config: &Config,
+    ) -> Result<Agent, Failure> {
+        let provider = providers::make(name, script, program, config)?;
+        let mapped = providers::mapped(name, config);
+        let (model, models) = match model {
+            Some(model) => {
+                let model = models::one(model, &*provider, mapped).unwrap_or_else(|| model.to_owned());
+                (Some(model), BTreeMap::new())
+            }
+            None => (None, models::resolve(flow, &*provider, mapped)?),
+        };
+        let inspection = provider.inspect();
+        if let Some(problem) = inspection.problems.first() {
+            return Err(Failure {
+                message: problem.what.clone(),
+                hint: Some(format!("{}; `cuegate doctor` says more", problem.hint)),
+                code: crate::exit::ENVIRONMENT,
+            });
+        }
+        let agent = Agent { provider, inspection, model, models };
+        if budget.usd_micro.is_some() || budget.ask_usd_micro.is_some() {
+            agent.prices_known(flow)?;
+        }
+        Ok(agent)
+    }
+
+    /// Money can only be kept to where it is counted.
+    fn prices_known(&self, flow: &Flow) -> Result<(), Failure> {
+        let named = flow.steps.iter().filter_map(|step| match &step.act {
+            Act::Ask(ask) => Some(ask.model.as_ref().and_then(|name| self.models.get(name))),
+            _ => None,
+        });
+        for model in named {
+            let model = self.model.as_ref().or(model).or(self.inspection.model.as_ref());
+            if !self.provider.is_priced(model.map(String::as_str)) {
+                let who = self.provider.name();
+                let (what, key) = match model {
+                    Some(model) => (format!("the price of `{model}`"), format!("[prices.\"{model}\"]")),
+                    None => {
+                        ("the price of its default model".to_owned(), "a model and [prices.\"…\"]".to_owned())
+                    }
+                };
+                return Err(Failure::usage(
+                    format!(
+                        "a budget in dollars cannot be kept: {who} does not say what an ask costs, and {what} is not known"
+                    ),
+                    format!(
+                        "write {key} with `input` and `output` in US dollars for a million tokens into cuegate.toml, or limit tokens with `--budget-tokens`"
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The models that are asked, by the provider's names; `None` when that is its own affair.
+    pub fn models(&self) -> Option<String> {
+        let mut names: Vec<&String> = self.model.iter().chain(self.models.values()).collect();
+        names.sort_unstable();
+        names.dedup();
+        if names.is_empty() {
+            names.extend(&self.inspection.model);
+        }
+        let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    }
+
+    /// Whether a subscription pays.
+    pub fn is_notional(&self) -> bool {
+        self.inspection.login == Login::Subscription
+    }
+}
+
 /// Begins a run: its first record is written when this returns.
 ///
 /// # Errors
-/// When the provider, the journal or this machine refuses.
+/// When the journal or this machine refuses.
 pub fn begin(
     host: &Host,
     id: &RunId,
     location: &Location,
     definition: &Definition,
     ground: Ground,
+    agent: Agent,
     wishes: &Wishes,
 ) -> Result<Ready, Failure> {
-    let Host { home, journal, program } = host;
+    let Host { home, journal, program, config } = host;
     let flow = definition
         .flow
         .clone()
         .ok_or_else(|| Failure::usage("the definition is not sound", "see `cuegate check`"))?;
-    let asked = provider(&wishes.provider, wishes.script.as_ref(), program)?;
     let mut texts: Vec<Vec<u8>> = Vec::new();
     let mut keep = |bytes: &[u8]| {
         texts.push(bytes.to_vec());
@@ -229,8 +306,10 @@ pub fn begin(
         model: wishes.model.clone(),
         script,
         iterations_max: wishes.iterations_max.unwrap_or(flow.limits.iterations_max),
-        repairs_max: wishes.repairs_max.unwrap_or(REPAIRS_MAX),
+        repairs_max: wishes.repairs_max.or(config.run.repairs_max).unwrap_or(REPAIRS_MAX),
         wait_max_ms: wishes.wait_max_ms,
+        budget: wishes.budget,
+        notional: agent.is_notional(),
         place: ground.place.clone(),
         tree: ground.tree,
     };
@@ -240,8 +319,10 @@ pub fn begin(
         run: id.clone(),
         home: home.clone(),
         journal: journal.clone(),
-        provider: asked,
-        model: wishes.model.clone(),
+        provider: agent.provider,
+        model: agent.model,
+        models: agent.models,
+        ask_timeout: config.run.ask_timeout.unwrap_or(ASK_TIMEOUT),
         shim: program.shim(),
         work: PathBuf::from(&ground.place.work),
         owned: ground.place.owned,
@@ -263,6 +344,8 @@ pub struct Again {
     pub provider: Option<String>,
     /// Another script, by path and content.
     pub script: Option<(String, String)>,
+    /// Other limits, where it has some.
+    pub budget: Budget,
 }
 
 /// Loads the flow of a run from what the run kept.
@@ -322,7 +405,7 @@ pub fn seen(home: &Home, run: &Run) -> Result<Option<Seen>, Failure> {
 /// # Errors
 /// When somebody else drives it, or the provider, the journal or this machine refuses.
 pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> {
-    let Host { home, journal, program } = host;
+    let Host { home, journal, program, config } = host;
     let entries = cuegate_runner::records(&**journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let flow = reload(&**journal, &run)?;
@@ -346,7 +429,10 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         (None, Some(kept)) => Some((kept.path.clone(), lookup(&**journal, &kept.blob)?)),
         (None, None) => None,
     };
-    let asked = provider(&name, script.as_ref(), program)?;
+    // A model by another provider's name means nothing to this one.
+    let model = started.model.clone().filter(|_| name == started.provider);
+    let budget = book.run().ledger.budget.with(again.budget);
+    let agent = Agent::find(&name, script.as_ref(), model.as_deref(), book.flow(), &budget, program, config)?;
     let work = PathBuf::from(&started.place.work);
     let trees = if work.is_dir() { Trees::open(&work, &home.trees())? } else { return Err(gone(&work)) };
     let found = seen(home, book.run())?;
@@ -364,19 +450,22 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
             repairs_max: again.repairs_max,
             provider: again.provider.clone(),
             script: new_script,
+            budget: again.budget.limits().then_some(again.budget),
             found,
         },
         texts,
     )?;
     let journaled = entries.iter().chain(&entry).map(|entry| entry.events.as_slice());
-    asked.restore(&Run::receipts(journaled));
+    agent.provider.restore(&Run::receipts(journaled));
     let (tell, activity) = mpsc::channel(256);
     let setting = Setting {
         run: id.clone(),
         home: home.clone(),
         journal: journal.clone(),
-        provider: asked,
-        model: started.model.clone(),
+        provider: agent.provider,
+        model: agent.model,
+        models: agent.models,
+        ask_timeout: config.run.ask_timeout.unwrap_or(ASK_TIMEOUT),
         shim: program.shim(),
         work,
         owned: started.place.owned,

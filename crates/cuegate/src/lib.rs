@@ -7,9 +7,12 @@
 
 pub mod begin;
 pub mod cli;
+pub mod config;
 pub mod definition;
 pub mod exit;
 mod failure;
+pub mod models;
 pub mod project;
+pub mod providers;
 
 pub use failure::Failure;

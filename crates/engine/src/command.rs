@@ -5,7 +5,10 @@ use std::fmt;
 use cuegate_flow::{Boundary, SchemaId, Str, Validator};
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{AskKind, Part, TreeState};
+use crate::{
+    budget::Share,
+    facts::{AskKind, Part, TreeState, Usage},
+};
 
 /// Names a command for ever: the record that made it pending, and the member of a parallel step.
 ///
@@ -68,6 +71,8 @@ pub struct AskCommand {
     pub session: Option<SessionUse>,
     /// What the agent may touch.
     pub boundary: Boundary,
+    /// The most that it may use up.
+    pub share: Share,
     /// Not before this time, in milliseconds since 1970.
     pub not_before_ms: Option<i64>,
     /// The tree that the run stands on: an owned worktree that differs is restored to it first.
@@ -75,12 +80,12 @@ pub struct AskCommand {
 }
 
 /// A conversation to continue.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SessionUse {
     /// The provider's name for it.
     pub id: String,
-    /// Branch off instead of adding to it.
-    pub fork: bool,
+    /// What the provider had reported for the whole of it.
+    pub totals: Option<Usage>,
 }
 
 /// A command to run.

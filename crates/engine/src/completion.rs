@@ -5,9 +5,26 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
+    budget::Budget,
     command::CommandId,
-    facts::{SourceBlob, Started, TreeState, Usage},
+    facts::{Put, SourceBlob, Started, TreeState, Usage},
 };
+
+/// When something is decided. A moment alone (`i64`) is one of a run whose time nobody counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moment {
+    /// The time, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// How long the run was driven since its last record, in milliseconds, by a clock that stands still while the
+    /// machine sleeps.
+    pub driven_ms: u64,
+}
+
+impl From<i64> for Moment {
+    fn from(at_ms: i64) -> Moment {
+        Moment { at_ms, driven_ms: 0 }
+    }
+}
 
 /// Something happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +48,15 @@ pub enum Completion {
         fault: Fault,
         /// The tree afterwards, when it can have changed.
         seen: Option<Seen>,
+    },
+    /// An ask had begun, and was cut off before it answered: by a crash, or by an interruption.
+    Cut {
+        /// The ask.
+        ask: CommandId,
+        /// What it was seen to use up.
+        usage: Usage,
+        /// Whether it had added to a conversation that others continue.
+        spoilt: bool,
     },
     /// A command ended.
     Executed {
@@ -58,6 +84,11 @@ pub enum Completion {
         /// The tree, after what was at work there had been stopped.
         seen: Option<Seen>,
     },
+    /// The time of the run is used up; what was at work has been stopped.
+    OutOfTime {
+        /// The tree, after that.
+        seen: Option<Seen>,
+    },
     /// Somebody continues the run.
     Resumed(Box<Resume>),
 }
@@ -80,6 +111,8 @@ pub struct Resume {
     pub provider: Option<String>,
     /// Another script.
     pub script: Option<SourceBlob>,
+    /// Limits in place of the run's own.
+    pub budget: Option<Budget>,
     /// The tree as it was found, and what differs from the one that the run stood on.
     pub found: Option<Seen>,
 }
@@ -99,6 +132,10 @@ pub struct Answer {
     pub model: Option<String>,
     /// The conversation as it is now.
     pub session: Option<String>,
+    /// What the provider reports for the whole conversation, where it reports totals.
+    pub totals: Option<Usage>,
+    /// How it was put.
+    pub put: Option<Put>,
     /// The provider's mark.
     pub receipt: Option<String>,
     /// The agent says that it cannot proceed, and why.
@@ -170,6 +207,12 @@ pub enum FaultClass {
 }
 
 impl FaultClass {
+    /// Whether nobody knows what such an ask used up: then it is settled at its share of the budget.
+    pub fn costs_unknown(self) -> bool {
+        use FaultClass::{Crashed, Malformed, OverCap, Timeout};
+        matches!(self, Crashed | Malformed | OverCap | Timeout)
+    }
+
     /// The word that is printed.
     pub fn as_str(self) -> &'static str {
         match self {

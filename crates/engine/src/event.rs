@@ -8,8 +8,9 @@ use cuegate_flow::{BlobRef, Permission, Str};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    budget::{Budget, Share},
     completion::FaultClass,
-    facts::{AskKind, EndState, Hold, Remedy, RowEnd, SourceBlob, Started, TreeState, Usage, Waiting},
+    facts::{AskKind, EndState, Hold, Put, Remedy, RowEnd, SourceBlob, Started, TreeState, Usage, Waiting},
 };
 
 /// The events of one decision: the unit of the journal.
@@ -23,7 +24,7 @@ pub struct Record {
 
 impl Record {
     /// The format that this program writes.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 
     /// Reads a record as the journal keeps it.
     ///
@@ -113,6 +114,38 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         judging: Option<crate::run::Judging>,
     },
+    /// A pending ask set its share of the budget aside and can be put.
+    Reserved {
+        /// The ask.
+        ask: crate::command::CommandId,
+        /// The most that it may use up.
+        #[serde(flatten)]
+        share: Share,
+    },
+    /// An ask was cut off before it answered. It is settled at its share of the budget.
+    AskCut {
+        /// The ask.
+        ask: crate::command::CommandId,
+        /// The step.
+        step: Str,
+        /// What it was seen to use up.
+        usage: Usage,
+        /// The conversation that it spoilt: it begins anew.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        spoilt: Option<Str>,
+    },
+    /// An ask used up more than its share of the budget. No other begins until somebody lets the run go on.
+    Overspent {
+        /// The ask.
+        ask: crate::command::CommandId,
+        /// How much, in words.
+        what: String,
+    },
+    /// The run was driven for so long since the record before. Journaled where that is limited.
+    TimePassed {
+        /// Milliseconds.
+        ms: u64,
+    },
     /// A command became pending: the validator of this index.
     CommandRequested {
         /// The step.
@@ -153,6 +186,12 @@ pub enum Event {
         /// Under which key the conversation is continued.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session_key: Option<Str>,
+        /// What the provider reports for the whole conversation, where it reports totals.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        totals: Option<Usage>,
+        /// How it was put.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        put: Option<Put>,
         /// The provider's mark.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         receipt: Option<String>,
@@ -370,6 +409,9 @@ pub enum Event {
         /// With another script; receipts begin anew.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         script: Option<SourceBlob>,
+        /// With these limits in place of its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        budget: Option<Budget>,
         /// The tree as it was found, with partial edits of an ask that was cut off.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         found: Option<TreeState>,
@@ -385,5 +427,8 @@ pub enum Event {
         /// Where an exhausted run goes on with a higher limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hold: Option<Hold>,
+        /// Whether the step stays where it is, to go on with a larger budget.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        stays: bool,
     },
 }

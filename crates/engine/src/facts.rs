@@ -5,6 +5,16 @@ use std::collections::BTreeMap;
 use cuegate_flow::{BlobRef, Str};
 use serde::{Deserialize, Serialize};
 
+use crate::budget::Budget;
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+fn is_unlimited(budget: &Budget) -> bool {
+    !budget.limits()
+}
+
 /// What an ask was for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,13 +50,52 @@ impl AskKind {
 /// What an ask used up.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens read.
+    /// Tokens read, cached ones included.
     pub input_tokens: u64,
+    /// Those of them that came from a cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached_input_tokens: u64,
     /// Tokens written.
     pub output_tokens: u64,
     /// US dollars; `None` = not known, which is not zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+}
+
+/// How an ask was put, where providers differ in what they can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Put {
+    /// How the agent was held to the schema; `None` where the ask has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<SchemaBy>,
+    /// How the conversation went on.
+    #[serde(default)]
+    pub session: SessionBy,
+}
+
+/// How an agent was held to a schema. Its answer is validated all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SchemaBy {
+    /// The provider holds the model to it.
+    Provider,
+    /// It stood in the prompt.
+    Prompt,
+}
+
+/// How a conversation went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionBy {
+    /// It began.
+    #[default]
+    New,
+    /// The provider continued it.
+    Continued,
+    /// The provider branched off from it: it stays as it was if the ask is cut.
+    Forked,
+    /// The provider cannot continue one: what was said before stood in the prompt.
+    Retold,
 }
 
 /// A piece of a prompt, in the order in which it is joined.
@@ -104,7 +153,7 @@ pub struct TreeState {
 }
 
 /// What a run begins with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Started {
     /// The program that started it, by version.
     pub program: String,
@@ -144,6 +193,12 @@ pub struct Started {
     pub repairs_max: u32,
     /// How long a limit of the provider is waited for, in milliseconds.
     pub wait_max_ms: u64,
+    /// What it may use up.
+    #[serde(default, skip_serializing_if = "is_unlimited")]
+    pub budget: Budget,
+    /// Whether the login is a subscription, so that what tokens cost is notional.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub notional: bool,
     /// Where it works.
     pub place: Place,
     /// The tree it starts from, where there is git.

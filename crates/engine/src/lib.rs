@@ -16,6 +16,7 @@
 //! ```
 
 mod answer;
+mod budget;
 mod command;
 mod completion;
 mod decide;
@@ -28,16 +29,17 @@ mod prompt;
 mod run;
 
 pub use answer::json_in_text;
+pub use budget::{Budget, Lack, Ledger, Share, Spent, micro};
 pub use command::{AskCommand, Command, CommandId, ExecCommand, SessionUse};
-pub use completion::{Answer, Completion, Exec, Exit, Fault, FaultClass, Resume, Seen, Start};
+pub use completion::{Answer, Completion, Exec, Exit, Fault, FaultClass, Moment, Resume, Seen, Start};
 pub use decide::{Decision, decide};
 pub use event::{Event, Record, Unreadable};
 pub use extract::extract;
 pub use facts::{
-    AskKind, EndState, Hold, Part, Place, Remedy, RowEnd, SourceBlob, Started, TreeState, Usage, WaitKind,
-    Waiting,
+    AskKind, EndState, Hold, Part, Place, Put, Remedy, RowEnd, SchemaBy, SessionBy, SourceBlob, Started,
+    TreeState, Usage, WaitKind, Waiting,
 };
 pub use gate::{Bad, Reading, Route, read, target};
 pub use pending::pending;
 pub use prompt::{Failure, expand, fenced};
-pub use run::{Asking, Follow, Judging, Kept, Member, Node, Run, State, Visit, Work};
+pub use run::{Asking, Follow, Head, Judging, Kept, Member, Node, Run, State, Visit, Work};

@@ -18,7 +18,7 @@ pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
     let Some(id) = flow.find(&node.step) else { return Vec::new() };
     let step = flow.step(id);
     match (&node.work, &step.act) {
-        (Work::Asking(asking), Act::Ask(ask)) => {
+        (Work::Asking(asking), Act::Ask(ask)) if is_funded(run, asking, 0) => {
             vec![command(flow, run, step, ask, asking, 0)]
         }
         (Work::Running { seq, index }, Act::Exec { commands }) => commands
@@ -36,6 +36,7 @@ pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
             .iter()
             .enumerate()
             .filter_map(|(index, member)| Some((index as u16, member, member.asking.as_ref()?)))
+            .filter(|(index, _, asking)| is_funded(run, asking, *index))
             .take((*width).max(1) as usize)
             .filter_map(|(index, member, asking)| {
                 let step = flow.step(flow.find(&member.step)?);
@@ -45,6 +46,11 @@ pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
             .collect(),
         _ => Vec::new(),
     }
+}
+
+/// Whether an ask can be paid for: where anything is limited it has set its share aside.
+fn is_funded(run: &Run, asking: &Asking, member: u16) -> bool {
+    !run.ledger.limits() || run.ledger.reserved.contains_key(&CommandId { seq: asking.seq, member })
 }
 
 fn command(flow: &Flow, run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: u16) -> Command {
@@ -83,8 +89,9 @@ fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: u16
             (follow.say.clone(), before)
         }
     };
+    let id = CommandId { seq: asking.seq, member };
     AskCommand {
-        id: CommandId { seq: asking.seq, member },
+        id,
         step: step.name.clone(),
         persona: ask.persona.clone(),
         kind: asking.kind,
@@ -95,6 +102,7 @@ fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: u16
         model: ask.model.clone(),
         session: session(run, ask, asking),
         boundary: step.boundary.clone(),
+        share: run.ledger.reserved.get(&id).copied().unwrap_or_default(),
         not_before_ms: asking.not_before_ms,
         tree: run.tree.clone(),
     }
@@ -109,7 +117,7 @@ fn session(run: &Run, ask: &Ask, asking: &Asking) -> Option<SessionUse> {
         }
         SessionRule::Renew(_) | SessionRule::Fresh => None,
     };
-    head.map(|id| SessionUse { id: id.clone(), fork: false })
+    head.map(|head| SessionUse { id: head.id.clone(), totals: head.totals })
 }
 
 /// The key under which an answer's conversation is kept.

@@ -9,6 +9,7 @@ use cuegate_flow::{BlobRef, Str};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    budget::Ledger,
     command::CommandId,
     event::Event,
     facts::{AskKind, EndState, Hold, Part, Remedy, RowEnd, Started, TreeState, Usage, WaitKind, Waiting},
@@ -44,7 +45,7 @@ pub struct Run {
     /// What a person was asked last.
     pub question: Option<BlobRef>,
     /// Heads of conversations, by key.
-    pub sessions: BTreeMap<Str, String>,
+    pub sessions: BTreeMap<Str, Head>,
     /// Finished top-level steps since a monitor last acted.
     pub history: Vec<Str>,
     /// Asks that were answered, so that a repeated answer is not charged twice.
@@ -55,10 +56,21 @@ pub struct Run {
     pub looked: Option<u64>,
     /// What was used up.
     pub usage: Usage,
+    /// What may be used up, and what pending asks have set aside.
+    pub ledger: Ledger,
     /// The most iterations, as the last resume set it.
     pub iterations_max: u32,
     /// How often a bad answer is asked again, as the last resume set it.
     pub repairs_max: u32,
+}
+
+/// A conversation as the last journaled answer left it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Head {
+    /// The provider's name for it.
+    pub id: String,
+    /// What the provider reported for the whole of it.
+    pub totals: Option<Usage>,
 }
 
 /// Whether a run goes on.
@@ -216,13 +228,19 @@ impl Run {
     /// something to the provider and the script that gave them only, so another one begins without.
     pub fn receipts<'e>(records: impl IntoIterator<Item = &'e [Event]>) -> Vec<String> {
         let mut receipts = Vec::new();
+        let mut asked = "";
         for event in records.into_iter().flatten() {
             match event {
+                Event::RunStarted(started) => asked = &started.provider,
                 Event::Answered { receipt, .. } | Event::Faulted { receipt, .. } => {
                     receipts.extend(receipt.clone())
                 }
-                Event::Resumed { provider, script, .. } if provider.is_some() || script.is_some() => {
-                    receipts.clear()
+                Event::Resumed { provider, script, .. } => {
+                    let another = provider.as_ref().is_some_and(|name| name != asked);
+                    asked = provider.as_deref().unwrap_or(asked);
+                    if another || script.is_some() {
+                        receipts.clear();
+                    }
                 }
                 _ => {}
             }
@@ -264,6 +282,7 @@ impl Run {
 
     /// Folds one event in. Events of one record are applied in order before [`Run::seq`] moves on.
     pub fn apply(&mut self, event: &Event) {
+        self.ledger.apply(event);
         match event {
             Event::RunStarted(started) => {
                 self.iterations_max = started.iterations_max;
@@ -311,11 +330,18 @@ impl Run {
                     node.work = Work::Running { seq, index: *index };
                 }
             }
-            Event::Answered { ask, usage, session, session_key, changed_files, tree, .. } => {
+            Event::AskCut { ask, usage, spoilt, .. } => {
+                self.settled.insert(*ask);
+                self.charge(usage);
+                if let Some(key) = spoilt {
+                    self.sessions.remove(key);
+                }
+            }
+            Event::Answered { ask, usage, session, session_key, totals, changed_files, tree, .. } => {
                 self.settled.insert(*ask);
                 self.charge(usage);
                 if let (Some(session), Some(key)) = (session, session_key) {
-                    self.sessions.insert(key.clone(), session.clone());
+                    self.sessions.insert(key.clone(), Head { id: session.clone(), totals: *totals });
                 }
                 self.saw(changed_files, tree);
                 if let Some(asking) = self.asking_mut(*ask) {
@@ -387,27 +413,37 @@ impl Run {
                 }
             }
             Event::Suspended { waiting } => self.state = State::Suspended(waiting.clone()),
-            Event::Resumed { iterations_max, repairs_max, provider, script, found } => {
+            Event::Resumed { iterations_max, repairs_max, provider, script, found, .. } => {
                 self.stand_on(found);
                 self.state = State::Running;
                 self.forget_faults();
                 self.iterations_max = iterations_max.unwrap_or(self.iterations_max);
                 self.repairs_max = repairs_max.unwrap_or(self.repairs_max);
+                // A conversation is one of the provider that began it.
+                if provider.as_ref().is_some_and(|name| *name != self.started().provider) {
+                    self.sessions.clear();
+                }
                 if let Some(started) = self.started.as_mut().map(Arc::make_mut) {
                     started.provider = provider.clone().unwrap_or_else(|| started.provider.clone());
                     started.script = script.clone().or_else(|| started.script.clone());
                 }
             }
-            Event::Ended { state, reason, hold, .. } => {
-                self.node = None;
-                self.visit = None;
+            Event::Ended { state, reason, hold, stays, .. } => {
+                if !stays {
+                    self.node = None;
+                    self.visit = None;
+                }
                 self.state = State::Ended { state: *state, reason: reason.clone(), hold: hold.clone() };
             }
             Event::PersonAnswered { found, .. } => {
                 self.stand_on(found);
                 self.state = State::Running;
             }
-            Event::BoundaryViolated { .. } | Event::ValidationSkipped { .. } => {}
+            Event::BoundaryViolated { .. }
+            | Event::ValidationSkipped { .. }
+            | Event::Reserved { .. }
+            | Event::Overspent { .. }
+            | Event::TimePassed { .. } => {}
         }
     }
 

@@ -177,7 +177,7 @@ fn a_stray_answer_is_charged_once_and_never_routes() {
     case.start();
     let stray = |seq| {
         let answer = Answer {
-            usage: Usage { input_tokens: 7, output_tokens: 1, cost_usd: None },
+            usage: Usage { input_tokens: 7, output_tokens: 1, cost_usd: None, ..Usage::default() },
             output: Some(serde_json::json!({"action": "next"})),
             ..Answer::default()
         };

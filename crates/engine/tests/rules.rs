@@ -48,7 +48,7 @@ impl<'f> Script<'f> {
 
     fn answer(&mut self, what: &str, change: impl FnOnce(&mut Answer)) -> &mut Self {
         let mut answer = Answer {
-            usage: Usage { input_tokens: 10, output_tokens: 1, cost_usd: None },
+            usage: Usage { input_tokens: 10, output_tokens: 1, cost_usd: None, ..Usage::default() },
             provider: "scripted".to_owned(),
             ..Answer::default()
         };

@@ -352,6 +352,16 @@ pub trait Provider: Send + Sync {
     /// What it can do.
     fn capabilities(&self) -> Capabilities;
 
+    /// Whether it makes the agent answer by this schema. Where it does not the caller says the schema in the prompt.
+    fn holds(&self, _schema: &Value) -> bool {
+        self.capabilities().schema
+    }
+
+    /// Whether the cost of an ask with this model will be known; `None` = its default model.
+    fn is_priced(&self, _model: Option<&str>) -> bool {
+        self.capabilities().cost
+    }
+
     /// The provider's name for a model that a definition names (`opus`, `sonnet`, `haiku`, or a full name). `None` when
     /// it has none: then the user has to map it.
     fn model(&self, name: &str) -> Option<String>;

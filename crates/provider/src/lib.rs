@@ -5,6 +5,7 @@
 mod ask;
 pub mod claude;
 pub mod codex;
+pub mod openai;
 mod price;
 mod program;
 pub mod scripted;

@@ -3,10 +3,10 @@
 use std::{
     collections::HashSet,
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use cuegate_engine::{Completion, Decision, Event, Record, Resume, Run, Start, decide};
+use cuegate_engine::{Completion, Decision, Event, Moment, Record, Resume, Run, Start, decide};
 use cuegate_flow::Flow;
 use cuegate_journal::{Blob, Digest, Journal, Lease, MessageId, NewRecord, Owner, RunId};
 
@@ -31,6 +31,8 @@ pub struct Book {
     run: Run,
     /// Texts that this process has stored already: prompts repeat from visit to visit.
     stored: HashSet<Digest>,
+    /// Since the last record, or since it was opened. Stands still while the machine sleeps.
+    since: Instant,
 }
 
 /// The time, in milliseconds since 1970.
@@ -68,7 +70,8 @@ impl Book {
     ) -> Result<(Book, Entry), Error> {
         journal.create(id, now_ms())?;
         let lease = journal.acquire(id, &Owner::current())?;
-        let mut book = Book { journal, lease, flow, run: Run::default(), stored: HashSet::new() };
+        let mut book =
+            Book { journal, lease, flow, run: Run::default(), stored: HashSet::new(), since: Instant::now() };
         let entry = book.commit(Completion::Start(Box::new(start)), texts, &[])?;
         Ok((book, entry.expect("a run that has not begun can begin")))
     }
@@ -82,7 +85,7 @@ impl Book {
         // Read after the lease is ours: nobody adds to it any more.
         let entries = records(&*journal, id)?;
         let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
-        Ok(Book { journal, lease, flow, run, stored: HashSet::new() })
+        Ok(Book { journal, lease, flow, run, stored: HashSet::new(), since: Instant::now() })
     }
 
     /// Lets a run go on.
@@ -104,7 +107,10 @@ impl Book {
         consumes: &[MessageId],
     ) -> Result<Option<Entry>, Error> {
         let at_ms = now_ms();
-        let Decision { events, blobs } = decide(&self.flow, &self.run, at_ms, completion);
+        let driven = self.since.elapsed();
+        let driven_ms = u64::try_from(driven.as_millis()).unwrap_or(u64::MAX);
+        let Decision { events, blobs } =
+            decide(&self.flow, &self.run, Moment { at_ms, driven_ms }, completion);
         if events.is_empty() {
             return Ok(None);
         }
@@ -116,7 +122,17 @@ impl Book {
         self.journal.append(&self.lease, seq, NewRecord { at_ms, body: &body, blobs: &blobs, consumes })?;
         self.stored.extend(blobs.iter().map(Blob::digest));
         self.run.apply_record(&record.events);
+        // By whole milliseconds, so that what was not told now is told with the next record.
+        self.since += Duration::from_millis(driven_ms);
         Ok(Some(Entry { seq, at_ms, events: record.events }))
+    }
+
+    /// How long the run may still be driven; `None` where that is not limited.
+    pub fn time_left(&self) -> Option<Duration> {
+        let ledger = &self.run.ledger;
+        let most = Duration::from_millis(ledger.budget.driven_ms?);
+        let spent = Duration::from_millis(ledger.spent.driven_ms);
+        Some(most.saturating_sub(spent).saturating_sub(self.since.elapsed()))
     }
 
     /// The state.

@@ -85,6 +85,9 @@ pub async fn drive<P: Performer + 'static>(
             }
             Ok(Inbox::Nothing) => {}
         }
+        if book.time_left().is_some_and(|left| left.is_zero()) && !at_work.is_empty() {
+            break out_of_time(book, &cut, &mut at_work, performer, tell).await;
+        }
         let mut failed = None;
         loop {
             if *stop.borrow() || matches!(book.run().state, State::Ended { .. }) {
@@ -213,6 +216,22 @@ async fn interrupt<P: Performer + 'static>(
         seen = tokio::time::timeout(LOOK_PATIENCE, look).await.ok().and_then(Result::ok).flatten();
     }
     if let Some(entry) = book.commit(Completion::Interrupted { seen }, Vec::new(), &[])? {
+        tell(Notice::Record(&entry));
+    }
+    Ok(())
+}
+
+/// Stops the run because its time is used up.
+async fn out_of_time<P: Performer + 'static>(
+    book: &mut Book,
+    cut: &watch::Sender<bool>,
+    at_work: &mut AtWork,
+    performer: &Arc<P>,
+    tell: &mut (dyn FnMut(Notice<'_>) + Send),
+) -> Result<(), Error> {
+    stop_all(book, cut, at_work, &**performer, tell).await?;
+    let seen = performer.clone().look(book.run().tree.clone()).await?;
+    if let Some(entry) = book.commit(Completion::OutOfTime { seen }, Vec::new(), &[])? {
         tell(Notice::Record(&entry));
     }
     Ok(())

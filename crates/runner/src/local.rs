@@ -1,15 +1,19 @@
-//! Performs commands on this machine: asks the provider, runs validators, looks at the working tree.
+//! Performs commands on this machine: runs validators, looks at the working tree and puts it back. Asking is in
+//! [`ask`].
+
+mod ask;
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
-use cuegate_engine::{AskCommand, Command, CommandId, Completion, Exec, ExecCommand, Exit, Seen, TreeState};
-use cuegate_flow::{BlobRef, Flow};
+use cuegate_engine::{Command, CommandId, Completion, Exec, ExecCommand, Exit, Seen, TreeState};
+use cuegate_flow::{Flow, Str};
 use cuegate_journal::{Journal, RunId};
-use cuegate_provider::{self as provider, Prepared};
+use cuegate_provider as provider;
 use tokio::sync::{Mutex, mpsc, watch};
 
 use crate::{
@@ -19,15 +23,9 @@ use crate::{
     home::Home,
     performer::{Look, Performance, Performed, Performer},
     process::{self, Finished, Launch, Shim},
-    prompt::join,
-    translate,
     tree::{self, Trees},
 };
 
-/// After how long an ask is stopped. Agents work for tens of minutes; one that is silent for an hour is lost.
-const ASK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
-/// How many bytes an agent may print in one ask.
-const ASK_OUTPUT_MAX: u64 = 256 << 20;
 /// How many bytes a validator may print: the end of it goes into a prompt, and all of it into the journal.
 const VALIDATOR_OUTPUT_MAX: u64 = 4 << 20;
 
@@ -41,8 +39,12 @@ pub struct Setting {
     pub journal: Arc<dyn Journal>,
     /// Who is asked.
     pub provider: provider::Shared,
-    /// A model for all asks, in place of the definition's.
+    /// A model for all asks, in place of the definition's; by the provider's name.
     pub model: Option<String>,
+    /// The provider's names of the models that the definition names.
+    pub models: BTreeMap<Str, String>,
+    /// After how long an ask is stopped.
+    pub ask_timeout: Duration,
     /// How our own binary is started as a shim.
     pub shim: Shim,
     /// The folder agents and validators work in.
@@ -69,135 +71,6 @@ impl Local {
     pub fn new(setting: Setting) -> Local {
         let suspect = Mutex::new(setting.suspect);
         Local { setting, suspect }
-    }
-
-    async fn ask(
-        &self,
-        flow: &Flow,
-        command: AskCommand,
-        mut cut: watch::Receiver<bool>,
-    ) -> Result<Option<Performed>, Error> {
-        if !wait_until(command.not_before_ms, &mut cut).await {
-            return Ok(None);
-        }
-        self.restore(command.tree.as_ref()).await?;
-        let begun = std::time::Instant::now();
-        let can = self.setting.provider.capabilities();
-        let session = command.session.as_ref().filter(|_| can.sessions);
-        let journal = &*self.setting.journal;
-        let mut prompt = String::new();
-        if session.is_none() {
-            prompt.push_str(&join(journal, &command.without_session)?);
-        }
-        prompt.push_str(&join(journal, &command.prompt)?);
-        let system = Some(join(journal, &command.system)?).filter(|system| !system.is_empty());
-        let request = translate::request(
-            &self.setting.run,
-            flow,
-            &command,
-            prompt,
-            system,
-            session,
-            self.setting.model.clone(),
-            self.setting.work.clone(),
-            ASK_TIMEOUT,
-        );
-        let (told, system_told) = (request.prompt.clone(), request.system.clone());
-        let answered = match self.setting.provider.prepare(&request) {
-            Err(fault) => Some(Err(fault)),
-            Ok(Prepared::Local(answer)) => local(answer, &mut cut).await,
-            Ok(Prepared::Process { launch, reader }) => {
-                self.process(command.id, launch, reader, &mut cut).await?
-            }
-        };
-        let Some(answered) = answered else { return Ok(None) };
-        let edited = match &answered {
-            Ok(answer) => answer.edited,
-            Err(_) => can.edits,
-        };
-        let seen = if edited { self.seen(command.tree.as_ref()).await? } else { None };
-        if let Some(seen) = &seen
-            && !command.boundary.permission.may_write()
-            && !seen.changed.is_empty()
-        {
-            // The engine will reject it; a tree that the run owns is put back before the next ask.
-            *self.suspect.lock().await = true;
-        }
-        Ok(Some(match answered {
-            Err(fault) => {
-                let fault = translate::fault(fault);
-                let completion = Completion::Faulted { ask: command.id, fault, seen };
-                Performed { completion, texts: Vec::new() }
-            }
-            Ok(answer) => {
-                let mut answer = translate::answer(answer, self.setting.provider.name());
-                answer.prompt = Some(BlobRef::of(told.as_bytes()));
-                answer.system_prompt = system_told.as_ref().map(|text| BlobRef::of(text.as_bytes()));
-                answer.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-                let texts = std::iter::once(told).chain(system_told).map(String::into_bytes).collect();
-                let completion = Completion::Answered { ask: command.id, answer: Box::new(answer), seen };
-                Performed { completion, texts }
-            }
-        }))
-    }
-
-    /// Asks by a program, or takes what a former run of it left complete.
-    async fn process(
-        &self,
-        id: CommandId,
-        launch: provider::Launch,
-        mut reader: Box<dyn provider::AnswerReader>,
-        cut: &mut watch::Receiver<bool>,
-    ) -> Result<Option<Result<provider::Answer, provider::Fault>>, Error> {
-        let dir = self.setting.home.command(&self.setting.run, id);
-        if let Some(finished) = process::adopt(&dir).await? {
-            for line in finished.stdout.split(|byte| *byte == b'\n') {
-                reader.line(line);
-            }
-            return Ok(Some(reader.end(ended(&finished), &finished.stderr)));
-        }
-        self.after_cut(former_start(&dir)).await?;
-        let begun = SystemTime::now();
-        let launch = Launch {
-            args: launch.args,
-            env: launch.env,
-            stdin: launch.stdin,
-            timeout: Some(ASK_TIMEOUT),
-            output_max: ASK_OUTPUT_MAX,
-            ..Launch::new(launch.program, self.setting.work.clone())
-        };
-        let mut child = process::start(&self.setting.shim, &dir, &launch).await?;
-        loop {
-            tokio::select! {
-                line = child.line() => {
-                    let Some(line) = line else { break };
-                    for activity in reader.line(&line) {
-                        // A display that cannot keep up misses something; the agent does not wait for it.
-                        let _ = self.setting.activity.try_send(Doing { ask: id, activity });
-                    }
-                }
-                () = is_cut(cut) => {
-                    // It may have finished at this very moment: then it is an answer like any other.
-                    let finished = child.cancel().await?;
-                    if finished.cut {
-                        return Ok(None);
-                    }
-                    return Ok(Some(reader.end(ended(&finished), &finished.stderr)));
-                }
-            }
-        }
-        let finished = match child.wait().await {
-            // Nobody knows how it ended: whoever killed our helper killed the agent with it.
-            Err(process::Error::Lost { status, .. }) => {
-                let message = format!("the agent was lost together with its helper, which {status}");
-                return Ok(Some(Err(provider::Fault::new(provider::FaultClass::Crashed, message))));
-            }
-            finished => finished?,
-        };
-        if finished.timed_out || finished.capped {
-            self.after_cut(Some(begun)).await?;
-        }
-        Ok(Some(reader.end(ended(&finished), &finished.stderr)))
     }
 
     /// Mends what a command that was cut off since then may have left: a lock of git that nobody holds.
@@ -331,19 +204,6 @@ impl Performer for Local {
 /// When the command of this folder was started before, if it was.
 fn former_start(dir: &Path) -> Option<SystemTime> {
     std::fs::metadata(dir.join("spec.json")).and_then(|about| about.modified()).ok()
-}
-
-/// An answer made in this process; `None` when it was cut.
-async fn local(
-    answer: provider::Local,
-    cut: &mut watch::Receiver<bool>,
-) -> Option<Result<provider::Answer, provider::Fault>> {
-    tokio::select! {
-        answer = tokio::time::timeout(ASK_TIMEOUT, answer) => Some(answer.unwrap_or_else(|_| {
-            Err(provider::Fault::new(provider::FaultClass::Timeout, "no answer within an hour"))
-        })),
-        () = is_cut(cut) => None,
-    }
 }
 
 /// Waits for a moment; false when it was cut.

@@ -2,24 +2,34 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use cuegate_engine::{Answer, AskCommand, AskKind, Fault, FaultClass, SessionUse, Usage};
-use cuegate_flow::{Flow, Permission, Tools};
+use cuegate_engine::{Answer, AskCommand, AskKind, Fault, FaultClass, Share, Usage};
+use cuegate_flow::{Permission, Tools};
 use cuegate_journal::RunId;
 use cuegate_provider as provider;
 
+/// What the performer knows of an ask, besides the engine's command.
+pub(crate) struct Details {
+    /// What the agent is told.
+    pub prompt: String,
+    /// What it is told before everything else.
+    pub system: Option<String>,
+    /// What the provider is to hold its answer to.
+    pub schema: Option<serde_json::Value>,
+    /// The conversation that the provider continues.
+    pub session: Option<provider::Session>,
+    /// The model, by the provider's name.
+    pub model: Option<String>,
+    /// The folder it works in.
+    pub work: PathBuf,
+    /// A folder for files that the provider's program reads.
+    pub scratch: PathBuf,
+    /// After how long it is stopped.
+    pub timeout: Duration,
+}
+
 /// An ask as a provider takes it.
-#[expect(clippy::too_many_arguments, reason = "one call site; each is a different thing that only it knows")]
-pub(crate) fn request(
-    run: &RunId,
-    flow: &Flow,
-    command: &AskCommand,
-    prompt: String,
-    system: Option<String>,
-    session: Option<&SessionUse>,
-    model: Option<String>,
-    work: PathBuf,
-    timeout: Duration,
-) -> provider::Request {
+pub(crate) fn request(run: &RunId, command: &AskCommand, details: Details) -> provider::Request {
+    let Details { prompt, system, schema, session, model, work, scratch, timeout } = details;
     provider::Request {
         id: format!("{run}/{}", command.id),
         step: command.step.to_string(),
@@ -27,13 +37,9 @@ pub(crate) fn request(
         kind: kind(command.kind),
         prompt,
         system,
-        schema: command.schema.map(|schema| flow.schema(schema).value().clone()),
-        model: model.or_else(|| command.model.as_ref().map(ToString::to_string)),
-        session: session.map(|session| provider::Session {
-            id: session.id.clone(),
-            fork: session.fork,
-            totals: None,
-        }),
+        schema,
+        model,
+        session,
         permission: permission(command.boundary.permission),
         tools: match &command.boundary.tools {
             Tools::All => None,
@@ -41,8 +47,22 @@ pub(crate) fn request(
         },
         work,
         timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
-        cap: provider::Cap::default(),
-        scratch: PathBuf::new(),
+        cap: cap(command.share),
+        scratch,
+    }
+}
+
+fn cap(share: Share) -> provider::Cap {
+    provider::Cap { usd: share.usd_micro.map(|micro| micro as f64 / 1e6), tokens: share.tokens }
+}
+
+/// What a program reported for a whole conversation, as it was journaled.
+pub(crate) fn totals(totals: Usage) -> provider::Usage {
+    provider::Usage {
+        input_tokens: totals.input_tokens,
+        cached_input_tokens: totals.cached_input_tokens,
+        output_tokens: totals.output_tokens,
+        cost_usd: totals.cost_usd,
     }
 }
 
@@ -66,8 +86,13 @@ fn permission(permission: Permission) -> provider::Permission {
     }
 }
 
-fn usage(usage: provider::Usage) -> Usage {
-    Usage { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens, cost_usd: usage.cost_usd }
+pub(crate) fn usage(usage: provider::Usage) -> Usage {
+    Usage {
+        input_tokens: usage.input_tokens,
+        cached_input_tokens: usage.cached_input_tokens,
+        output_tokens: usage.output_tokens,
+        cost_usd: usage.cost_usd,
+    }
 }
 
 /// An answer as the engine takes it.
@@ -79,6 +104,7 @@ pub(crate) fn answer(answer: provider::Answer, provider: &str) -> Answer {
         provider: provider.to_owned(),
         model: answer.model,
         session: answer.session,
+        totals: answer.totals.map(usage),
         receipt: answer.receipt,
         blocked: answer.blocked,
         asks_person: answer.asks_person,

@@ -4,6 +4,7 @@ use cuegate_engine::{EndState, WaitKind, Waiting};
 use jiff::tz::TimeZone;
 
 use crate::{
+    budget,
     format::{date_time, duration, plural},
     status::cost,
     summary::{Liveness, RunState, RunView},
@@ -23,7 +24,7 @@ pub fn ending(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String
     lines.push(labelled("changed", &changed(view)));
     lines.push(labelled("used", &used(view)));
     for hint in hints(view) {
-        lines.push(labelled("go on", &hint));
+        lines.push(labelled("go on", &format!("{hint}{}", after(view, zone))));
     }
     let see = [("diff", "what changed"), ("log", "what happened"), ("report", "all of it")];
     for (index, (command, what)) in
@@ -51,13 +52,27 @@ pub fn hints(view: &RunView) -> Vec<String> {
         }
         RunState::Suspended(_) => vec![format!("cuegate resume {run}")],
         RunState::Ended(EndState::Exhausted) => {
-            let more = view.iterations_max.saturating_mul(2).max(1);
-            vec![format!("cuegate resume {run} --max-iterations {more}")]
+            let mut flags = budget::more(&view.ledger);
+            if view.iterations >= view.iterations_max {
+                flags.push(format!("--max-iterations {}", view.iterations_max.saturating_mul(2).max(1)));
+            }
+            let flags: String = flags.iter().map(|flag| format!(" {flag}")).collect();
+            vec![format!("cuegate resume {run}{flags}")]
         }
         RunState::Running if view.live != Liveness::Alive => {
             vec![format!("cuegate resume {run}")]
         }
         RunState::Running | RunState::Ended(_) => Vec::new(),
+    }
+}
+
+/// When a hint is worth following: `  after 14:05`.
+pub(crate) fn after(view: &RunView, zone: &TimeZone) -> String {
+    match &view.state {
+        RunState::Suspended(Waiting { kind: WaitKind::Quota, until_ms: Some(until), .. }) => {
+            format!("  after {}", date_time(*until, zone))
+        }
+        _ => String::new(),
     }
 }
 
@@ -196,7 +211,7 @@ mod tests {
         scene.faults(FaultClass::Overloaded, "busy", Some(600_000));
         insta::assert_snapshot!(short(&scene), @"
         waiting for the provider's limit to pass, until 2026-11-21 12:10:00: overloaded: busy
-        go on       cuegate resume r1
+        go on       cuegate resume r1  after 2026-11-21 12:10:00
         ");
         scene.happens(Completion::Resumed(Box::default())).faults(
             FaultClass::MissingProgram,

@@ -108,6 +108,14 @@ fn timestamp(at_ms: i64) -> Timestamp {
     })
 }
 
+/// A moment to come, with how far away it is: `at 14:05, in 2 h 5 min`.
+pub fn moment(at_ms: i64, now_ms: i64, zone: &TimeZone) -> String {
+    let away = duration(u64::try_from(at_ms.saturating_sub(now_ms)).unwrap_or(0));
+    let day = date(at_ms, zone);
+    let on = if day == date(now_ms, zone) { String::new() } else { format!(" on {day}") };
+    format!("at {}{on}, in {away}", clock(at_ms, zone))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{ago, clock, count, date_time, duration, money, plural, rfc3339};

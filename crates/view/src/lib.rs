@@ -15,6 +15,7 @@
 //! ```
 
 mod beginning;
+mod budget;
 mod ending;
 mod findings;
 mod format;
@@ -32,9 +33,10 @@ mod timeline;
 mod testing;
 
 pub use beginning::{Beginning, beginning};
+pub use budget::limits;
 pub use ending::{ending, hints};
 pub use findings::{check_json, plain};
-pub use format::{ago, clock, count, date_time, duration, money, plural, rfc3339};
+pub use format::{ago, clock, count, date_time, duration, moment, money, plural, rfc3339};
 pub use jiff::tz::TimeZone;
 pub use log::{LogOptions, event_json};
 pub use report::report;
@@ -44,7 +46,7 @@ pub use stamped::{Stamped, Texts};
 pub use status::status;
 pub use summary::{
     Asks, Check, FaultRow, HandedRow, Liveness, Open, Pending, Row, RunFold, RunState, RunView, ValidatorRow,
-    run_view,
+    Ways, run_view,
 };
 pub use text::{clean, clean_lines, columns, pad, shorten};
 pub use timeline::{Timeline, timeline};

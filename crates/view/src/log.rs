@@ -13,12 +13,16 @@
 //!
 //! | event | fields besides those of every line |
 //! |---|---|
-//! | `run_started` | `program flow dialect path base file sources params task set provider model script iterations_max repairs_max wait_max_ms place tree` |
+//! | `run_started` | `program flow dialect path base file sources params task set provider model script iterations_max repairs_max wait_max_ms place tree budget{usd tokens asks minutes ask_usd ask_tokens} notional` |
 //! | `step_entered` | `step counts visit attempt iteration remedy{of validator}` |
 //! | `origin_set` | `step origin` |
 //! | `ask_requested` | `step member kind not_before judge` |
+//! | `reserved` | `ask usd tokens` |
+//! | `ask_cut` | `ask step usage spoilt` |
+//! | `overspent` | `ask what` |
+//! | `time_passed` | `ms` |
 //! | `command_requested` | `step index` |
-//! | `answered` | `ask{seq member} step kind prompt system_prompt output text usage{input_tokens output_tokens cost_usd} model provider session duration_ms changed_files tree` |
+//! | `answered` | `ask{seq member} step kind prompt system_prompt output text usage{input_tokens output_tokens cost_usd} model provider session duration_ms changed_files tree put{schema session}` |
 //! | `answered_late` | `ask usage` |
 //! | `answer_rejected` | `step member why` |
 //! | `boundary_violated` | `step permission paths` |
@@ -36,14 +40,15 @@
 //! | `person_answered` | `text found` |
 //! | `validation_skipped` | `step` |
 //! | `suspended` | `waiting{kind detail until}` |
-//! | `resumed` | `iterations_max repairs_max provider script found` |
-//! | `ended` | `state reason validated hold{step again}` |
+//! | `resumed` | `iterations_max repairs_max provider script budget found` |
+//! | `ended` | `state reason validated hold{step again} stays` |
 
 use cuegate_engine::{Event, Usage};
 use cuegate_flow::BlobRef;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    budget::{budget_json, usd},
     format::rfc3339,
     stamped::{Stamped, Texts},
     summary::{cost, waiting},
@@ -121,6 +126,9 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
             }
             let params = started.params.iter().map(|(name, blob)| (name.to_string(), texts.short(blob)));
             object.insert("params".to_owned(), params.collect());
+            if started.budget.limits() {
+                object.insert("budget".to_owned(), budget_json(&started.budget));
+            }
         }
         Event::StepEntered { remedy: Some(remedy), .. } => {
             let remedy = json!({ "of": remedy.of, "validator": remedy.validator });
@@ -141,6 +149,14 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
         Event::AnsweredLate { usage, .. } => {
             object.insert("usage".to_owned(), usage_json(usage));
         }
+        Event::AskCut { usage, .. } => {
+            object.insert("usage".to_owned(), usage_json(usage));
+        }
+        Event::Reserved { share, .. } => {
+            object.shift_remove("usd_micro");
+            object.insert("usd".to_owned(), json!(share.usd_micro.map(usd)));
+            object.insert("tokens".to_owned(), json!(share.tokens));
+        }
         Event::Faulted { usage, .. } => {
             object.shift_remove("receipt");
             object.insert("usage".to_owned(), usage_json(usage));
@@ -148,8 +164,13 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
         Event::Suspended { waiting: wait } => {
             object.insert("waiting".to_owned(), waiting(wait));
         }
-        Event::Resumed { script: Some(script), .. } => {
-            object.insert("script".to_owned(), source_json(&script.path, &script.blob));
+        Event::Resumed { script, budget, .. } => {
+            if let Some(script) = script {
+                object.insert("script".to_owned(), source_json(&script.path, &script.blob));
+            }
+            if let Some(budget) = budget {
+                object.insert("budget".to_owned(), budget_json(budget));
+            }
         }
         Event::Ended { hold: Some(hold), .. } => {
             object.insert("hold".to_owned(), json!({ "step": hold.step, "again": hold.again }));
@@ -185,6 +206,7 @@ fn answered(object: &mut Map<String, Value>, event: &Event, texts: &Lookup<'_>) 
         duration_ms,
         changed_files,
         tree,
+        put: way,
         ..
     } = event
     else {
@@ -210,6 +232,9 @@ fn answered(object: &mut Map<String, Value>, event: &Event, texts: &Lookup<'_>) 
     put("changed_files", json!(changed_files));
     if let Some(tree) = tree {
         put("tree", json!(tree));
+    }
+    if let Some(way) = way {
+        put("put", json!(way));
     }
 }
 

@@ -3,7 +3,8 @@
 use jiff::tz::TimeZone;
 
 use crate::{
-    ending::hints,
+    budget,
+    ending::{after, hints},
     format::{ago, clock, count, date_time, duration, money, plural},
     summary::{Asks, Liveness, Pending, Row, RunState, RunView},
     text::{clean, labelled, pad, shorten},
@@ -27,7 +28,7 @@ pub fn status(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
         put("until", date_time(until, zone));
     }
     for hint in hints(view) {
-        put("go on", hint);
+        put("go on", format!("{hint}{}", after(view, zone)));
     }
     if let Some(at) = standing_at(view) {
         put("at", at);
@@ -42,6 +43,12 @@ pub fn status(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
     put("asks", asks(&view.asks));
     put("tokens", tokens(view));
     put("cost", cost(view));
+    if let Some(standing) = budget::standing(&view.ledger) {
+        put("budget", standing);
+    }
+    if let Some(ways) = view.ways.describe() {
+        put("put", ways);
+    }
     put("time", time(view, now_ms, zone));
     put("place", place(view));
     put("agent", agent(view));
@@ -95,10 +102,16 @@ fn next(pending: &Pending) -> String {
 
 /// What it cost; nothing asked is not the same as not known.
 pub(crate) fn cost(view: &RunView) -> String {
-    match (view.asks.total(), view.usage.cost_usd) {
-        (0, None) => "nothing".to_owned(),
+    let text = match (view.asks.total(), view.usage.cost_usd) {
+        (0, None) => return "nothing".to_owned(),
+        (_, None) => return "not known: the provider does not say, and no price is configured".to_owned(),
         (_, cost) => money(cost),
-    }
+    };
+    let text = match view.unpriced {
+        0 => text,
+        n => format!("{text} and what {} cost, which is not known", plural(n, "ask")),
+    };
+    if view.notional { format!("{text}, notional: a subscription pays") } else { text }
 }
 
 /// `6: 3 work, 1 repair`.

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use cuegate_dialect::LoweredGate;
 use cuegate_engine::{
-    Answer, Command, Completion, Decision, EndState, Event, Place, Run, Start, Started, State, decide,
-    pending,
+    Answer, Command, Completion, Decision, EndState, Event, Run, Start, Started, State, decide, pending,
 };
 use cuegate_flow::{
     Act, Ask, BlobRef, Boundary, Draft, Edge, Ending, Flow, Gate, Input, Limits, Name, Outcome, Role,
@@ -90,20 +89,9 @@ impl World {
             flow: flow.name.clone(),
             dialect: flow.dialect.to_owned(),
             path: "case".to_owned(),
-            base: String::new(),
-            file: None,
-            sources: Vec::new(),
-            params: BTreeMap::new(),
-            task: None,
-            set: Vec::new(),
             provider: "recorded".to_owned(),
-            model: None,
-            script: None,
             iterations_max: ITERATIONS_MAX,
-            repairs_max: 0,
-            wait_max_ms: 0,
-            place: Place::default(),
-            tree: None,
+            ..Started::default()
         };
         let mut world = World { flow, run: Run::default(), events: Vec::new(), kept: BTreeMap::new() };
         world.complete(Completion::Start(Box::new(Start { started })));

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use cuegate_engine::Budget;
+
+use crate::config::{BudgetConfig, Count, Minutes, Usd};
 
 /// Check it, price it, run it, replay it: declarative workflows of coding agents.
 #[derive(Debug, Parser)]
@@ -74,6 +77,40 @@ pub(super) struct Show {
     pub(super) json: bool,
 }
 
+/// What a run may use up.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Limits")]
+pub(super) struct Limits {
+    /// The most money in US dollars, counted from the beginning of the run
+    #[arg(long, value_name = "USD")]
+    budget_usd: Option<Usd>,
+    /// The most tokens, read and written ones together
+    #[arg(long, value_name = "N")]
+    budget_tokens: Option<Count>,
+    /// The most asks, whatever for
+    #[arg(long, value_name = "N")]
+    budget_asks: Option<Count>,
+    /// The most minutes in which the run is driven
+    #[arg(long, value_name = "N")]
+    budget_minutes: Option<Minutes>,
+    /// The most money of one ask; with a budget in dollars 5 when nobody says
+    #[arg(long, value_name = "USD")]
+    ask_usd: Option<Usd>,
+    /// The most tokens of one ask; with a budget in tokens 5 million when nobody says
+    #[arg(long, value_name = "N")]
+    ask_tokens: Option<Count>,
+}
+
+impl Limits {
+    pub(super) fn budget(&self) -> Budget {
+        let Limits {
+            budget_usd: usd, budget_tokens: tokens, budget_asks: asks, budget_minutes: minutes, ..
+        } = *self;
+        BudgetConfig { usd, tokens, asks, minutes, ask_usd: self.ask_usd, ask_tokens: self.ask_tokens }
+            .budget()
+    }
+}
+
 /// How much a record is waited for.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum Durability {
@@ -114,6 +151,8 @@ pub(super) struct Run {
     /// How often an answer that cannot be used is asked again
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
     pub(super) repairs: Option<u32>,
+    #[command(flatten)]
+    pub(super) limits: Limits,
     /// What a record of the run has to survive
     #[arg(long, value_enum, default_value = "synced")]
     pub(super) durability: Durability,
@@ -138,6 +177,8 @@ pub(super) struct Resume {
     /// How often an answer that cannot be used is asked again
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
     pub(super) repairs: Option<u32>,
+    #[command(flatten)]
+    pub(super) limits: Limits,
     /// What a record of the run has to survive
     #[arg(long, value_enum, default_value = "synced")]
     pub(super) durability: Durability,

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod live;
+mod notify;
 mod params;
 mod print;
 mod stop;

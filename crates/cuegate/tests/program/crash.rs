@@ -69,7 +69,7 @@ fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
         }
     }
     let mut answer = Answer {
-        usage: Usage { input_tokens: 3, output_tokens: 1, cost_usd: Some(0.5) },
+        usage: Usage { input_tokens: 3, output_tokens: 1, cost_usd: Some(0.5), ..Usage::default() },
         provider: "scripted".to_owned(),
         session: Some(format!("s{}", roll % 3)),
         ..Answer::default()

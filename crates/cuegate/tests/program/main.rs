@@ -1,6 +1,7 @@
 //! The program as a whole: real git, real processes, real signals.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
+mod budget;
 mod check;
 mod crash;
 mod gates;

@@ -200,7 +200,7 @@ fn nobody_to_ask() {
     refused(
         &project,
         &["run", "agent"],
-        "error: nobody is named to ask\nhint: name one: `--provider scripted",
+        "error: nobody is named to ask\nhint: name one with `--provider` (claude, codex, openai)",
     );
     refused(
         &project,

@@ -52,6 +52,7 @@ fn the_example_as_people_see_it() {
     asks        5: 4 work, 1 remedy
     tokens      11,200 in, 800 out
     cost        $0.0456
+    put         schema 5 by the provider; conversation 1 new, 4 branched off
     time        SPAN, started DATE TIME (SPAN ago)
     place       PROJECT, in place
     agent       scripted, model scripted

@@ -177,7 +177,27 @@ fn a_limit_that_passes_late_suspends() {
     let hours = |time: &str| time.parse::<jiff::Timestamp>().unwrap();
     let away = hours(until).duration_since(hours(started)).as_secs();
     assert!((3_600..3_660).contains(&away), "{until} is {away} s after {started}");
-    completes(&project, &["resume", "last"]);
+    let status = project.run(&["status", "last"]).stdout;
+    assert!(status.contains("  after 20"), "when to resume is said: {status}");
+    let early = project.run(&["resume", "last"]);
+    assert_eq!(early.code, 3, "{}", early.stderr);
+    assert!(early.stderr.contains("does not go on: the limit of scripted passes at "), "{}", early.stderr);
+    completes(&project, &["resume", "last", "--provider", "scripted"]);
+}
+
+#[test]
+fn a_limit_that_passes_soon_is_waited_for_on_resume() {
+    let project = small().project(json!([
+        {"step": "work", "error": "rate_limited", "resets_in_ms": 1_500},
+        says("work", "handoff"), says("close", "closing")
+    ]));
+    project.write("cuegate.toml", "[run]\nwait_max = \"1s\"\n");
+    assert_eq!(project.go(&[]).code, 3);
+    project.write("cuegate.toml", "[run]\nwait_max = \"1h\"\n");
+    let ran = project.run(&["resume", "last", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let asked = project.events("ask_requested");
+    assert!(asked[1]["not_before"].is_string(), "{asked:#?}");
 }
 
 #[test]

@@ -75,6 +75,7 @@ fn record(
         _ => None,
     };
     let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
+    let beyond = decider.run.ledger.beyond(ask, &answer.usage);
     decider.emit(Event::Answered {
         ask,
         step: asked.name.clone(),
@@ -88,11 +89,17 @@ fn record(
         model: answer.model.clone(),
         session: answer.session.clone(),
         session_key: key,
+        totals: answer.totals,
+        put: answer.put,
         receipt: answer.receipt.clone(),
         duration_ms: answer.duration_ms,
         changed_files,
         tree,
     });
+    if let Some(what) = beyond {
+        let what = format!("an ask of `{}` used up {what}", asked.name);
+        decider.emit(Event::Overspent { ask, what });
+    }
 }
 
 /// The agent cannot proceed: a member is done without outcome, anything else waits for a person.

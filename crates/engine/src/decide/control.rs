@@ -49,6 +49,13 @@ pub(super) fn resumed(decider: &mut Decider<'_>, resume: Resume) {
             return;
         }
         State::Suspended(_) => None,
+        // It stopped for lack of budget, and goes on where it stands.
+        State::Ended { state: EndState::Exhausted, hold: None, .. }
+            if decider.run.node.is_some()
+                && decider.run.ledger.lacks(resume.budget.unwrap_or_default()).is_none() =>
+        {
+            None
+        }
         State::Ended { state: EndState::Exhausted, hold: Some(hold), .. }
             if iterations_max > decider.run.iterations =>
         {
@@ -61,6 +68,14 @@ pub(super) fn resumed(decider: &mut Decider<'_>, resume: Resume) {
         _ => None,
     };
     let stale = stale_asks(decider, waited);
+    // The limit of a provider passes when it passes; another provider has others.
+    let elsewhere = resume.provider.is_some() || resume.script.is_some();
+    let not_before_ms = match &decider.run.state {
+        State::Suspended(Waiting { kind: WaitKind::Quota, until_ms, .. }) if !elsewhere => {
+            until_ms.filter(|until| *until > decider.now)
+        }
+        _ => None,
+    };
     // After a crash, and after an interruption that had no time to look, what is found is what the cut ask left.
     let looked = decider.run.looked.is_some_and(|looked| looked + 1 == decider.run.seq);
     if decider.run.state == State::Running || (waited == Some(WaitKind::Interrupted) && !looked) {
@@ -78,7 +93,7 @@ pub(super) fn resumed(decider: &mut Decider<'_>, resume: Resume) {
             step,
             member,
             kind: asking.kind,
-            not_before_ms: None,
+            not_before_ms,
             waited_ms: 0,
             follow: asking.follow,
             judging: asking.judging,
@@ -88,7 +103,7 @@ pub(super) fn resumed(decider: &mut Decider<'_>, resume: Resume) {
 
 /// What an ask that was cut off left in a person's own tree is kept and told, and is no fault of whoever works there
 /// next. A tree that the run owns stays what the journal says, and is put back to that.
-fn left_behind(decider: &mut Decider<'_>, seen: Option<Seen>) {
+pub(super) fn left_behind(decider: &mut Decider<'_>, seen: Option<Seen>) {
     if let Some(Seen { tree, changed }) = seen
         && !decider.run.started().place.owned
     {
@@ -102,6 +117,7 @@ fn goes_on(decider: &mut Decider<'_>, resume: Resume) {
         repairs_max: resume.repairs_max,
         provider: resume.provider,
         script: resume.script,
+        budget: resume.budget,
         found: resume.found.map(|seen| seen.tree),
     });
 }

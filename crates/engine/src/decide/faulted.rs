@@ -1,7 +1,8 @@
 //! An ask found no answer: wait and ask again, or stop where a person has to act.
 
-use super::{Decider, join, reject};
+use super::{Decider, cut, join, reject};
 use crate::{
+    budget::Lack,
     command::CommandId,
     completion::{Fault, FaultClass, Seen},
     event::Event,
@@ -31,7 +32,7 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
     let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
     decider.emit(Event::Faulted {
         ask,
-        step: asked_name,
+        step: asked_name.clone(),
         class: fault.class,
         message: fault.message.clone(),
         usage: fault.usage,
@@ -73,8 +74,17 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
             }
         }
         FaultClass::Violation => decider.fail(fault.message),
+        // Whoever lets it go on gives it more. What others of its group do meanwhile is not lost.
+        FaultClass::OverCap => {
+            let what = format!("an ask of `{asked_name}` was stopped at its cap: {}", fault.message);
+            decider.emit(Event::Overspent { ask, what });
+            cut::again(decider, &name, member, &asking);
+            if !decider.run.ledger.limits() {
+                let reason = decider.run.ledger.describe(Lack::Overspent);
+                decider.stop(reason);
+            }
+        }
         FaultClass::Auth
-        | FaultClass::OverCap
         | FaultClass::Refused
         | FaultClass::ContextOverflow
         | FaultClass::UnknownModel

@@ -4,9 +4,11 @@
 
 mod answered;
 mod control;
+mod cut;
 mod enter;
 mod executed;
 mod faulted;
+mod fund;
 mod join;
 mod leave;
 mod person;
@@ -16,7 +18,7 @@ mod start;
 use cuegate_flow::{BlobRef, Flow, Step, StepId, Str};
 
 use crate::{
-    completion::Completion,
+    completion::{Completion, Moment},
     event::Event,
     facts::{EndState, Hold},
     run::Run,
@@ -31,21 +33,33 @@ pub struct Decision {
     pub blobs: Vec<Vec<u8>>,
 }
 
-/// Decides what follows from a completion. `now` is in milliseconds since 1970.
+/// Decides what follows from a completion.
 ///
 /// Total: late, repeated and impossible completions have an answer too. A completion that is no longer pending
 /// never routes; what an ask used up is charged once.
-pub fn decide(flow: &Flow, run: &Run, now: i64, completion: Completion) -> Decision {
-    let mut decider = Decider { flow, run: run.clone(), now, decision: Decision::default() };
+pub fn decide(flow: &Flow, run: &Run, now: impl Into<Moment>, completion: Completion) -> Decision {
+    let Moment { at_ms, driven_ms } = now.into();
+    let mut decider = Decider { flow, run: run.clone(), now: at_ms, decision: Decision::default() };
+    let timed = run.ledger.budget.driven_ms.is_some() && driven_ms > 0;
+    if timed {
+        decider.emit(Event::TimePassed { ms: driven_ms });
+    }
     match completion {
         Completion::Start(start) => start::start(&mut decider, *start),
         Completion::Answered { ask, answer, seen } => answered::answered(&mut decider, ask, *answer, seen),
         Completion::Faulted { ask, fault, seen } => faulted::faulted(&mut decider, ask, fault, seen),
+        Completion::Cut { ask, usage, spoilt } => cut::cut(&mut decider, ask, usage, spoilt),
         Completion::Executed { id, exec, seen } => executed::executed(&mut decider, id, &exec, seen),
         Completion::PersonAnswered { text, found } => person::answered(&mut decider, &text, found),
         Completion::Interrupted { seen } => control::interrupted(&mut decider, seen),
         Completion::Cancelled { seen } => control::cancelled(&mut decider, seen),
+        Completion::OutOfTime { seen } => cut::out_of_time(&mut decider, seen),
         Completion::Resumed(resume) => control::resumed(&mut decider, *resume),
+    }
+    fund::fund(&mut decider);
+    if timed && decider.decision.events.len() == 1 {
+        // Nothing happened: the time is told with what happens next.
+        decider.decision.events.clear();
     }
     decider.decision
 }
@@ -92,7 +106,18 @@ impl<'f> Decider<'f> {
         leave::close_rows(self, &target);
         let validated = state == EndState::Completed
             && !self.decision.events.iter().any(|event| matches!(event, Event::ValidationSkipped { .. }));
-        self.emit(Event::Ended { state, reason, validated, hold });
+        self.emit(Event::Ended { state, reason, validated, hold, stays: false });
+    }
+
+    /// Stops the run where it stands, for lack of something that whoever lets it go on can give.
+    fn stop(&mut self, reason: String) {
+        self.emit(Event::Ended {
+            state: EndState::Exhausted,
+            reason,
+            validated: false,
+            hold: None,
+            stays: true,
+        });
     }
 
     fn fail(&mut self, reason: impl Into<String>) {

@@ -30,4 +30,4 @@ pub use child::{Child, LINE_BYTES_MAX};
 pub use error::Error;
 pub use launch::{Launch, Shim, start};
 pub use shim::shim_main;
-pub use spool::{Exit, Finished, adopt};
+pub use spool::{Exit, Finished, Former, adopt, former};

@@ -66,6 +66,37 @@ pub async fn adopt(dir: &Path) -> Result<Option<Finished>, Error> {
     Ok(spool.finished(None).filter(|finished| !finished.cut))
 }
 
+/// What a former start of a command left.
+#[derive(Debug)]
+pub enum Former {
+    /// It was never started.
+    None,
+    /// It ended by itself, and this came of it.
+    Whole(Finished),
+    /// It was cut off after it had printed this.
+    Cut {
+        /// What it had printed.
+        stdout: Vec<u8>,
+    },
+}
+
+/// What a former start of the command in `dir` left. A shim that is still at work gets 10 s to end and is killed then,
+/// with all that it started.
+///
+/// # Errors
+/// [`Error::Busy`] when it could not be ended, [`Error::Io`] when the folder cannot be read.
+pub async fn former(dir: &Path) -> Result<Former, Error> {
+    let spool = Spool::at(dir)?;
+    if !spool.spec().exists() {
+        return Ok(Former::None);
+    }
+    let _held = lock::claim(&spool, lock::PATIENCE).await?;
+    Ok(match spool.finished(None).filter(|finished| !finished.cut) {
+        Some(finished) => Former::Whole(finished),
+        None => Former::Cut { stdout: fs::read(spool.out()).unwrap_or_default() },
+    })
+}
+
 /// The folder of one command.
 #[derive(Debug, Clone)]
 pub(super) struct Spool {

@@ -13,7 +13,7 @@ use crate::{
 #[test]
 fn records_by_hand() {
     let check = |step: &str, events: Vec<Event>| Stamped { seq: step.len() as u64, at_ms: START_MS, events };
-    let late = Usage { input_tokens: 5, output_tokens: 5, cost_usd: Some(0.1) };
+    let late = Usage { input_tokens: 5, output_tokens: 5, cost_usd: Some(0.1), ..Usage::default() };
     let ask = cuegate_engine::CommandId { seq: 3, member: 0 };
     let end = RowEnd { outcome: None, target: Some("@failed".into()), overridden_by: None };
     let records = [
@@ -29,7 +29,13 @@ fn records_by_hand() {
                     end,
                     changed_files: vec!["x".into()],
                 },
-                Event::Ended { state: EndState::Failed, reason: "why".into(), validated: false, hold: None },
+                Event::Ended {
+                    state: EndState::Failed,
+                    reason: "why".into(),
+                    validated: false,
+                    hold: None,
+                    stays: false,
+                },
             ],
         ),
     ];

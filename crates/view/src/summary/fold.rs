@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cuegate_engine::{AskKind, CommandId, Event, RowEnd};
+use cuegate_engine::{AskKind, CommandId, Event, RowEnd, Usage};
 use cuegate_flow::Str;
 
 use super::track::{Request, Track, charge, ended};
@@ -96,6 +96,7 @@ impl RunFold {
 
     /// Folds an event of a record in.
     pub(crate) fn apply_event(&mut self, seq: u64, at_ms: i64, event: &Event) {
+        self.view.ledger.apply(event);
         match event {
             Event::RunStarted(started) => self.view.began(started, at_ms),
             Event::StepEntered { step, counts, visit, attempt, iteration, remedy } => {
@@ -113,6 +114,7 @@ impl RunFold {
                 self.command = Some(Pending::Command { step: step.clone(), index: *index, since_ms: at_ms });
             }
             Event::Answered { .. } => self.answered(event),
+            Event::AskCut { ask, usage, .. } => self.cut(*ask, usage),
             Event::AnsweredLate { usage, .. } => charge(&mut self.view.usage, usage),
             Event::Faulted { .. } => self.faulted(at_ms, event),
             Event::BoundaryViolated { step, paths, .. } => self.violated(step, paths),
@@ -157,9 +159,12 @@ impl RunFold {
                     self.view.provider = provider.clone();
                 }
             }
-            Event::Ended { state, reason, validated, .. } => {
-                self.nothing_pending();
-                (self.open, self.aside) = (None, None);
+            Event::Ended { state, reason, validated, stays, .. } => {
+                // An ask that waits for a larger budget goes on where it is.
+                if !stays {
+                    self.nothing_pending();
+                    (self.open, self.aside) = (None, None);
+                }
                 self.view.state = RunState::Ended(*state);
                 self.view.reason = Some(reason.clone());
                 self.view.validated = Some(*validated);
@@ -169,7 +174,10 @@ impl RunFold {
             | Event::AnswerRejected { .. }
             | Event::CounterSet { .. }
             | Event::MonitorFired { .. }
-            | Event::ValidationSkipped { .. } => {}
+            | Event::ValidationSkipped { .. }
+            | Event::Reserved { .. }
+            | Event::Overspent { .. }
+            | Event::TimePassed { .. } => {}
         }
     }
 
@@ -251,9 +259,11 @@ impl RunFold {
     }
 
     fn answered(&mut self, event: &Event) {
-        let Event::Answered { ask, step, kind, usage, model, session, changed_files, .. } = event else {
+        let Event::Answered { ask, step, kind, usage, model, session, changed_files, put, .. } = event else {
             return;
         };
+        self.view.unpriced += u64::from(usage.cost_usd.is_none());
+        self.view.ways.add(put.as_ref());
         let request = self.requests.remove(ask);
         charge(&mut self.view.usage, usage);
         self.view.asks.add(*kind);
@@ -269,6 +279,16 @@ impl RunFold {
         if track.step == *step {
             track.session = session.clone().or(track.session.take());
             track.model = model.clone().or(track.model.take());
+        }
+    }
+
+    /// An ask that was cut off before it answered used up what it was seen to use, at least.
+    fn cut(&mut self, ask: CommandId, usage: &Usage) {
+        let request = self.requests.remove(&ask);
+        charge(&mut self.view.usage, usage);
+        self.view.cut += 1;
+        if let Some(track) = self.track(request.and_then(|request| request.member)) {
+            charge(&mut track.usage, usage);
         }
     }
 

@@ -4,7 +4,10 @@ use cuegate_engine::{Usage, Waiting};
 use serde_json::{Map, Value, json};
 
 use super::view::{Check, FaultRow, Row, RunState, RunView, waits_for};
-use crate::format::rfc3339;
+use crate::{
+    budget::{limits_json, spent_json},
+    format::rfc3339,
+};
 
 impl RunView {
     /// The run as a JSON object of `cuegate/run/v1`.
@@ -35,7 +38,19 @@ impl RunView {
         put("asks", self.asks.kinds().into_iter().map(|(kind, n)| (kind.to_owned(), json!(n))).collect());
         put("tokens", tokens(&self.usage));
         put("cost_usd", cost(self.usage.cost_usd));
-        put("budget", json!({ "usd": null, "tokens": null, "asks": null, "minutes": null }));
+        if self.unpriced > 0 {
+            put("unpriced_asks", json!(self.unpriced));
+        }
+        if self.notional {
+            put("notional", json!(true));
+        }
+        if self.cut > 0 {
+            put("cut_asks", json!(self.cut));
+        }
+        put("budget", limits_json(&self.ledger.budget));
+        if self.ledger.limits() {
+            put("spent", spent_json(&self.ledger.spent));
+        }
         put("faults", self.faults.iter().map(fault).collect());
         put("effects", json!([]));
         put("started_at", json!(self.started_ms.map(rfc3339)));

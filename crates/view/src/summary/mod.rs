@@ -5,6 +5,7 @@ mod fold;
 mod json;
 mod track;
 mod view;
+mod ways;
 
 pub(crate) use json::{cost, waiting};
 pub(crate) use view::waits_for;
@@ -12,6 +13,7 @@ pub(crate) use view::waits_for;
 pub use asks::Asks;
 pub use fold::{RunFold, run_view};
 pub use view::{Check, FaultRow, HandedRow, Liveness, Open, Pending, Row, RunState, RunView, ValidatorRow};
+pub use ways::Ways;
 
 #[cfg(test)]
 mod by_hand;

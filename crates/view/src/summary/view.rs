@@ -1,9 +1,9 @@
 //! What the fold of a run yields.
 
-use cuegate_engine::{AskKind, EndState, FaultClass, Place, Started, Usage, WaitKind, Waiting};
+use cuegate_engine::{AskKind, EndState, FaultClass, Ledger, Place, Started, Usage, WaitKind, Waiting};
 use cuegate_flow::{BlobRef, Str};
 
-use super::asks::Asks;
+use super::{asks::Asks, ways::Ways};
 
 /// Whether somebody drives a run at the moment. The records cannot say; the journal's lease does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,6 +236,16 @@ pub struct RunView {
     pub asks: Asks,
     /// What was used up, late answers and faulty tries included.
     pub usage: Usage,
+    /// Answered asks whose cost is not known: what they cost is not in the sum.
+    pub unpriced: u64,
+    /// Asks that were cut off before they answered.
+    pub cut: u64,
+    /// How asks were put.
+    pub ways: Ways,
+    /// What may be used up, and what counts against it.
+    pub ledger: Ledger,
+    /// Whether the login is a subscription, so that what tokens cost is notional.
+    pub notional: bool,
     /// Asks that found no answer.
     pub faults: Vec<FaultRow>,
     /// Validators that ran.
@@ -284,6 +294,11 @@ impl RunView {
             pending: Vec::new(),
             asks: Asks::default(),
             usage: Usage::default(),
+            unpriced: 0,
+            cut: 0,
+            ways: Ways::default(),
+            ledger: Ledger::default(),
+            notional: false,
             faults: Vec::new(),
             validators: Vec::new(),
             handed: Vec::new(),
@@ -309,6 +324,7 @@ impl RunView {
         self.place = started.place.clone();
         self.git = started.tree.is_some();
         self.iterations_max = started.iterations_max;
+        self.notional = started.notional;
         self.started_ms = Some(at_ms);
     }
 

@@ -50,7 +50,7 @@ pub(crate) fn started(flow: &Flow) -> Started {
 pub(crate) fn answer(output: Value) -> Answer {
     Answer {
         output: Some(output),
-        usage: Usage { input_tokens: 1_200, output_tokens: 300, cost_usd: Some(0.012) },
+        usage: Usage { input_tokens: 1_200, output_tokens: 300, cost_usd: Some(0.012), ..Usage::default() },
         provider: "scripted".into(),
         model: Some("stand-in-1".into()),
         session: Some("s-1".into()),
@@ -138,7 +138,12 @@ impl Scene {
                             message: "it did not work out, for a reason that takes a long line to tell"
                                 .into(),
                             resets_in_ms: [None, Some(1_000), Some(1_000_000)][roll(3)],
-                            usage: Usage { input_tokens: 3, output_tokens: 0, cost_usd: None },
+                            usage: Usage {
+                                input_tokens: 3,
+                                output_tokens: 0,
+                                cost_usd: None,
+                                ..Usage::default()
+                            },
                             receipt: None,
                         };
                         Completion::Faulted { ask: id, fault, seen: None }
@@ -226,7 +231,7 @@ impl Scene {
             class,
             message: message.into(),
             resets_in_ms,
-            usage: Usage { input_tokens: 10, output_tokens: 0, cost_usd: None },
+            usage: Usage { input_tokens: 10, output_tokens: 0, cost_usd: None, ..Usage::default() },
             receipt: None,
         };
         let ask = self.first();

@@ -1,10 +1,13 @@
 //! The events of one record in words: what belongs together is one line.
 
-use cuegate_engine::{AskKind, CommandId, EndState, Event, RowEnd, Started, Usage, WaitKind, Waiting};
+use cuegate_engine::{
+    AskKind, CommandId, EndState, Event, RowEnd, SchemaBy, Started, Usage, WaitKind, Waiting,
+};
 use jiff::tz::TimeZone;
 
 use super::line::{Kind, Line};
 use crate::{
+    budget::limits,
     format::{date, date_time, duration, money, plural},
     summary::RunFold,
 };
@@ -43,14 +46,23 @@ impl<'t> Words<'t> {
             Event::AskRequested { kind, not_before_ms, judging, .. } => {
                 self.asked(*kind, *not_before_ms, judging.is_some());
             }
-            Event::Answered { ask, step, kind, usage, duration_ms, .. } => {
+            Event::Answered { ask, step, kind, usage, duration_ms, put, .. } => {
                 let (line_kind, who) = who(fold, *ask, step);
                 let kind = match kind {
                     AskKind::Work => "answered",
                     kind => kind.as_str(),
                 };
-                let what = format!("{kind} in {}{}", duration(*duration_ms), used(usage));
+                let told = put.as_ref().is_some_and(|put| put.schema == Some(SchemaBy::Prompt));
+                let told = if told { ", schema in the prompt" } else { "" };
+                let what = format!("{kind} in {}{}{told}", duration(*duration_ms), used(usage));
                 self.lines.push(Line::new(line_kind, &who, what));
+            }
+            Event::AskCut { ask, step, usage, .. } => {
+                let (kind, who) = who(fold, *ask, step);
+                self.lines.push(Line::new(kind, &who, format!("had been cut off{}", used(usage))));
+            }
+            Event::Overspent { what, .. } => {
+                self.lines.push(Line::new(Kind::Other, RUN, "over its share".to_owned()).detail(what));
             }
             Event::AnsweredLate { usage, .. } => {
                 let what = format!("a late answer is charged{}", used(usage));
@@ -98,13 +110,16 @@ impl<'t> Words<'t> {
                 self.lines.push(line);
             }
             Event::Suspended { waiting } => self.suspended(waiting),
-            Event::Resumed { iterations_max, provider, .. } => {
+            Event::Resumed { iterations_max, provider, budget, .. } => {
                 let mut what = "resumed".to_owned();
                 if let Some(max) = iterations_max {
                     what.push_str(&format!(", at most {}", plural(u64::from(*max), "iteration")));
                 }
                 if let Some(provider) = provider {
                     what.push_str(&format!(", with {provider}"));
+                }
+                if let Some(limits) = budget.as_ref().and_then(limits) {
+                    what.push_str(&format!(", at most {limits}"));
                 }
                 self.lines.push(Line::new(Kind::Other, RUN, what));
             }
@@ -113,6 +128,8 @@ impl<'t> Words<'t> {
                 self.lines.push(if *state == EndState::Cancelled { line } else { line.detail(reason) });
             }
             Event::OriginSet { .. }
+            | Event::Reserved { .. }
+            | Event::TimePassed { .. }
             | Event::CommandRequested { .. }
             | Event::HandedOff { .. }
             | Event::Summarised { .. }

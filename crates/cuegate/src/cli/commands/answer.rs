@@ -17,7 +17,7 @@ use crate::{
         args::{Answer, Cancel},
         print,
     },
-    exit, project,
+    config, exit, project,
 };
 
 /// How long the owner of a run gets to act on what it is told.
@@ -53,9 +53,11 @@ pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
         print::line(&format!("run {id}: the answer is recorded; `cuegate resume {id}` goes on"));
         return Ok(exit::DONE);
     }
-    let host = Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()? };
+    let config = config::load(place.home.root())?;
+    let host =
+        Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
     let ready = begin::resume(&host, &id, &Again::default())?;
-    go_on(place, &journal, &id, ready, args.json)
+    go_on(place, &host, &id, ready, args.json)
 }
 
 pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {

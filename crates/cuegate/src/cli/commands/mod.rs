@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     Failure,
+    config::Config,
     definition::{self, Definition, DiskFiles, Location, locate},
     exit, project,
 };
@@ -151,7 +152,13 @@ fn drive(ready: crate::begin::Ready) -> Result<(), Failure> {
 }
 
 /// Prints how a run stands after it was driven.
-fn tell_end(place: &Place, journal: &dyn Journal, id: &RunId, json: bool) -> Result<u8, Failure> {
+fn tell_end(
+    place: &Place,
+    journal: &dyn Journal,
+    id: &RunId,
+    config: &Config,
+    json: bool,
+) -> Result<u8, Failure> {
     let (view, records) = view_of(journal, id)?;
     if json {
         print::json(&view.to_json());
@@ -160,6 +167,12 @@ fn tell_end(place: &Place, journal: &dyn Journal, id: &RunId, json: bool) -> Res
         for line in cuegate_view::ending(&view, &cuegate_view::TimeZone::system(), undo.as_deref()) {
             print::line(&line);
         }
+    }
+    // Whoever interrupted it is there and knows.
+    if let Some(command) = &config.notify
+        && view.exit_code() != Some(exit::INTERRUPTED)
+    {
+        super::notify::notify(command, &view);
     }
     Ok(view.exit_code().unwrap_or(exit::ENVIRONMENT))
 }

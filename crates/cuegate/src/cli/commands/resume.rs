@@ -1,16 +1,16 @@
 //! `resume`.
 
-use std::sync::Arc;
-
-use cuegate_engine::{EndState, State, WaitKind};
+use cuegate_engine::{EndState, State, WaitKind, Waiting};
 use cuegate_journal::{Journal, RunId};
+use cuegate_runner::now_ms;
+use cuegate_view::TimeZone;
 
 use super::{Place, drive, run, tell_end, view_of};
 use crate::{
     Failure,
     begin::{self, Again, Host, Program, Ready},
     cli::{args::Resume, print},
-    exit, project,
+    config, exit, project,
 };
 
 pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
@@ -19,7 +19,8 @@ pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
     }
     let journal = project::open(&place.home, run::durability(args.durability))?;
     let id = project::find(&*journal, &args.run)?;
-    if let Some(code) = nothing_to_do(&*journal, &id, &args)? {
+    let config = config::load(place.home.root())?;
+    if let Some(code) = nothing_to_do(&*journal, &id, &args, run::wait_max_ms(&config))? {
         return Ok(code);
     }
     let script = args.script.as_deref().map(run::read_script).transpose()?;
@@ -28,32 +29,39 @@ pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
         repairs_max: args.repairs,
         provider: args.provider.clone().or_else(|| script.as_ref().map(|_| "scripted".to_owned())),
         script,
+        budget: args.limits.budget(),
     };
-    let host = Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()? };
+    let host =
+        Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
     let ready = begin::resume(&host, &id, &again)?;
     print::line(&format!("run {id}: goes on at record {}", ready.run().seq));
-    go_on(place, &journal, &id, ready, args.json)
+    go_on(place, &host, &id, ready, args.json)
 }
 
 /// Drives a run that was made ready, and tells how it stands then.
-pub(super) fn go_on(
-    place: &Place,
-    journal: &Arc<dyn Journal>,
-    id: &RunId,
-    ready: Ready,
-    json: bool,
-) -> Result<u8, Failure> {
+pub(super) fn go_on(place: &Place, host: &Host, id: &RunId, ready: Ready, json: bool) -> Result<u8, Failure> {
     drive(ready)?;
-    tell_end(place, &**journal, id, json)
+    tell_end(place, &*host.journal, id, &host.config, json)
+}
+
+/// The command that gives an exhausted run what it lacks.
+fn more(journal: &dyn Journal, id: &RunId) -> Result<String, Failure> {
+    let view = view_of(journal, id)?.0;
+    Ok(cuegate_view::hints(&view).into_iter().next().unwrap_or_default())
 }
 
 /// A run that cannot go on says so, and ends as it did.
-fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &Resume) -> Result<Option<u8>, Failure> {
+fn nothing_to_do(
+    journal: &dyn Journal,
+    id: &RunId,
+    args: &Resume,
+    wait_max_ms: u64,
+) -> Result<Option<u8>, Failure> {
     let entries = cuegate_runner::records(journal, id)?;
     let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let why = match &run.state {
         State::Ended { state: EndState::Exhausted, .. }
-            if args.max_iterations.unwrap_or(run.iterations_max) <= run.iterations =>
+            if run.node.is_none() && args.max_iterations.unwrap_or(run.iterations_max) <= run.iterations =>
         {
             format!(
                 "its limit of {} iterations is used up; give a higher one: `cuegate resume {id} --max-iterations {}`",
@@ -61,12 +69,30 @@ fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &Resume) -> Result<Opt
                 run.iterations_max + 10
             )
         }
+        State::Ended { state: EndState::Exhausted, hold: None, .. } => {
+            match run.ledger.lacks(args.limits.budget()) {
+                None => return Ok(None),
+                Some(lack) => format!("{lack}; give more: `{}`", more(journal, id)?),
+            }
+        }
         State::Ended { state: EndState::Exhausted, .. } => return Ok(None),
         State::Ended { reason, .. } => format!("it has ended: {reason}"),
         State::Suspended(waiting)
             if waiting.kind == WaitKind::Person && !cuegate_runner::answered(journal, id)? =>
         {
             format!("it waits for an answer ({}): `cuegate answer {id} \"…\"`", waiting.detail)
+        }
+        State::Suspended(Waiting { kind: WaitKind::Quota, until_ms: Some(until), .. })
+            if args.provider.is_none()
+                && args.script.is_none()
+                && u64::try_from(until.saturating_sub(now_ms())).unwrap_or(0) > wait_max_ms =>
+        {
+            let provider = &run.started().provider;
+            format!(
+                "the limit of {provider} passes {}: `cuegate resume {id}` waits for it when it is closer, \
+                 `--provider {provider}` asks all the same",
+                cuegate_view::moment(*until, now_ms(), &TimeZone::system())
+            )
         }
         State::New | State::Running | State::Suspended(_) => return Ok(None),
     };

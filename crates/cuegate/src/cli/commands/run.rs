@@ -5,19 +5,21 @@ use std::io::{IsTerminal, Read};
 use clap::ArgMatches;
 use cuegate_flow::{Act, Severity, Source};
 use cuegate_journal::sqlite;
+use cuegate_provider::Login;
 use cuegate_runner::Home;
 use cuegate_view::{Beginning, beginning};
 
 use super::{Place, check, drive, load, tell_end};
 use crate::{
     Failure,
-    begin::{self, Ground, Host, Program, Wishes},
+    begin::{self, Agent, Ground, Host, Program, Wishes},
     cli::{
         args::{Durability, Run},
         params, print,
     },
+    config::{self, Config},
     definition::Definition,
-    project,
+    project, providers,
 };
 
 /// How long a limit of the provider is waited for when somebody looks on, and when nobody does, in milliseconds.
@@ -36,6 +38,7 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
             "nothing was started; mend the definition and run it again",
         ));
     };
+    let config = config::load(place.home.root())?;
     let params = params::values(&flow, matches, &args.set)?;
     let task = task(&args, &definition)?;
     let wishes = Wishes {
@@ -43,28 +46,37 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
         params,
         set,
         task,
-        provider: provider_name(&args)?,
+        provider: provider_name(&args, &config)?,
         script: args.script.as_deref().map(read_script).transpose()?,
         model: args.model.clone(),
         worktree: args.worktree,
         iterations_max: args.max_iterations,
         repairs_max: args.repairs,
-        wait_max_ms: if print::is_terminal() { WAIT_MAX_MS.0 } else { WAIT_MAX_MS.1 },
+        wait_max_ms: wait_max_ms(&config),
+        budget: config.budget.budget().with(args.limits.budget()),
     };
     nothing_missing(&flow, &wishes)?;
     tell_unread(&flow, &wishes);
     let program = Program::current()?;
-    // A wrong script is wrong use: said before anything is made.
-    begin::provider(&wishes.provider, wishes.script.as_ref(), &program)?;
+    // What cannot work is said before anything is made.
+    let agent = Agent::find(
+        &wishes.provider,
+        wishes.script.as_ref(),
+        wishes.model.as_deref(),
+        &flow,
+        &wishes.budget,
+        &program,
+        &config,
+    )?;
     let home = Home::create(place.home.root())?;
     let journal = project::open(&home, durability(args.durability))?;
-    let host = Host { home, journal, program };
+    let host = Host { home, journal, program, config };
     let id = project::new_run_id();
     let ground = begin::ground(&host.home, &id, &definition, &wishes)?;
-    tell_beginning(&definition, &ground, &wishes, &id.to_string());
-    let ready = begin::begin(&host, &id, &location, &definition, ground, &wishes)?;
+    tell_beginning(&definition, &ground, &wishes, &agent, &id.to_string());
+    let ready = begin::begin(&host, &id, &location, &definition, ground, agent, &wishes)?;
     drive(ready)?;
-    tell_end(place, &*host.journal, &id, args.json)
+    tell_end(place, &*host.journal, &id, &host.config, args.json)
 }
 
 pub(super) fn durability(durability: Durability) -> sqlite::Durability {
@@ -75,15 +87,26 @@ pub(super) fn durability(durability: Durability) -> sqlite::Durability {
 }
 
 /// A script is for the scripted agent; without one somebody has to be named.
-fn provider_name(args: &Run) -> Result<String, Failure> {
-    match (&args.provider, &args.script) {
-        (Some(name), _) => Ok(name.clone()),
-        (None, Some(_)) => Ok("scripted".to_owned()),
-        (None, None) => Err(Failure::usage(
+fn provider_name(args: &Run, config: &Config) -> Result<String, Failure> {
+    match (&args.provider, &args.script, &config.run.provider) {
+        (Some(name), ..) => Ok(name.clone()),
+        (None, Some(_), _) => Ok("scripted".to_owned()),
+        (None, None, Some(name)) => Ok(name.clone()),
+        (None, None, None) => Err(Failure::usage(
             "nobody is named to ask",
-            "name one: `--provider scripted --script FILE` asks a scripted agent",
+            format!(
+                "name one with `--provider` ({}), or `provider` below `[run]` in cuegate.toml; `cuegate doctor` says \
+                 which of them work here",
+                providers::NAMES.join(", ")
+            ),
         )),
     }
+}
+
+/// How long a limit of the provider is waited for, in milliseconds.
+pub(super) fn wait_max_ms(config: &Config) -> u64 {
+    let usual = if print::is_terminal() { WAIT_MAX_MS.0 } else { WAIT_MAX_MS.1 };
+    config.run.wait_max.map_or(usual, |wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Reads a script.
@@ -170,7 +193,7 @@ fn tell_unread(flow: &cuegate_flow::Flow, wishes: &Wishes) {
     }
 }
 
-fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, id: &str) {
+fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, agent: &Agent, id: &str) {
     let Some(flow) = &definition.flow else { return };
     print::line(&format!("run {id}: {} ({})", flow.name, flow.dialect));
     let mut permissions: Vec<&str> = flow
@@ -188,16 +211,25 @@ fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, id:
         branch: ground.place.branch.clone(),
         provider: match &wishes.script {
             Some((path, _)) => format!("{} ({path})", wishes.provider),
-            None => wishes.provider.clone(),
+            None => match &agent.inspection.version {
+                Some(version) => format!("{} {version}", wishes.provider),
+                None => wishes.provider.clone(),
+            },
         },
-        model: wishes.model.clone().or_else(|| scripted.then(|| "none".to_owned())),
-        login: scripted.then(|| "none needed".to_owned()),
+        model: agent.models().or_else(|| scripted.then(|| "none".to_owned())),
+        login: Some(login(&agent.inspection.login)),
         permission: permissions.join(", "),
         wall: "nothing: what it starts reaches all of this machine".to_owned(),
         most: format!(
-            "{} iterations, {} asks",
+            "{} iterations, {} asks{}",
             wishes.iterations_max.unwrap_or(flow.limits.iterations_max),
-            most_asks(flow, wishes)
+            most_asks(flow, wishes),
+            match cuegate_view::limits(&wishes.budget) {
+                Some(limits) => format!("; budget {limits}"),
+                None if scripted => String::new(),
+                None => "; money, tokens and time are not limited (`--budget-usd`, `-tokens`, `-minutes`)"
+                    .to_owned(),
+            }
         ),
         settings: if scripted { "not read by the scripted agent" } else { "the project's own" }.to_owned(),
         unsupported: definition.settings.unsupported.clone(),
@@ -215,6 +247,18 @@ fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, id:
         ));
     }
     print::line("");
+}
+
+/// As whom somebody asks, in words.
+pub(super) fn login(login: &Login) -> String {
+    match login {
+        Login::NotNeeded => "none needed".to_owned(),
+        Login::Key(name) => format!("the key in {name}"),
+        Login::Subscription => "a subscription, so that money is notional".to_owned(),
+        Login::Cloud(name) => name.clone(),
+        Login::Unknown => "of an unknown kind".to_owned(),
+        Login::Missing => "missing".to_owned(),
+    }
 }
 
 /// An upper bound: every iteration asks once and repairs as often as it may; parallel members count each.

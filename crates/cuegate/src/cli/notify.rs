@@ -1,0 +1,53 @@
+//! Telling somebody who does not look on that a run has ended or waits.
+
+use std::{
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use cuegate_view::RunView;
+
+use super::print;
+
+/// How long the command may take. It only tells somebody.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Runs the configured command in a shell, with what happened in its environment. What goes wrong with it is said, and
+/// changes nothing.
+pub(super) fn notify(command: &str, view: &RunView) {
+    let state = view.state.as_str();
+    let started = Command::new("sh")
+        .args(["-c", command])
+        .env("CUEGATE_RUN", &view.run)
+        .env("CUEGATE_FLOW", &*view.flow)
+        .env("CUEGATE_STATE", state)
+        .env("CUEGATE_REASON", view.reason.as_deref().unwrap_or_default())
+        .env("CUEGATE_EXIT_CODE", view.exit_code().map_or_else(String::new, |code| code.to_string()))
+        .stdin(Stdio::null())
+        // The standard output of a run is its result.
+        .stdout(Stdio::null())
+        .spawn();
+    match started.map(wait) {
+        Ok(None) => {}
+        Ok(Some(why)) => print::line(&format!("note: `notify` of cuegate.toml {why}")),
+        Err(error) => print::line(&format!("note: `notify` of cuegate.toml could not be started: {error}")),
+    }
+}
+
+/// Waits for it; what went wrong, in words.
+fn wait(mut child: Child) -> Option<String> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return None,
+            Ok(Some(status)) => return Some(format!("failed: {status}")),
+            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(20)),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Some(format!("was ended after {} s", PATIENCE.as_secs()));
+            }
+            Err(error) => return Some(format!("was lost: {error}")),
+        }
+    }
+}

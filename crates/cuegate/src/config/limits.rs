@@ -1,0 +1,160 @@
+//! Limits as people write them, and as the engine counts them.
+
+use std::{fmt, str::FromStr};
+
+use cuegate_engine::Budget;
+use serde::{Deserialize, Deserializer, de::Error};
+
+/// `[budget]`: what a run may use up.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetConfig {
+    /// US dollars.
+    pub usd: Option<Usd>,
+    /// Tokens, read and written ones together.
+    pub tokens: Option<Count>,
+    /// Asks.
+    pub asks: Option<Count>,
+    /// Minutes in which the run is driven.
+    pub minutes: Option<Minutes>,
+    /// US dollars of one ask.
+    pub ask_usd: Option<Usd>,
+    /// Tokens of one ask.
+    pub ask_tokens: Option<Count>,
+}
+
+impl BudgetConfig {
+    /// As the engine counts.
+    pub fn budget(&self) -> Budget {
+        Budget {
+            usd_micro: self.usd.map(|usd| usd.micro),
+            tokens: self.tokens.map(|count| count.0),
+            asks: self.asks.map(|count| count.0),
+            driven_ms: self.minutes.map(|minutes| minutes.ms),
+            ask_usd_micro: self.ask_usd.map(|usd| usd.micro),
+            ask_tokens: self.ask_tokens.map(|count| count.0),
+        }
+    }
+}
+
+/// An amount of US dollars, more than nothing, to a millionth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usd {
+    /// In millionths.
+    pub micro: u64,
+}
+
+/// A span of minutes, more than nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Minutes {
+    /// In milliseconds.
+    pub ms: u64,
+}
+
+/// A number that is more than nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count(pub u64);
+
+/// So many units as there are in a number; at least one, at most a thousand million million.
+fn units(number: f64, per: f64) -> Option<u64> {
+    let units = (number * per).floor();
+    (1.0..=1e15).contains(&units).then_some(units as u64)
+}
+
+fn usd(number: f64) -> Result<Usd, String> {
+    let micro = units(number, 1e6).ok_or("an amount of US dollars has to be more than 0, as `2.50`")?;
+    Ok(Usd { micro })
+}
+
+fn minutes(number: f64) -> Result<Minutes, String> {
+    let ms = units(number, 60_000.0).ok_or("a number of minutes has to be more than 0, as `90` or `0.5`")?;
+    Ok(Minutes { ms })
+}
+
+impl FromStr for Usd {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Usd, String> {
+        usd(text.trim_start_matches('$').parse().unwrap_or(f64::NAN))
+    }
+}
+
+impl FromStr for Minutes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Minutes, String> {
+        minutes(text.parse().unwrap_or(f64::NAN))
+    }
+}
+
+impl FromStr for Count {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Count, String> {
+        let number = text.replace(['_', ','], "").parse().ok().filter(|number| *number > 0);
+        number.map(Count).ok_or_else(|| "has to be a whole number, 1 or more".to_owned())
+    }
+}
+
+impl fmt::Display for Usd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.micro as f64 / 1e6)
+    }
+}
+
+/// A TOML number, whole or not.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Whole(i64),
+    Broken(f64),
+}
+
+impl Number {
+    fn as_f64(&self) -> f64 {
+        match self {
+            Number::Whole(number) => *number as f64,
+            Number::Broken(number) => *number,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Usd {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Usd, D::Error> {
+        usd(Number::deserialize(deserializer)?.as_f64()).map_err(D::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Minutes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Minutes, D::Error> {
+        minutes(Number::deserialize(deserializer)?.as_f64()).map_err(D::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Count, D::Error> {
+        let number = i64::deserialize(deserializer)?;
+        let count = u64::try_from(number).ok().filter(|number| *number > 0);
+        count.map(Count).ok_or_else(|| D::Error::custom("has to be a whole number, 1 or more"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_exact_and_never_nothing() {
+        assert_eq!("2.50".parse(), Ok(Usd { micro: 2_500_000 }));
+        assert_eq!("$5".parse(), Ok(Usd { micro: 5_000_000 }));
+        assert_eq!("0.5".parse(), Ok(Minutes { ms: 30_000 }));
+        assert_eq!("200_000".parse(), Ok(Count(200_000)));
+        for wrong in ["0", "-1", "nan", "inf", "much", "1e300", ""] {
+            assert!(wrong.parse::<Usd>().is_err(), "{wrong}");
+            assert!(wrong.parse::<Minutes>().is_err(), "{wrong}");
+        }
+        for wrong in ["0", "-1", "1.5", ""] {
+            assert!(wrong.parse::<Count>().is_err(), "{wrong}");
+        }
+    }
+}

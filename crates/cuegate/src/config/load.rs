@@ -1,0 +1,117 @@
+//! Finding and reading the files.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use toml::{Table, Value};
+
+use super::Config;
+use crate::Failure;
+
+/// The name of the file, in the project and in the user's configuration folder.
+const NAME: &str = "cuegate.toml";
+
+/// The files that hold for a project, the user's first, whether they are there or not.
+pub fn files(root: &Path) -> Vec<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")));
+    folder.map(|folder| folder.join("cuegate").join(NAME)).into_iter().chain([root.join(NAME)]).collect()
+}
+
+/// Reads what holds for the project at `root`.
+///
+/// # Errors
+/// When a file cannot be read, or says what nobody understands: with the place in it.
+pub fn load(root: &Path) -> Result<Config, Failure> {
+    let mut whole = Table::new();
+    for path in files(root) {
+        match std::fs::read_to_string(&path) {
+            Ok(text) => merge(&mut whole, read(&path, &text)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let message = format!("failed to read `{}`: {error}", path.display());
+                return Err(Failure::usage(message, "it is read by every command that runs something"));
+            }
+        }
+    }
+    // Each file was read as a configuration by itself, so that this cannot fail for a reason that has a place.
+    Value::Table(whole).try_into().map_err(|error: toml::de::Error| {
+        Failure::usage(
+            format!("the files `{NAME}` do not fit together: {}", error.message()),
+            "see the README",
+        )
+    })
+}
+
+/// A file as a table, once it is known to be a configuration.
+fn read(path: &Path, text: &str) -> Result<Table, Failure> {
+    let wrong = |error: toml::de::Error| {
+        let place = error.span().map_or(String::new(), |span| {
+            let before = text.get(..span.start).unwrap_or(text);
+            let line = before.matches('\n').count() + 1;
+            let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+            format!(":{line}:{column}")
+        });
+        Failure::usage(
+            format!("{}{place}: {}", path.display(), error.message()),
+            "see the README for its keys",
+        )
+    };
+    let config: Config = toml::from_str(text).map_err(wrong)?;
+    if config.run.repairs_max.is_some_and(|repairs| repairs > 100) {
+        return Err(Failure::usage(
+            format!("{}: `repairs_max` is more than 100", path.display()),
+            "0 to 100 can be given",
+        ));
+    }
+    toml::from_str(text).map_err(wrong)
+}
+
+/// Tables are merged key by key; everything else replaces.
+fn merge(under: &mut Table, over: Table) {
+    for (key, value) in over {
+        match (under.get_mut(&key), value) {
+            (Some(Value::Table(under)), Value::Table(over)) => merge(under, over),
+            (_, value) => {
+                under.insert(key, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        read(Path::new("cuegate.toml"), text).unwrap_err().message
+    }
+
+    #[test]
+    fn the_project_holds_over_the_person() {
+        let mut whole = read(Path::new("a"), "notify = \"a\"\n[budget]\nusd = 1\nasks = 5").unwrap();
+        merge(
+            &mut whole,
+            read(Path::new("b"), "[budget]\nusd = 2.5\n[prices.m]\ninput = 1\noutput = 2").unwrap(),
+        );
+        let config: Config = Value::Table(whole).try_into().unwrap();
+        assert_eq!(config.notify.as_deref(), Some("a"));
+        let budget = config.budget.budget();
+        assert_eq!((budget.usd_micro, budget.asks), (Some(2_500_000), Some(5)));
+        assert_eq!(config.prices.0["m"].output, 2.0);
+    }
+
+    #[test]
+    fn what_nobody_understands_has_a_place() {
+        insta::assert_snapshot!(refused("[run]\nretries = 3"), @"cuegate.toml:2:1: unknown field `retries`, expected one of `provider`, `repairs_max`, `wait_max`, `ask_timeout`");
+        insta::assert_snapshot!(refused("[budget]\nusd = -3"), @"cuegate.toml:2:7: an amount of US dollars has to be more than 0, as `2.50`");
+        insta::assert_snapshot!(refused("[run]\nwait_max = \"soon\""), @"cuegate.toml:2:12: `soon` is no span of time; write one as `90s`, `10m` or `1h 30m`");
+        insta::assert_snapshot!(refused("[run]\nwait_max = "), @"cuegate.toml:2:12: string values must be quoted, expected literal string");
+        insta::assert_snapshot!(refused("[providers.gemini]\nmodel = \"x\""), @"cuegate.toml:1:12: unknown field `gemini`, expected one of `claude`, `codex`, `openai`");
+        insta::assert_snapshot!(refused("[run]\nrepairs_max = 101"), @"cuegate.toml: `repairs_max` is more than 100");
+    }
+}

@@ -1,0 +1,100 @@
+//! `cuegate.toml`: what holds for all runs of a project, or of a person.
+//!
+//! The one in the user's configuration folder holds first, the one at the top of the project over it, flags over both.
+//! Every key has a reader; an unknown one is an error.
+
+mod limits;
+mod load;
+mod span;
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use cuegate_provider::Prices;
+use serde::Deserialize;
+
+pub use limits::{BudgetConfig, Count, Minutes, Usd};
+pub use load::{files, load};
+
+/// All of it.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// A command that is run in a shell when a run has ended or waits: what happened stands in its environment.
+    pub notify: Option<String>,
+    /// How runs are driven.
+    pub run: RunConfig,
+    /// What a run may use up.
+    pub budget: BudgetConfig,
+    /// Who is asked how.
+    pub providers: ProviderConfigs,
+    /// What tokens cost, by the provider's name of the model.
+    pub prices: Prices,
+}
+
+/// `[run]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunConfig {
+    /// Who is asked when nobody says.
+    pub provider: Option<String>,
+    /// How often a bad answer is asked again: at most 100.
+    pub repairs_max: Option<u32>,
+    /// How long a limit of the provider is waited for: `10m`.
+    #[serde(with = "span")]
+    pub wait_max: Option<Duration>,
+    /// After how long an ask is stopped: `60m`.
+    #[serde(with = "span")]
+    pub ask_timeout: Option<Duration>,
+}
+
+/// `[providers]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProviderConfigs {
+    /// Claude Code.
+    pub claude: ClaudeConfig,
+    /// Codex.
+    pub codex: CodexConfig,
+    /// Any endpoint that speaks OpenAI's Chat Completions.
+    pub openai: OpenAiConfig,
+}
+
+/// `[providers.claude]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ClaudeConfig {
+    /// The program, by name or path.
+    pub program: Option<PathBuf>,
+    /// The model when nobody names one.
+    pub model: Option<String>,
+    /// Its names of models that definitions name.
+    pub models: BTreeMap<String, String>,
+    /// The most turns of one ask.
+    pub max_turns: Option<u32>,
+}
+
+/// `[providers.codex]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CodexConfig {
+    /// The program, by name or path.
+    pub program: Option<PathBuf>,
+    /// The model when nobody names one.
+    pub model: Option<String>,
+    /// Its names of models that definitions name.
+    pub models: BTreeMap<String, String>,
+}
+
+/// `[providers.openai]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OpenAiConfig {
+    /// Where it is asked: `http://127.0.0.1:8080/v1`.
+    pub base_url: Option<String>,
+    /// The environment variable that holds the key.
+    pub key_env: Option<String>,
+    /// The model when nobody names one.
+    pub model: Option<String>,
+    /// Its names of models that definitions name.
+    pub models: BTreeMap<String, String>,
+}

@@ -1,0 +1,36 @@
+//! Spans of time as people write them: `90s`, `10m`, `1h 30m`.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use serde::{Deserialize, Deserializer, de::Error};
+
+/// Reads a span that is longer than nothing.
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse(&text).map(Some).map_err(D::Error::custom)
+}
+
+fn parse(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no span of time; write one as `90s`, `10m` or `1h 30m`");
+    let span: SignedDuration = text.trim().parse().map_err(|_| wrong())?;
+    Duration::try_from(span).ok().filter(|span| !span.is_zero()).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::parse;
+
+    #[test]
+    fn as_people_write_them() {
+        assert_eq!(parse("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse("10m"), Ok(Duration::from_secs(600)));
+        assert_eq!(parse("1h 30m"), Ok(Duration::from_secs(5400)));
+        assert_eq!(parse("250ms"), Ok(Duration::from_millis(250)));
+        for wrong in ["", "10", "ten", "-5m", "0s"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! From the models that a definition names to those that a provider has.
+
+use std::collections::BTreeMap;
+
+use cuegate_flow::{Act, Flow, Str};
+use cuegate_provider::Provider;
+
+use crate::Failure;
+
+/// The provider's names of all models that the flow names.
+///
+/// # Errors
+/// When the provider has none for one of them: nothing is asked with a model that nobody meant.
+pub fn resolve(
+    flow: &Flow,
+    provider: &dyn Provider,
+    mapped: &BTreeMap<String, String>,
+) -> Result<BTreeMap<Str, String>, Failure> {
+    let mut models = BTreeMap::new();
+    for step in &flow.steps {
+        let Act::Ask(ask) = &step.act else { continue };
+        let Some(name) = &ask.model else { continue };
+        let Some(model) = one(name, provider, mapped) else {
+            let who = provider.name();
+            return Err(Failure::usage(
+                format!("`{}` names the model `{name}`, which {who} does not know", step.name),
+                format!(
+                    "say which it is in cuegate.toml (`[providers.{who}.models]`, `{name} = \"…\"`), or name one \
+                     for all asks with `--model`"
+                ),
+            ));
+        };
+        models.insert(name.clone(), model);
+    }
+    Ok(models)
+}
+
+/// The provider's name of one model; `None` when it has none.
+pub fn one(name: &str, provider: &dyn Provider, mapped: &BTreeMap<String, String>) -> Option<String> {
+    mapped.get(name).cloned().or_else(|| provider.model(name))
+}

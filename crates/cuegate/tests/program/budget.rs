@@ -1,0 +1,172 @@
+//! Budgets that stop a run, and `cuegate.toml`.
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::{
+    registry::{begin, says, says_with, small},
+    support::Project,
+};
+
+/// What each answer of these scripts uses up: 100 tokens, two cents.
+fn used() -> serde_json::Value {
+    json!({"usage": {"input_tokens": 80, "output_tokens": 20, "cost_usd": 0.02}})
+}
+
+fn four_asks() -> Project {
+    let work = |intent| says_with("work", intent, used());
+    small().project(json!([
+        work("repeat"),
+        work("repeat"),
+        work("handoff"),
+        says_with("close", "closing", used()),
+    ]))
+}
+
+/// Runs until the limit, then goes on with the flags that it names itself.
+fn stops_and_goes_on(flags: &[&str], reason: &str) -> serde_json::Value {
+    let project = four_asks();
+    let ran = project.run(&[&begin(&["--json"])[..], flags].concat());
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let result = ran.json();
+    assert_eq!(result["state"], "exhausted");
+    assert!(result["reason"].as_str().unwrap().starts_with(reason), "{}", result["reason"]);
+    assert_eq!(result["asks"]["work"], 2, "what was paid for was done: {}", ran.stderr);
+
+    let again = project.run(&["resume", "last"]);
+    assert_eq!(again.code, 1, "{}", again.stderr);
+    let hint = again.stderr.split("give more: `cuegate ").nth(1).unwrap().split('`').next().unwrap();
+    let words: Vec<&str> = hint.split(' ').chain(["--json"]).collect();
+    let on = project.run(&words);
+    assert_eq!(on.code, 0, "{words:?}: {}", on.stderr);
+    let result = on.json();
+    assert_eq!((&result["state"], &result["asks"]["work"]), (&json!("completed"), &json!(4)));
+    assert_eq!(result["steps"].as_array().unwrap().len(), 4, "no visit is told twice");
+    result
+}
+
+#[test]
+fn money() {
+    let flags = ["--budget-usd", "0.04", "--ask-usd", "0.02"];
+    let result = stops_and_goes_on(&flags, "the budget of $0.04 is used up: $0.04 were spent");
+    assert_eq!(result["budget"]["usd"], 0.08);
+    assert_eq!(result["spent"]["usd"], 0.08);
+}
+
+#[test]
+fn tokens() {
+    let flags = ["--budget-tokens", "200", "--ask-tokens", "100"];
+    let result = stops_and_goes_on(&flags, "the budget of 200 tokens is used up: 200 were spent");
+    assert_eq!(result["budget"]["tokens"], 400);
+}
+
+#[test]
+fn asks() {
+    let result = stops_and_goes_on(&["--budget-asks", "2"], "the budget of 2 asks is used up");
+    assert_eq!((&result["budget"]["asks"], &result["spent"]["asks"]), (&json!(4), &json!(4)));
+}
+
+#[test]
+fn an_answer_beyond_its_share_stops_the_run_before_the_next_ask() {
+    let project = four_asks();
+    let ran = project.run(&begin(&["--json", "--ask-usd", "0.01"]));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let result = ran.json();
+    assert_eq!(result["reason"], "an ask of `work` used up $0.02 of at most $0.01");
+    assert_eq!(result["asks"]["work"], 1);
+    assert_eq!(project.events("overspent").len(), 1);
+    let on = project.run(&["resume", "last", "--ask-usd", "0.02"]);
+    assert_eq!(on.code, 0, "{}", on.stderr);
+}
+
+#[test]
+fn time() {
+    let slow = says_with("work", "handoff", json!({"runs": ["test -e script-go || sleep 60"]}));
+    let project = small().project(json!([slow, says("close", "closing")]));
+    let ran = project.run(&begin(&["--json", "--budget-minutes", "0.02"]));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let result = ran.json();
+    assert_eq!(result["state"], "exhausted");
+    assert_eq!(result["reason"], "the budget of 0.02 min is used up");
+    project.all_gone();
+    project.write("script-go", "");
+    let on = project.run(&["resume", "last", "--budget-minutes", "5", "--json"]);
+    assert_eq!(on.code, 0, "{}", on.stderr);
+    assert_eq!(on.json()["cut_asks"], 1, "the ask that was stopped is put again");
+}
+
+#[test]
+fn a_cut_ask_costs_its_whole_share() {
+    let slow = says_with(
+        "work",
+        "handoff",
+        json!({"runs": ["test -e script-go || sleep 60"], "usage": {"cost_usd": 0.02}}),
+    );
+    let project = small().project(json!([slow, says_with("close", "closing", used())]));
+    let job = project.job(&begin(&["--budget-usd", "10", "--ask-usd", "4"]));
+    project.at_work("sleep 60");
+    job.signal(Signal::KILL);
+    project.all_gone();
+    project.write("script-go", "");
+    let on = project.run(&["resume", "last", "--json"]);
+    assert_eq!(on.code, 0, "{}", on.stderr);
+    let result = on.json();
+    assert_eq!((&result["spent"]["usd"], &result["spent"]["asks"]), (&json!(4.04), &json!(3)));
+    assert_eq!(project.events("ask_cut").len(), 1);
+}
+
+#[test]
+fn the_configuration_limits_runs_and_flags_hold_over_it() {
+    let project = four_asks();
+    project.write("cuegate.toml", "[budget]\nasks = 1\nask_usd = 0.05\n");
+    let ran = project.run(&begin(&["--json"]));
+    assert_eq!((ran.code, &ran.json()["asks"]["work"]), (1, &json!(1)), "{}", ran.stderr);
+    assert!(ran.stderr.contains("; budget 1 asks, $0.0500 an ask"), "{}", ran.stderr);
+    let ran = project.run(&begin(&["--json", "--budget-asks", "9"]));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+#[test]
+fn a_configuration_that_nobody_understands_starts_nothing() {
+    let project = four_asks();
+    project.write("cuegate.toml", "[budget]\nsud = 1\n");
+    let ran = project.run(&begin(&[]));
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("cuegate.toml:2:1: unknown field `sud`"), "{}", ran.stderr);
+    assert_eq!(project.runs(), 0);
+}
+
+#[test]
+fn limits_that_are_none_are_wrong_use() {
+    let project = four_asks();
+    for flags in [
+        ["--budget-usd", "0"],
+        ["--budget-usd", "-1"],
+        ["--budget-usd", "nan"],
+        ["--budget-tokens", "0"],
+        ["--budget-minutes", "0"],
+        ["--budget-asks", "many"],
+    ] {
+        let ran = project.run(&[&begin(&[])[..], &flags].concat());
+        assert_eq!(ran.code, 2, "{flags:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn somebody_is_told_how_it_ended() {
+    let project = four_asks();
+    project.write(
+        "cuegate.toml",
+        "notify = 'echo \"$CUEGATE_FLOW $CUEGATE_STATE $CUEGATE_EXIT_CODE $CUEGATE_REASON\" >> told'\n",
+    );
+    assert_eq!(project.run(&begin(&["--budget-asks", "1"])).code, 1);
+    assert_eq!(project.run(&["resume", "last", "--budget-asks", "4"]).code, 0);
+    let told = project.read("told");
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines[0], "agent exhausted 1 the budget of 1 asks is used up");
+    assert!(lines[1].starts_with("agent completed 0 "), "{told}");
+    project.write("cuegate.toml", "notify = 'exit 3'\n");
+    let ran = project.run(&begin(&[]));
+    assert!(ran.stderr.contains("note: `notify` of cuegate.toml failed: exit status: 3"), "{}", ran.stderr);
+    assert_eq!(ran.code, 0, "a note changes nothing: {}", ran.stderr);
+}

@@ -1,0 +1,343 @@
+//! What a run may use up, what it has used up, and what its pending asks have set aside.
+//!
+//! Every ask reserves the most that it may use up before it is put, and is settled when it is answered. An ask that was
+//! cut off is settled at all that it had reserved: what it really used nobody knows. So the sum of what was spent and
+//! what is reserved never passes the budget, whatever is killed when.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{command::CommandId, event::Event, facts::Usage};
+
+/// The limits of a run; `None` = no limit. Counted from the beginning of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Budget {
+    /// Money, in millionths of a US dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd_micro: Option<u64>,
+    /// Tokens, read and written ones together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Asks, whatever they are for; those that found no answer or were cut off too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<u64>,
+    /// How long the run is driven, in milliseconds. Neither the time in which nobody drives it counts nor that in
+    /// which the machine sleeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driven_ms: Option<u64>,
+    /// The most money that one ask may use up, in millionths of a US dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_usd_micro: Option<u64>,
+    /// The most tokens that one ask may use up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_tokens: Option<u64>,
+}
+
+impl Budget {
+    /// What one ask may use up of a limited budget when nobody says: five US dollars.
+    pub const ASK_USD_MICRO: u64 = 5_000_000;
+    /// What one ask may use up of a limited budget when nobody says. Agents read their conversation anew in each turn,
+    /// so that a long ask comes to millions.
+    pub const ASK_TOKENS: u64 = 5_000_000;
+
+    /// Whether anything is limited.
+    pub fn limits(&self) -> bool {
+        *self != Budget::default()
+    }
+
+    /// This one, with the limits of another in place of its own where that has some.
+    pub fn with(self, other: Budget) -> Budget {
+        Budget {
+            usd_micro: other.usd_micro.or(self.usd_micro),
+            tokens: other.tokens.or(self.tokens),
+            asks: other.asks.or(self.asks),
+            driven_ms: other.driven_ms.or(self.driven_ms),
+            ask_usd_micro: other.ask_usd_micro.or(self.ask_usd_micro),
+            ask_tokens: other.ask_tokens.or(self.ask_tokens),
+        }
+    }
+
+    fn ask_usd(&self) -> Option<u64> {
+        self.ask_usd_micro.or(self.usd_micro.map(|_| Budget::ASK_USD_MICRO))
+    }
+
+    fn ask_tokens(&self) -> Option<u64> {
+        self.ask_tokens.or(self.tokens.map(|_| Budget::ASK_TOKENS))
+    }
+}
+
+/// An amount of each thing that a budget limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spent {
+    /// Millionths of a US dollar. An unknown cost counts as all that was reserved for it.
+    pub usd_micro: u64,
+    /// Tokens.
+    pub tokens: u64,
+    /// Asks.
+    pub asks: u64,
+    /// Milliseconds driven.
+    pub driven_ms: u64,
+}
+
+/// What an ask has set aside: the most that it may use up. `None` = not limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Share {
+    /// Millionths of a US dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd_micro: Option<u64>,
+    /// Tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+}
+
+/// The account of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ledger {
+    /// The limits.
+    pub budget: Budget,
+    /// What was used up.
+    pub spent: Spent,
+    /// What pending asks have set aside.
+    pub reserved: BTreeMap<CommandId, Share>,
+    /// What an ask used up beyond its share, in words: then no other begins until somebody looks.
+    pub overspent: Option<String>,
+}
+
+/// Why no further ask can be paid for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lack {
+    /// Money.
+    Usd,
+    /// Tokens.
+    Tokens,
+    /// Asks.
+    Asks,
+    /// Time.
+    Time,
+    /// The ask before used up more than its share.
+    Overspent,
+}
+
+impl Ledger {
+    /// Whether asks need a share before they are put.
+    pub fn limits(&self) -> bool {
+        self.budget.limits()
+    }
+
+    /// The share of the next of `n` asks that begin together.
+    ///
+    /// # Errors
+    /// With what is lacking, when there is nothing left to share.
+    pub fn share(&self, n: u64) -> Result<Share, Lack> {
+        let Ledger { budget, spent, .. } = self;
+        if self.overspent.is_some() {
+            return Err(Lack::Overspent);
+        }
+        if budget.asks.is_some_and(|asks| spent.asks + self.reserved.len() as u64 >= asks) {
+            return Err(Lack::Asks);
+        }
+        if budget.driven_ms.is_some_and(|most| spent.driven_ms >= most) {
+            return Err(Lack::Time);
+        }
+        let one = |limit: Option<u64>, spent: u64, reserved: u64, cap: Option<u64>, lack: Lack| {
+            let left = limit.map(|limit| limit.saturating_sub(spent).saturating_sub(reserved) / n.max(1));
+            match (left, cap) {
+                (Some(0), _) => Err(lack),
+                (Some(left), Some(cap)) => Ok(Some(left.min(cap))),
+                (left, cap) => Ok(left.or(cap)),
+            }
+        };
+        let reserved = self.reserved();
+        Ok(Share {
+            usd_micro: one(
+                budget.usd_micro,
+                spent.usd_micro,
+                reserved.usd_micro,
+                budget.ask_usd(),
+                Lack::Usd,
+            )?,
+            tokens: one(budget.tokens, spent.tokens, reserved.tokens, budget.ask_tokens(), Lack::Tokens)?,
+        })
+    }
+
+    /// Folds an event in.
+    pub fn apply(&mut self, event: &Event) {
+        match event {
+            Event::RunStarted(started) => self.budget = started.budget,
+            Event::Reserved { ask, share } => {
+                self.reserved.insert(*ask, *share);
+            }
+            Event::Answered { ask, usage, .. } | Event::AnsweredLate { ask, usage } => {
+                self.settle(*ask, usage);
+            }
+            Event::Faulted { ask, class, usage, .. } if class.costs_unknown() => {
+                self.settle_cut(*ask, usage);
+            }
+            Event::Faulted { ask, usage, .. } => self.settle(*ask, usage),
+            Event::AskCut { ask, usage, .. } => self.settle_cut(*ask, usage),
+            Event::Overspent { what, .. } => self.overspent = Some(what.clone()),
+            Event::TimePassed { ms } => {
+                self.spent.driven_ms = self.spent.driven_ms.saturating_add(*ms);
+            }
+            Event::Resumed { budget, .. } => {
+                self.budget = self.budget.with(budget.unwrap_or_default());
+                self.overspent = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Why the run could not go on with these limits in place of its own, in words; `None` when it could.
+    pub fn lacks(&self, more: Budget) -> Option<String> {
+        let ledger = Ledger { budget: self.budget.with(more), overspent: None, ..self.clone() };
+        ledger.share(1).err().map(|lack| ledger.describe(lack))
+    }
+
+    /// What pending asks have set aside together.
+    pub fn reserved(&self) -> Spent {
+        let sum = |of: fn(&Share) -> Option<u64>| self.reserved.values().filter_map(of).sum();
+        Spent {
+            usd_micro: sum(|share| share.usd_micro),
+            tokens: sum(|share| share.tokens),
+            asks: self.reserved.len() as u64,
+            driven_ms: 0,
+        }
+    }
+
+    /// Settles an ask that was answered at what it used up. Where the cost is not known it is settled at its share.
+    fn settle(&mut self, ask: CommandId, usage: &Usage) {
+        let share = self.reserved.remove(&ask).unwrap_or_default();
+        let usd = usage.cost_usd.and_then(micro).or(share.usd_micro).unwrap_or(0);
+        self.charge(usd, tokens(usage));
+    }
+
+    /// Settles an ask that nobody knows the end of at its share, or at what it was seen to use when that is more.
+    fn settle_cut(&mut self, ask: CommandId, seen: &Usage) {
+        let share = self.reserved.remove(&ask).unwrap_or_default();
+        let usd = seen.cost_usd.and_then(micro).unwrap_or(0).max(share.usd_micro.unwrap_or(0));
+        self.charge(usd, tokens(seen).max(share.tokens.unwrap_or(0)));
+    }
+
+    fn charge(&mut self, usd_micro: u64, tokens: u64) {
+        self.spent.usd_micro = self.spent.usd_micro.saturating_add(usd_micro);
+        self.spent.tokens = self.spent.tokens.saturating_add(tokens);
+        self.spent.asks += 1;
+    }
+
+    /// What an ask used beyond its share, in words; `None` when it kept to it.
+    pub(crate) fn beyond(&self, ask: CommandId, usage: &Usage) -> Option<String> {
+        let share = self.reserved.get(&ask)?;
+        if let (Some(most), Some(cost)) = (share.usd_micro, usage.cost_usd.and_then(micro))
+            && cost > most
+        {
+            return Some(format!("{} of at most {}", dollars(cost), dollars(most)));
+        }
+        let used = tokens(usage);
+        share.tokens.filter(|most| used > *most).map(|most| format!("{used} of at most {most} tokens"))
+    }
+
+    /// What is lacking, in words.
+    pub(crate) fn describe(&self, lack: Lack) -> String {
+        let Ledger { budget, spent, .. } = self;
+        match lack {
+            Lack::Usd => format!(
+                "the budget of {} is used up: {} were spent",
+                dollars(budget.usd_micro.unwrap_or(0)),
+                dollars(spent.usd_micro)
+            ),
+            Lack::Tokens => format!(
+                "the budget of {} tokens is used up: {} were spent",
+                budget.tokens.unwrap_or(0),
+                spent.tokens
+            ),
+            Lack::Asks => format!("the budget of {} asks is used up", budget.asks.unwrap_or(0)),
+            Lack::Time => {
+                format!("the budget of {} is used up", minutes(budget.driven_ms.unwrap_or(0)))
+            }
+            Lack::Overspent => self.overspent.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// Tokens of a usage, read and written ones together.
+fn tokens(usage: &Usage) -> u64 {
+    usage.input_tokens.saturating_add(usage.output_tokens)
+}
+
+/// Dollars in millionths, rounded up; `None` for what is no amount.
+pub fn micro(usd: f64) -> Option<u64> {
+    // A float that stands for 0.005 is a little more or less than that; a billionth is no money.
+    let micro = (usd * 1e6 - 1e-3).ceil();
+    (-1.0..1e18).contains(&micro).then_some(micro.max(0.0) as u64)
+}
+
+/// `$0.0250`.
+fn dollars(micro: u64) -> String {
+    let usd = micro as f64 / 1e6;
+    if micro.is_multiple_of(10_000) { format!("${usd:.2}") } else { format!("${usd:.4}") }
+}
+
+/// `90 min`, `0.5 min`.
+fn minutes(ms: u64) -> String {
+    format!("{} min", (ms as f64 / 600.0).round() / 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(seq: u64) -> CommandId {
+        CommandId { seq, member: 0 }
+    }
+
+    fn used(tokens: u64, cost_usd: Option<f64>) -> Usage {
+        Usage { input_tokens: tokens, output_tokens: 0, cost_usd, ..Usage::default() }
+    }
+
+    #[test]
+    fn money_is_rounded_up_and_nonsense_is_no_amount() {
+        assert_eq!(micro(0.005), Some(5_000));
+        assert_eq!(micro(0.1 + 0.2), Some(300_000));
+        assert_eq!(micro(0.000_000_4), Some(1));
+        assert_eq!(micro(0.0), Some(0));
+        assert_eq!((micro(f64::NAN), micro(-1.0), micro(f64::INFINITY)), (None, None, None));
+    }
+
+    #[test]
+    fn asks_that_begin_together_share_what_is_left() {
+        let budget =
+            Budget { usd_micro: Some(900), tokens: Some(1_000), ask_tokens: Some(300), ..Budget::default() };
+        let mut ledger = Ledger { budget, ..Ledger::default() };
+        for n in (1..=3).rev() {
+            let share = ledger.share(n).unwrap();
+            assert_eq!(share, Share { usd_micro: Some(300), tokens: Some(300) });
+            ledger.reserved.insert(id(n), share);
+        }
+        assert_eq!(ledger.share(1), Err(Lack::Usd));
+        ledger.settle(id(1), &used(10, Some(0.000_1)));
+        assert_eq!(ledger.share(1), Ok(Share { usd_micro: Some(200), tokens: Some(300) }));
+    }
+
+    #[test]
+    fn what_nobody_knows_is_settled_at_the_share() {
+        let budget = Budget { usd_micro: Some(100), tokens: Some(50), ..Budget::default() };
+        let mut ledger = Ledger { budget, ..Ledger::default() };
+        let share = ledger.share(2).unwrap();
+        ledger.reserved.insert(id(1), share);
+        ledger.reserved.insert(id(2), ledger.share(1).unwrap());
+        ledger.settle(id(1), &used(5, None));
+        assert_eq!((ledger.spent.usd_micro, ledger.spent.tokens), (50, 5));
+        ledger.settle_cut(id(2), &used(40, None));
+        assert_eq!((ledger.spent.usd_micro, ledger.spent.tokens, ledger.spent.asks), (100, 45, 2));
+        assert_eq!(ledger.share(1), Err(Lack::Usd));
+    }
+
+    #[test]
+    fn a_cap_alone_limits_each_ask_and_not_the_run() {
+        let budget = Budget { ask_usd_micro: Some(7), ..Budget::default() };
+        let ledger =
+            Ledger { budget, spent: Spent { usd_micro: 1_000, ..Spent::default() }, ..Ledger::default() };
+        assert_eq!(ledger.share(1), Ok(Share { usd_micro: Some(7), tokens: None }));
+    }
+}

@@ -1,0 +1,45 @@
+//! Setting shares of the budget aside for asks, in the record that makes them pending.
+
+use super::Decider;
+use crate::{
+    command::CommandId,
+    event::Event,
+    run::{State, Work},
+};
+
+/// Gives each pending ask its share. When one has to go without and nothing else is at work, the run stops there.
+pub(super) fn fund(decider: &mut Decider<'_>) {
+    if decider.run.state != State::Running || !decider.run.ledger.limits() {
+        return;
+    }
+    let asks = asks(decider);
+    let (funded, wanting): (Vec<_>, Vec<_>) =
+        asks.into_iter().partition(|ask| decider.run.ledger.reserved.contains_key(ask));
+    for (index, ask) in wanting.iter().enumerate() {
+        match decider.run.ledger.share((wanting.len() - index) as u64) {
+            Ok(share) => decider.emit(Event::Reserved { ask: *ask, share }),
+            // What others leave of their shares may be enough for it.
+            Err(_) if index > 0 || !funded.is_empty() => return,
+            Err(lack) => {
+                let reason = decider.run.ledger.describe(lack);
+                decider.stop(reason);
+                return;
+            }
+        }
+    }
+}
+
+/// The pending asks, members in their order.
+fn asks(decider: &Decider<'_>) -> Vec<CommandId> {
+    match decider.run.node.as_ref().map(|node| &node.work) {
+        Some(Work::Asking(asking)) => vec![CommandId { seq: asking.seq, member: 0 }],
+        Some(Work::Joining(members)) => members
+            .iter()
+            .enumerate()
+            .filter_map(|(index, member)| {
+                Some(CommandId { seq: member.asking.as_ref()?.seq, member: index as u16 })
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,135 @@
+//! The request of an ask.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    meter::estimate,
+    settings::{SchemaMode, Settings},
+    strict,
+};
+use crate::{Fault, FaultClass, Request};
+
+/// Fields that a request has from elsewhere, so that [`Settings::extra`] must not name them.
+pub(super) const OWN_FIELDS: [&str; 12] = [
+    "model",
+    "messages",
+    "stream",
+    "stream_options",
+    "response_format",
+    "max_tokens",
+    "max_completion_tokens",
+    "temperature",
+    "n",
+    "tools",
+    "tool_choice",
+    "functions",
+];
+/// The longest name of a schema.
+const NAME_MAX: usize = 64;
+
+/// The most that may be written, and who says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bound {
+    pub tokens: u64,
+    /// Whether it is the ask's own cap.
+    pub is_cap: bool,
+}
+
+/// The body of the request for a model.
+pub(super) fn body(settings: &Settings, request: &Request, model: &str, bound: Option<Bound>) -> Value {
+    let mut messages = Vec::new();
+    if let Some(system) = &request.system {
+        messages.push(json!({"role": "system", "content": system}));
+    }
+    messages.push(json!({"role": "user", "content": prompt(settings, request)}));
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(model));
+    body.insert("messages".to_owned(), json!(messages));
+    body.insert("stream".to_owned(), json!(true));
+    body.insert("stream_options".to_owned(), json!({"include_usage": true}));
+    if let Some(format) = response_format(settings, request) {
+        body.insert("response_format".to_owned(), format);
+    }
+    if let Some(bound) = bound {
+        body.insert(settings.token_field.name().to_owned(), json!(bound.tokens));
+    }
+    if let Some(temperature) = settings.temperature {
+        body.insert("temperature".to_owned(), json!(temperature));
+    }
+    body.extend(settings.extra.clone());
+    Value::Object(body)
+}
+
+/// The prompt. Where the service is told only that it is JSON, what JSON is said here and not by the caller: the caller's
+/// words leave room for other text beside it, which the service would not let through.
+fn prompt<'a>(settings: &Settings, request: &'a Request) -> Cow<'a, str> {
+    match (&request.schema, settings.schema) {
+        (Some(schema), SchemaMode::JsonObject) => Cow::Owned(format!(
+            "{}\n\nAnswer with one JSON object and nothing else. It has to be valid by this JSON Schema:\n\n{schema}\n",
+            request.prompt
+        )),
+        _ => Cow::Borrowed(&request.prompt),
+    }
+}
+
+fn response_format(settings: &Settings, request: &Request) -> Option<Value> {
+    let schema = request.schema.as_ref()?;
+    match settings.schema {
+        SchemaMode::JsonSchema => Some(json!({
+            "type": "json_schema",
+            "json_schema": {"name": name(&request.step), "strict": strict::is_strict(schema), "schema": schema},
+        })),
+        SchemaMode::JsonObject => Some(json!({"type": "json_object"})),
+        SchemaMode::None => None,
+    }
+}
+
+/// The step's name in the letters that a schema's name may have.
+fn name(step: &str) -> String {
+    let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+    let name: String = step.chars().take(NAME_MAX).map(allowed).collect();
+    if name.is_empty() { "answer".to_owned() } else { name }
+}
+
+/// An estimate of the tokens that the service reads.
+pub(super) fn input(request: &Request) -> u64 {
+    let schema = request.schema.as_ref().map_or(0, |schema| schema.to_string().len());
+    let system = request.system.as_ref().map_or(0, String::len);
+    estimate((request.prompt.len() + system + schema) as u64)
+}
+
+/// How much may be written so that the ask stays within its cap, when it reads as much as estimated.
+///
+/// # Errors
+/// When nothing would be left to write: the ask is not worth its money.
+pub(super) fn bound(settings: &Settings, request: &Request, model: &str) -> Result<Option<Bound>, Fault> {
+    let input = input(request);
+    let by_tokens = request.cap.tokens.map(|tokens| tokens.saturating_sub(input));
+    let price = settings.prices.0.get(model).filter(|price| price.output > 0.0);
+    let by_money = request.cap.usd.zip(price).map(|(usd, price)| {
+        let left = usd - input as f64 * price.input / 1e6;
+        // Saturates at 0 below and at the largest number above.
+        (left / price.output * 1e6).floor() as u64
+    });
+    let cap = by_tokens.into_iter().chain(by_money).min();
+    if cap == Some(0) {
+        let cap = match (request.cap.tokens, request.cap.usd) {
+            (Some(tokens), _) if by_tokens == Some(0) => format!("{tokens} tokens"),
+            (_, usd) => format!("{} USD", usd.unwrap_or_default()),
+        };
+        return Err(Fault::new(
+            FaultClass::OverCap,
+            format!(
+                "the ask alone is about {input} tokens, and its cap of {cap} leaves nothing for an answer"
+            ),
+        ));
+    }
+    Ok(match (cap, settings.max_output_tokens) {
+        (Some(cap), Some(max)) if max < cap => Some(Bound { tokens: max, is_cap: false }),
+        (Some(tokens), _) => Some(Bound { tokens, is_cap: true }),
+        (None, Some(tokens)) => Some(Bound { tokens, is_cap: false }),
+        (None, None) => None,
+    })
+}

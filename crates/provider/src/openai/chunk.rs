@@ -1,0 +1,201 @@
+//! What a chunk of an answer says, or a whole answer from a server that does not stream.
+
+use serde_json::Value;
+
+use super::{
+    redact::Redactor,
+    wire::{Line, Trouble, Used, What},
+};
+
+/// Turns chunks into lines.
+#[derive(Debug, Default)]
+pub(super) struct Chunks {
+    redactor: Redactor,
+    head_told: bool,
+}
+
+impl Chunks {
+    pub fn new(redactor: Redactor) -> Chunks {
+        Chunks { redactor, head_told: false }
+    }
+
+    /// What a chunk says, in its order. `event` is the event's name, where it had one.
+    ///
+    /// A whole answer has `message` where a chunk has `delta`; the rest is the same. Unknown fields, and chunks of
+    /// unknown kinds, are left alone: services add to them.
+    pub fn read(&mut self, event: Option<&str>, chunk: &Value) -> Result<Vec<Line>, Trouble> {
+        let reports_error = event == Some("error") || !chunk["error"].is_null() || chunk["object"] == "error";
+        if reports_error {
+            return Err(Trouble::new(What::Reported, self.redactor.clean(&chunk.to_string())));
+        }
+        let mut lines = Vec::new();
+        if !self.head_told && (chunk["id"].is_string() || chunk["model"].is_string()) {
+            self.head_told = true;
+            lines.push(Line::Head { id: self.word(&chunk["id"]), model: self.word(&chunk["model"]) });
+        }
+        let first = chunk["choices"].as_array().into_iter().flatten();
+        for choice in first.filter(|choice| choice["index"].as_u64().unwrap_or(0) == 0) {
+            let said = if choice["message"].is_object() { &choice["message"] } else { &choice["delta"] };
+            self.said(said, &mut lines);
+            if let Some(reason) = self.word(&choice["finish_reason"]) {
+                self.rest(&mut lines);
+                lines.push(Line::Finish(reason));
+            }
+        }
+        lines.extend(used(&chunk["usage"]).map(Line::Used));
+        Ok(lines)
+    }
+
+    /// Says what was held back, when no more is coming.
+    pub fn rest(&mut self, lines: &mut Vec<Line>) {
+        lines.extend(Some(self.redactor.rest()).filter(|text| !text.is_empty()).map(Line::Text));
+    }
+
+    /// Keeps the key out of words of the system.
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    fn said(&mut self, said: &Value, lines: &mut Vec<Line>) {
+        // Two names for the same: the second is that of newer servers. A few send both.
+        let thought = ["reasoning_content", "reasoning"].iter().find_map(|name| said[name].as_str());
+        if let Some(thought) = thought.filter(|thought| !thought.is_empty()) {
+            lines.push(Line::Thought(thought.len() as u64));
+        }
+        let text = self.redactor.next(&text(&said["content"]));
+        if !text.is_empty() {
+            lines.push(Line::Text(text));
+        }
+        if let Some(refusal) = self.word(&said["refusal"]).filter(|refusal| !refusal.is_empty()) {
+            lines.push(Line::Refusal(refusal));
+        }
+        let calls = said["tool_calls"].as_array().into_iter().flatten().map(|call| &call["function"]["name"]);
+        let old = Some(&said["function_call"]["name"]).filter(|_| said["function_call"].is_object());
+        // The name comes with the first piece of a call.
+        lines.extend(calls.chain(old).filter_map(|name| self.word(name)).map(Line::Tool));
+    }
+
+    fn word(&self, value: &Value) -> Option<String> {
+        value.as_str().map(|word| self.redactor.clean(word))
+    }
+}
+
+/// The text of a content: a string, or parts of which some are text.
+fn text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let texts = parts.iter().filter(|part| part["type"] == "text");
+            texts.filter_map(|part| part["text"].as_str()).collect()
+        }
+        _ => String::new(),
+    }
+}
+
+/// What was used up; `None` when the service does not say, or says that it was nothing at all.
+fn used(usage: &Value) -> Option<Used> {
+    let number = |value: &Value| value.as_u64().unwrap_or(0);
+    let used = Used {
+        input: number(&usage["prompt_tokens"]),
+        // The second name is that of a service which counts them apart.
+        cached: number(&usage["prompt_tokens_details"]["cached_tokens"])
+            .max(number(&usage["prompt_cache_hit_tokens"])),
+        output: number(&usage["completion_tokens"]),
+    };
+    (used.input > 0 || used.output > 0).then_some(used)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(chunk: Value) -> Vec<Line> {
+        Chunks::default().read(None, &chunk).unwrap()
+    }
+
+    fn delta(delta: Value) -> Vec<Line> {
+        read(json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]}))
+    }
+
+    #[test]
+    fn text_comes_as_a_string_or_in_parts() {
+        assert_eq!(delta(json!({"role": "assistant", "content": "hi"})), [Line::Text("hi".to_owned())]);
+        let parts = json!({"content": [{"type": "thinking"}, {"type": "text", "text": "a"}, {"type": "text", "text": "b"}]});
+        assert_eq!(delta(parts), [Line::Text("ab".to_owned())]);
+        assert_eq!(delta(json!({"content": null})), []);
+        assert_eq!(delta(json!({"content": ""})), []);
+    }
+
+    #[test]
+    fn thoughts_are_counted_and_not_kept() {
+        assert_eq!(delta(json!({"reasoning_content": "hm…", "content": null})), [Line::Thought(5)]);
+        assert_eq!(delta(json!({"reasoning": "hm", "reasoning_content": "hm"})), [Line::Thought(2)]);
+    }
+
+    #[test]
+    fn refusals_and_tools_are_told() {
+        assert_eq!(delta(json!({"refusal": "I won't"})), [Line::Refusal("I won't".to_owned())]);
+        let calls = json!({"tool_calls": [{"index": 0, "function": {"name": "ls", "arguments": ""}}]});
+        assert_eq!(delta(calls), [Line::Tool("ls".to_owned())]);
+        assert_eq!(delta(json!({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]})), []);
+        assert_eq!(delta(json!({"function_call": {"name": "ls"}})), [Line::Tool("ls".to_owned())]);
+    }
+
+    #[test]
+    fn a_whole_answer_is_read_like_a_chunk() {
+        let lines = read(json!({
+            "id": "chatcmpl-1", "model": "m-2", "object": "chat.completion",
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}},
+        }));
+        assert_eq!(
+            lines,
+            [
+                Line::Head { id: Some("chatcmpl-1".to_owned()), model: Some("m-2".to_owned()) },
+                Line::Text("hi".to_owned()),
+                Line::Finish("stop".to_owned()),
+                Line::Used(Used { input: 9, cached: 4, output: 2 }),
+            ]
+        );
+    }
+
+    #[test]
+    fn other_choices_and_unknown_chunks_are_left_alone() {
+        assert_eq!(read(json!({"choices": [{"index": 1, "delta": {"content": "no"}}]})), []);
+        assert_eq!(read(json!({"type": "ping"})), []);
+        assert_eq!(read(json!(null)), []);
+        assert_eq!(read(json!({"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 0}})), []);
+    }
+
+    #[test]
+    fn an_error_is_one_however_it_comes() {
+        for (event, chunk) in [
+            (None, json!({"error": {"message": "no", "code": "x"}, "choices": []})),
+            (None, json!({"error": "no"})),
+            (None, json!({"object": "error", "message": "no"})),
+            (Some("error"), json!({"message": "no"})),
+        ] {
+            let trouble = Chunks::default().read(event, &chunk).unwrap_err();
+            assert_eq!((trouble.what, trouble.said), (What::Reported, chunk.to_string()));
+        }
+        assert_eq!(read(json!({"error": null})), []);
+    }
+
+    #[test]
+    fn a_key_that_comes_back_is_taken_out() {
+        let key = "sk-0123456789abcdef";
+        let mut chunks = Chunks::new(Redactor::new(Some(key.to_owned())));
+        let mut say = |text: &str, finish: Option<&str>| {
+            let choice = json!({"index": 0, "delta": {"content": text}, "finish_reason": finish});
+            chunks.read(None, &json!({"choices": [choice]})).unwrap()
+        };
+        assert_eq!(say("sk-01234567", None), []);
+        assert_eq!(say("89abcdef s", None), [Line::Text("[redacted] ".to_owned())]);
+        assert_eq!(say("", Some("stop")), [Line::Text("s".to_owned()), Line::Finish("stop".to_owned())]);
+        let trouble =
+            chunks.read(None, &json!({"error": {"message": format!("bad key {key}")}})).unwrap_err();
+        assert_eq!(trouble.said, r#"{"error":{"message":"bad key [redacted]"}}"#);
+    }
+}

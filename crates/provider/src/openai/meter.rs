@@ -1,0 +1,211 @@
+//! Counts what an ask uses up while it is at work, so that one which runs away can be cut.
+
+use super::wire::Used;
+use crate::{Activity, Prices, Usage};
+
+/// How many estimated tokens are worth telling.
+const STEP: u64 = 16;
+/// How many bytes a token has while it is written, at least: most texts have fewer. A bound that the service keeps
+/// comes first that way; the estimate is for services that keep none.
+const BYTES_MAX: u64 = 5;
+
+/// An estimate of a text's tokens: a token is about four bytes, in English as in code; other scripts take more bytes a
+/// character and more tokens. Rounded up.
+pub(super) fn estimate(bytes: u64) -> u64 {
+    bytes.div_ceil(4)
+}
+
+/// What was used up, as far as the service said, and an estimate where it has not.
+#[derive(Debug)]
+pub(super) struct Meter {
+    prices: Prices,
+    /// Names of the model, the one that was asked for first.
+    models: Vec<String>,
+    /// Estimated tokens of the request.
+    input: u64,
+    began: bool,
+    /// Bytes that were written, thoughts included.
+    written: u64,
+    used: Option<Used>,
+    told: Usage,
+}
+
+impl Meter {
+    pub fn new(prices: Prices, model: String, input: u64) -> Meter {
+        Meter {
+            prices,
+            models: vec![model],
+            input,
+            began: false,
+            written: 0,
+            used: None,
+            told: Usage::default(),
+        }
+    }
+
+    /// The service calls the model so. A price under the name that was asked for counts more.
+    pub fn called(&mut self, model: &str) {
+        self.models.push(model.to_owned());
+    }
+
+    /// The service has begun: it has read what it was asked, which counts also when the ask is cut off now.
+    ///
+    /// What is told before the service says it is an estimate. It is never taken back: where it was too much, the sum
+    /// stays above what the service says in the end.
+    pub fn began(&mut self) -> Option<Activity> {
+        self.began = true;
+        self.estimated()
+    }
+
+    /// More was written. Told now and then.
+    pub fn wrote(&mut self, bytes: u64) -> Option<Activity> {
+        let first = !std::mem::replace(&mut self.began, true);
+        self.written = self.written.saturating_add(bytes);
+        let enough = first || self.written / BYTES_MAX >= self.told.output_tokens + STEP;
+        enough.then(|| self.estimated()).flatten()
+    }
+
+    fn estimated(&mut self) -> Option<Activity> {
+        if self.used.is_some() {
+            return None;
+        }
+        let output_tokens = self.written / BYTES_MAX;
+        self.tell(Usage { input_tokens: self.input, output_tokens, ..Usage::default() })
+    }
+
+    /// The service says what was used up so far.
+    pub fn used(&mut self, used: Used) -> Option<Activity> {
+        self.used = Some(used);
+        self.tell(usage(used))
+    }
+
+    /// What the service said, at the price of the model.
+    ///
+    /// When it said nothing: an estimate without a cost once it had begun, because nothing is what it certainly was not.
+    pub fn total(&self) -> Usage {
+        match self.used {
+            Some(used) => self.priced(usage(used)),
+            None if !self.began => Usage::default(),
+            None => {
+                Usage { input_tokens: self.input, output_tokens: estimate(self.written), ..Usage::default() }
+            }
+        }
+    }
+
+    /// How many tokens were written, when the service says so.
+    pub fn written(&self) -> Option<u64> {
+        self.used.map(|used| used.output)
+    }
+
+    fn tell(&mut self, total: Usage) -> Option<Activity> {
+        let (total, told) = (self.priced(total), self.told);
+        let more = Usage {
+            input_tokens: total.input_tokens.saturating_sub(told.input_tokens),
+            cached_input_tokens: total.cached_input_tokens.saturating_sub(told.cached_input_tokens),
+            output_tokens: total.output_tokens.saturating_sub(told.output_tokens),
+            cost_usd: total.cost_usd.map(|cost| (cost - told.cost_usd.unwrap_or(0.0)).max(0.0)),
+        };
+        self.told = Usage {
+            input_tokens: told.input_tokens + more.input_tokens,
+            cached_input_tokens: told.cached_input_tokens + more.cached_input_tokens,
+            output_tokens: told.output_tokens + more.output_tokens,
+            cost_usd: more.cost_usd.map(|cost| told.cost_usd.unwrap_or(0.0) + cost),
+        };
+        let nothing =
+            more.input_tokens == 0 && more.output_tokens == 0 && more.cost_usd.unwrap_or(0.0) == 0.0;
+        (!nothing).then_some(Activity::Usage(more))
+    }
+
+    fn priced(&self, usage: Usage) -> Usage {
+        let cost_usd = self.models.iter().find_map(|model| self.prices.cost(Some(model), &usage));
+        Usage { cost_usd, ..usage }
+    }
+}
+
+fn usage(used: Used) -> Usage {
+    Usage {
+        input_tokens: used.input,
+        cached_input_tokens: used.cached,
+        output_tokens: used.output,
+        cost_usd: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Price;
+
+    fn meter(prices: &[&str]) -> Meter {
+        let price = Price { input: 1.0, cached_input: Some(0.5), output: 10.0 };
+        let prices = Prices(prices.iter().map(|model| ((*model).to_owned(), price)).collect());
+        Meter::new(prices, "m".to_owned(), 50)
+    }
+
+    /// The sum of all that was told.
+    fn sum(told: Vec<Option<Activity>>) -> Usage {
+        let mut sum = Usage { cost_usd: Some(0.0), ..Usage::default() };
+        for activity in told.into_iter().flatten() {
+            let Activity::Usage(usage) = activity else { panic!("{activity:?}") };
+            sum.input_tokens += usage.input_tokens;
+            sum.cached_input_tokens += usage.cached_input_tokens;
+            sum.output_tokens += usage.output_tokens;
+            sum.cost_usd = sum.cost_usd.zip(usage.cost_usd).map(|(sum, more)| sum + more);
+        }
+        sum
+    }
+
+    const USED: Used = Used { input: 1000, cached: 200, output: 300 };
+
+    #[test]
+    fn what_is_told_sums_up_to_what_the_service_says() {
+        let mut meter = meter(&["m"]);
+        let told = vec![meter.began(), meter.wrote(3), meter.wrote(600), meter.used(USED), meter.used(USED)];
+        assert_eq!((&told[1], &told[4]), (&None, &None));
+        let Some(Activity::Usage(written)) = told[2] else { panic!("{told:?}") };
+        assert_eq!((written.input_tokens, written.output_tokens), (0, 120));
+        assert!((written.cost_usd.unwrap() - 0.0012).abs() < 1e-12);
+        let (sum, total) = (sum(told), meter.total());
+        assert_eq!(Usage { cost_usd: None, ..sum }, Usage { cost_usd: None, ..total });
+        assert_eq!((total.input_tokens, total.cached_input_tokens, total.output_tokens), (1000, 200, 300));
+        let cost = (800.0 + 100.0 + 3000.0) / 1e6;
+        assert!(
+            (sum.cost_usd.unwrap() - cost).abs() < 1e-12 && (total.cost_usd.unwrap() - cost).abs() < 1e-12
+        );
+    }
+
+    #[test]
+    fn what_was_told_too_much_is_not_taken_back() {
+        let mut meter = meter(&[]);
+        let told = vec![meter.wrote(5000), meter.used(USED)];
+        let sum = sum(told);
+        assert_eq!((sum.input_tokens, sum.output_tokens, sum.cost_usd), (1000, 1000, None));
+        assert_eq!(meter.total().output_tokens, 300);
+    }
+
+    #[test]
+    fn an_ask_that_is_cut_off_at_once_has_been_read() {
+        let mut meter = meter(&["m"]);
+        let told = vec![meter.began()];
+        assert_eq!(sum(told).input_tokens, 50);
+        assert_eq!(meter.total().input_tokens, 50);
+    }
+
+    #[test]
+    fn a_service_that_says_nothing_is_estimated_and_its_cost_unknown() {
+        let mut meter = meter(&["m"]);
+        assert_eq!(meter.total(), Usage::default());
+        assert!(meter.wrote(9).is_some());
+        let estimated = Usage { input_tokens: 50, output_tokens: 3, ..Usage::default() };
+        assert_eq!(meter.total(), estimated);
+    }
+
+    #[test]
+    fn a_price_is_found_under_either_name() {
+        let mut meter = meter(&["m-2026"]);
+        meter.used(USED);
+        assert_eq!(meter.total().cost_usd, None);
+        meter.called("m-2026");
+        assert!(meter.total().cost_usd.is_some());
+    }
+}

@@ -1,0 +1,183 @@
+//! The provider: says what to start for an ask and how to read it.
+
+use std::{ffi::OsString, fmt, path::PathBuf, time::Duration};
+
+use super::{
+    body,
+    endpoint::{self, Endpoint},
+    fault::{self, Service},
+    http::{self, Patience},
+    meter::Meter,
+    reader::OpenAiReader,
+    settings::{SchemaMode, Settings},
+    wire::{Job, Trouble, What},
+};
+use crate::{
+    Capabilities, Fault, FaultClass, Inspection, Launch, Login, Prepared, Problem, Provider, Request,
+};
+
+/// How long a server on this machine may take to say that it is there.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How to start the program whose body is [`super::openai_main`].
+#[derive(Debug, Clone)]
+pub struct OpenAiProgram {
+    /// The program, usually this one.
+    pub exe: PathBuf,
+    /// Its arguments, usually the hidden subcommand.
+    pub args: Vec<OsString>,
+}
+
+/// Asks a service that speaks OpenAI Chat Completions.
+pub struct OpenAiProvider {
+    settings: Settings,
+    program: OpenAiProgram,
+}
+
+impl OpenAiProvider {
+    /// A provider with these settings. Nothing is looked at yet: what is wrong with them is told by
+    /// [`Provider::inspect`] and by each ask.
+    pub fn new(settings: Settings, program: OpenAiProgram) -> OpenAiProvider {
+        OpenAiProvider { settings, program }
+    }
+
+    /// Asks a server on this machine for its models, the cheapest question that there is. Which ones it has is not
+    /// looked at: servers go by more names than they list.
+    fn probe(&self, endpoint: &Endpoint, timeout: Duration) -> Option<Problem> {
+        let uri = format!("{}/models", endpoint.base()).parse().ok()?;
+        let agent = http::agent(&uri, Patience { connect: timeout, idle: timeout });
+        let key = self.settings.key_env.as_deref().and_then(endpoint::key);
+        let request = http::with_headers(
+            agent.get(uri),
+            &self.settings.headers,
+            key.as_deref(),
+            self.settings.key_header.as_deref(),
+        );
+        let trouble = match request.call() {
+            Ok(response) => {
+                Trouble::new(What::Status(response.status().as_u16()), "it does not list its models")
+            }
+            Err(error) => http::trouble(error, false),
+        };
+        // One that is silent is at work for somebody else, and one without a list of models may well answer.
+        let harmless = match trouble.what {
+            What::Status(status) => !matches!(status, 401 | 403),
+            what => matches!(what, What::Silent | What::BrokeOff),
+        };
+        (!harmless).then(|| fault::problem(&trouble, &self.service(endpoint, String::new())))
+    }
+
+    fn look(&self, timeout: Duration) -> Inspection {
+        let mut problems = endpoint::problems(&self.settings);
+        let endpoint = Endpoint::of(&self.settings).ok();
+        if let Some(endpoint) = endpoint.as_ref().filter(|endpoint| endpoint.is_local())
+            && problems.is_empty()
+        {
+            problems.extend(self.probe(endpoint, timeout));
+        }
+        let at = endpoint.as_ref().map_or(&*self.settings.base_url, Endpoint::base);
+        Inspection {
+            at: Some(at.to_owned()),
+            version: None,
+            login: self.login(),
+            model: self.settings.model.clone(),
+            problems,
+        }
+    }
+
+    fn service(&self, endpoint: &Endpoint, model: String) -> Service {
+        Service {
+            base: endpoint.base().to_owned(),
+            is_local: endpoint.is_local(),
+            key_env: self.settings.key_env.clone(),
+            model,
+        }
+    }
+
+    fn login(&self) -> Login {
+        match &self.settings.key_env {
+            None => Login::NotNeeded,
+            Some(name) if endpoint::key(name).is_some() => Login::Key(name.clone()),
+            Some(_) => Login::Missing,
+        }
+    }
+}
+
+impl fmt::Debug for OpenAiProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenAiProvider")
+            .field("base_url", &self.settings.base_url)
+            .field("program", &self.program)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Provider for OpenAiProvider {
+    fn name(&self) -> &'static str {
+        "openai"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            schema: self.settings.schema != SchemaMode::None,
+            // The API keeps no conversations, and what this process remembered a crash would lose.
+            sessions: false,
+            fork: false,
+            system_prompt: true,
+            // There are none, so that any restriction holds.
+            tools: true,
+            cost: !self.settings.prices.0.is_empty(),
+            edits: false,
+            progress: true,
+        }
+    }
+
+    /// Services have their own names. The three short ones are of one maker's models, which few services have, and
+    /// under longer names: the user has to say which is meant.
+    fn model(&self, name: &str) -> Option<String> {
+        (!matches!(name, "opus" | "sonnet" | "haiku")).then(|| name.to_owned())
+    }
+
+    /// Only a server on this machine is asked whether it is there. That no model is set is no problem: an ask may name
+    /// one.
+    fn inspect(&self) -> Inspection {
+        self.look(PROBE_TIMEOUT)
+    }
+
+    fn restore(&self, _receipts: &[String]) {}
+
+    fn prepare(&self, request: &Request) -> Result<Prepared, Fault> {
+        let settings = &self.settings;
+        if let Some(problem) = endpoint::problems(settings).into_iter().next() {
+            return Err(problem.into_fault());
+        }
+        let endpoint = Endpoint::of(settings).map_err(Problem::into_fault)?;
+        let model = request.model.as_ref().or(settings.model.as_ref()).ok_or_else(|| {
+            Fault::new(FaultClass::UnknownModel, "no model is named (set `model`, or name one for the run)")
+        })?;
+        let bound = body::bound(settings, request, model)?;
+        let job = Job {
+            url: endpoint.url(),
+            body: body::body(settings, request, model, bound),
+            key_env: settings.key_env.clone(),
+            key_header: settings.key_header.clone(),
+            headers: settings.headers.clone(),
+            connect_timeout_ms: settings.connect_timeout_ms,
+            idle_timeout_ms: settings.idle_timeout_ms,
+        };
+        let launch = Launch {
+            program: self.program.exe.clone(),
+            args: self.program.args.clone(),
+            stdin: serde_json::to_vec(&job).expect("a job has string keys only"),
+            ..Launch::default()
+        };
+        let meter = Meter::new(settings.prices.clone(), model.clone(), body::input(request));
+        let structured = request.schema.is_some() && settings.schema != SchemaMode::None;
+        let service = self.service(&endpoint, model.clone());
+        let reader = OpenAiReader::new(self.program.exe.clone(), service, bound, structured, meter);
+        Ok(Prepared::Process { launch, reader: Box::new(reader) })
+    }
+}
+
+#[cfg(test)]
+mod tests;

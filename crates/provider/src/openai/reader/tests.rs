@@ -1,0 +1,160 @@
+use serde_json::json;
+
+use super::*;
+use crate::{
+    Cap, Price, Prices, Request, Usage,
+    openai::{
+        SchemaMode, Settings,
+        testing::{prepare, request},
+    },
+};
+
+fn settings() -> Settings {
+    let price = Price { input: 1.0, cached_input: None, output: 10.0 };
+    Settings { prices: Prices([("m".to_owned(), price)].into()), ..Settings::at("http://localhost:1/v1") }
+}
+
+/// Reads these lines of output.
+fn read(
+    settings: Settings,
+    request: &Request,
+    lines: &[&str],
+    ended: Ended,
+) -> (Vec<Activity>, Result<Answer, Fault>) {
+    let (_, mut reader) = prepare(settings, request).unwrap();
+    let activities = lines.iter().flat_map(|line| reader.line(line.as_bytes())).collect();
+    (activities, reader.end(ended, b""))
+}
+
+const USED: &str = r#"{"used":{"input":100,"cached":0,"output":20}}"#;
+const STOP: &str = r#"{"finish":"stop"}"#;
+const DONE: &str = r#""done""#;
+
+#[test]
+fn text_is_told_line_by_line_and_use_as_it_grows() {
+    let long = "w".repeat(300);
+    let lines = [
+        r#"{"head":{"id":"c","model":"m-1"}}"#,
+        r#"{"text":"one "}"#,
+        r#"{"text":"line\nand"}"#,
+        r#"{"thought":100}"#,
+        &format!(r#"{{"text":"{long}"}}"#),
+        r#"{"text":" end"}"#,
+        STOP,
+        USED,
+        DONE,
+    ];
+    let (activities, answer) = read(settings(), &request(), &lines, Ended::Exit(0));
+    let mut told = Vec::new();
+    let mut sum = Usage { cost_usd: Some(0.0), ..Usage::default() };
+    for activity in activities {
+        match activity {
+            Activity::Text { text } => told.push(text),
+            Activity::Usage(usage) => {
+                sum.input_tokens += usage.input_tokens;
+                sum.output_tokens += usage.output_tokens;
+                sum.cost_usd = sum.cost_usd.zip(usage.cost_usd).map(|(sum, more)| sum + more);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(told, ["one line".to_owned(), format!("and{long}"), " end".to_owned()]);
+    let answer = answer.unwrap();
+    assert_eq!(answer.text, format!("one line\nand{long} end"));
+    assert_eq!((answer.usage.input_tokens, answer.usage.output_tokens), (100, 20));
+    assert!((answer.usage.cost_usd.unwrap() - 0.0003).abs() < 1e-12);
+    // More was told than was used in the end: it is not taken back.
+    assert_eq!((sum.input_tokens, sum.output_tokens > 20), (100, true));
+}
+
+#[test]
+fn a_structured_answer_is_the_whole_text() {
+    let ask = Request { schema: Some(json!({"type": "object"})), ..request() };
+    let output = |settings, ask: &Request, text: &str| {
+        let line = json!({ "text": text }).to_string();
+        read(settings, ask, &[&line, STOP, DONE], Ended::Exit(0)).1.unwrap().output
+    };
+    assert_eq!(output(settings(), &ask, " {\"a\": 1}\n"), Some(json!({"a": 1})));
+    assert_eq!(output(settings(), &ask, "so: {\"a\": 1}"), None);
+    assert_eq!(output(settings(), &request(), "{}"), None);
+    let mode = |schema| Settings { schema, ..settings() };
+    assert_eq!(output(mode(SchemaMode::JsonObject), &ask, "{}"), Some(json!({})));
+    assert_eq!(output(mode(SchemaMode::None), &ask, "{}"), None);
+}
+
+#[test]
+fn an_answer_that_is_too_long_is_none() {
+    let long = |settings, cap, used: &str| {
+        let ask = Request { cap, ..request() };
+        let lines = [r#"{"text":"half"}"#, r#"{"finish":"length"}"#, used, DONE];
+        let fault = read(settings, &ask, &lines, Ended::Exit(0)).1.unwrap_err();
+        format!("{:?}: {fault} ({} tokens)", fault.class, fault.usage.output_tokens)
+    };
+    let by_cap = Cap { tokens: Some(23), usd: None };
+    let bounded = Settings { max_output_tokens: Some(20), ..settings() };
+    let less = r#"{"used":{"input":100,"cached":0,"output":19}}"#;
+    let told = [
+        long(settings(), by_cap, USED),
+        long(settings(), by_cap, ""),
+        long(settings(), by_cap, less),
+        long(bounded, Cap::default(), USED),
+        long(settings(), Cap::default(), USED),
+    ];
+    insta::assert_snapshot!(told.join("\n"), @"
+    OverCap: the answer reached the 20 tokens that the cap of the ask leaves for it (20 tokens)
+    OverCap: the answer reached the 20 tokens that the cap of the ask leaves for it (1 tokens)
+    ContextOverflow: the answer was cut off by a limit of http://localhost:1/v1: `m` cannot read and write more at once, or the server was started with a smaller context (19 tokens)
+    ContextOverflow: the answer is longer than 20 tokens: raise `max_output_tokens` (20 tokens)
+    ContextOverflow: the answer was cut off by a limit of http://localhost:1/v1: `m` cannot read and write more at once, or the server was started with a smaller context (20 tokens)
+    ");
+}
+
+#[test]
+fn every_end_is_told_apart() {
+    let failed = r#"{"failed":{"what":"tls","said":"bad","resets_in_ms":null}}"#;
+    let text = r#"{"text":"12345678"}"#;
+    let not_started = Ended::NotStarted("no such file".to_owned());
+    let cases: [(&[&str], Ended); 12] = [
+        (&[text, STOP, USED, "", DONE, ""], Ended::Exit(0)),
+        (&[failed], Ended::Exit(0)),
+        (&[], Ended::Exit(0)),
+        (&[text, STOP], Ended::Exit(0)),
+        (&[text, STOP, DONE, text], Ended::Exit(0)),
+        (&["hello", text, STOP, DONE], Ended::Exit(0)),
+        (&[r#"{"future":1}"#], Ended::Exit(0)),
+        (&[text, STOP, DONE], Ended::Exit(3)),
+        (&[text, STOP, DONE], Ended::Signal(9)),
+        (&[text], Ended::TimedOut),
+        (&[text, STOP, USED, DONE], Ended::TooMuchOutput),
+        (&[], not_started),
+    ];
+    let mut told = String::new();
+    for (lines, ended) in cases {
+        let end = match read(settings(), &request(), lines, ended.clone()).1 {
+            Ok(answer) => format!("Ok: {}", answer.text),
+            Err(fault) => format!("{:?}: {fault} ({} tokens)", fault.class, fault.usage.output_tokens),
+        };
+        told += &format!("{} lines, {ended:?} -> {end}\n", lines.len());
+    }
+    insta::assert_snapshot!(told, @r#"
+    6 lines, Exit(0) -> Ok: 12345678
+    1 lines, Exit(0) -> MissingProgram: no encrypted connection to http://localhost:1/v1: bad (begin `base_url` with `http://` if it speaks that; `SSL_CERT_FILE` names a file of certificates to trust) (0 tokens)
+    0 lines, Exit(0) -> Malformed: the program that asks ended without a result (0 tokens)
+    2 lines, Exit(0) -> Malformed: the program that asks ended without a result (2 tokens)
+    4 lines, Exit(0) -> Malformed: the program that asks printed what cannot be read: `{"text":"12345678"}` (2 tokens)
+    4 lines, Exit(0) -> Malformed: the program that asks printed what cannot be read: `hello` (2 tokens)
+    1 lines, Exit(0) -> Malformed: the program that asks printed what cannot be read: `{"future":1}` (0 tokens)
+    3 lines, Exit(3) -> Crashed: the program that asks exited with 3 (2 tokens)
+    3 lines, Signal(9) -> Crashed: signal 9 ended the program that asks (2 tokens)
+    1 lines, TimedOut -> Timeout: http://localhost:1/v1 took longer than it may (2 tokens)
+    4 lines, TooMuchOutput -> Malformed: http://localhost:1/v1 wrote more than it may (20 tokens)
+    0 lines, NotStarted("no such file") -> MissingProgram: `/bin/cuegate` did not start: no such file (0 tokens)
+    "#);
+}
+
+#[test]
+fn what_our_program_says_in_trouble_is_told() {
+    let (_, reader) = prepare(settings(), &request()).unwrap();
+    let fault = reader.end(Ended::Exit(101), b"thread 'main' panicked\n").unwrap_err();
+    assert_eq!(fault.message, "the program that asks exited with 101; it said: thread 'main' panicked");
+}

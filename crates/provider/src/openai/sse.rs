@@ -1,0 +1,147 @@
+//! Server-sent events: pieces of a stream of bytes, as the HTML standard cuts them.
+
+use std::io::{self, BufRead};
+
+/// The longest line, in bytes. A longer one is no event of this API.
+const LINE_MAX: usize = 16 << 20;
+
+/// One event.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Event {
+    /// Its name; `None` for most.
+    pub name: Option<String>,
+    /// Its lines of data, joined. Bytes: a reader of JSON tells by itself whether they are UTF-8.
+    pub data: Vec<u8>,
+}
+
+/// Why there is no next event.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SseError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("a line of the stream is longer than {LINE_MAX} bytes")]
+    TooLong,
+}
+
+/// Cuts a stream into events.
+pub(super) struct Events<R> {
+    stream: R,
+}
+
+impl<R: BufRead> Events<R> {
+    pub fn new(stream: R) -> Events<R> {
+        Events { stream }
+    }
+
+    /// The next event that has data; `None` at the end. An event that the end cuts off is dropped, as the standard
+    /// says, unless its last line is complete: some servers leave out the blank line after the last event.
+    pub fn next(&mut self) -> Result<Option<Event>, SseError> {
+        let (mut name, mut data) = (None, None::<Vec<u8>>);
+        while let Some(line) = self.line()? {
+            if line.is_empty() {
+                if let Some(data) = data.take() {
+                    return Ok(Some(Event { name, data }));
+                }
+                name = None;
+            } else if let Some(value) = field(&line, b"data") {
+                let data = data.get_or_insert_default();
+                if !data.is_empty() {
+                    data.push(b'\n');
+                }
+                data.extend_from_slice(value);
+            } else if let Some(value) = field(&line, b"event") {
+                name = Some(String::from_utf8_lossy(value).into_owned());
+            }
+        }
+        Ok(data.map(|data| Event { name, data }))
+    }
+
+    /// The next whole line without its end.
+    fn line(&mut self) -> Result<Option<Vec<u8>>, SseError> {
+        let mut line = Vec::new();
+        loop {
+            let bytes = match self.stream.fill_buf() {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            };
+            if bytes.is_empty() {
+                return Ok(None);
+            }
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            let used = end.map_or(bytes.len(), |end| end + 1);
+            line.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
+            self.stream.consume(used);
+            if line.len() > LINE_MAX {
+                return Err(SseError::TooLong);
+            }
+            if end.is_some() {
+                if line.last() == Some(&b'\r') {
+                    line.pop();
+                }
+                return Ok(Some(line));
+            }
+        }
+    }
+}
+
+/// The value of a field; the one space after the colon is no part of it. Comments have an empty name.
+fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let value = line.strip_prefix(name)?.strip_prefix(b":")?;
+    Some(value.strip_prefix(b" ").unwrap_or(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufReader, Read};
+
+    use super::*;
+
+    fn events(stream: impl Read) -> Vec<String> {
+        let mut events = Events::new(BufReader::new(stream));
+        let mut told = Vec::new();
+        while let Some(Event { name, data }) = events.next().unwrap() {
+            let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
+            told.push(name + &String::from_utf8(data).unwrap());
+        }
+        told
+    }
+
+    /// Gives one byte at a time, as a slow network may.
+    struct Drip<'a>(&'a [u8]);
+
+    impl Read for Drip<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let Some((first, rest)) = self.0.split_first() else { return Ok(0) };
+            buffer[0] = *first;
+            self.0 = rest;
+            Ok(1)
+        }
+    }
+
+    #[test]
+    fn events_are_cut_as_the_standard_says() {
+        let stream = "\n: keep-alive\n\ndata: a\n\ndata:b\n\nid: 7\nevent: error\nretry: 9\ndata: c\ndata:  d\n\n\
+                      event: lonely\n\ndata\nother: x\n\ndata: e\n\n";
+        assert_eq!(events(stream.as_bytes()), ["a", "b", "error: c\n d", "e"]);
+        assert_eq!(events(stream.replace('\n', "\r\n").as_bytes()), ["a", "b", "error: c\n d", "e"]);
+    }
+
+    #[test]
+    fn characters_may_be_split_between_reads() {
+        assert_eq!(events(Drip("data: grün …\n\ndata: 🙂\r\n\r\n".as_bytes())), ["grün …", "🙂"]);
+    }
+
+    #[test]
+    fn what_the_end_cuts_off_is_dropped_unless_its_line_is_whole() {
+        assert_eq!(events("data: a\n\ndata: [DONE]\n".as_bytes()), ["a", "[DONE]"]);
+        assert_eq!(events("data: a\n\ndata: [DO".as_bytes()), ["a"]);
+        assert_eq!(events("".as_bytes()), [""; 0]);
+    }
+
+    #[test]
+    fn an_endless_line_is_refused() {
+        let mut events = Events::new(BufReader::new(io::repeat(b'x')));
+        assert!(matches!(events.next(), Err(SseError::TooLong)));
+    }
+}

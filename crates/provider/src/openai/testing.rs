@@ -1,0 +1,183 @@
+//! A service of one answer, and the whole way to it and back without a process.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    thread::{self, JoinHandle},
+};
+
+use serde_json::{Value, json};
+
+use super::{OpenAiProgram, OpenAiProvider, Settings, child, wire::Job};
+use crate::{
+    Activity, Answer, AnswerReader, Cap, Ended, Fault, Kind, Permission, Prepared, Provider as _, Request,
+};
+
+/// The key that the service of a test is asked with.
+pub(super) const KEY: &str = "sk-0123456789abcdef";
+
+/// A service on this machine that answers one request with these bytes, each piece sent by itself.
+pub(super) struct Service {
+    pub base: String,
+    thread: JoinHandle<String>,
+}
+
+impl Service {
+    pub fn new(pieces: &[impl AsRef<[u8]>]) -> Service {
+        Service::with(pieces, false)
+    }
+
+    /// One that keeps the connection open when it has said all.
+    pub fn silent_after(pieces: &[impl AsRef<[u8]>]) -> Service {
+        Service::with(pieces, true)
+    }
+
+    fn with(pieces: &[impl AsRef<[u8]>], hold: bool) -> Service {
+        let pieces: Vec<Vec<u8>> = pieces.iter().map(|piece| piece.as_ref().to_owned()).collect();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base = format!("http://{}/v1", listener.local_addr().unwrap());
+        let thread = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_nodelay(true).unwrap();
+            let request = request_of(&mut stream);
+            for piece in pieces {
+                // A client that has heard enough may be gone.
+                let _ = stream.write_all(&piece);
+            }
+            while hold && stream.read(&mut [0]).is_ok_and(|read| read > 0) {}
+            request
+        });
+        Service { base, thread }
+    }
+
+    /// What it was asked.
+    pub fn request(self) -> String {
+        self.thread.join().unwrap()
+    }
+}
+
+fn request_of(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let head = head.to_lowercase();
+            let length =
+                head.split_once("content-length: ").map_or("0", |(_, rest)| rest.lines().next().unwrap());
+            if body.len() >= length.parse().unwrap() {
+                return text;
+            }
+        }
+        let mut piece = [0; 4096];
+        let read = stream.read(&mut piece).unwrap();
+        if read == 0 {
+            return text;
+        }
+        bytes.extend_from_slice(&piece[..read]);
+    }
+}
+
+/// An answer that ends with the connection.
+pub(super) fn ok(body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n{body}")
+}
+
+/// An answer with a status, and more headers of which each ends with `\r\n`.
+pub(super) fn status(status: &str, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n{headers}\r\n{body}")
+}
+
+/// Events of these chunks.
+pub(super) fn events(chunks: &[Value]) -> String {
+    chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect()
+}
+
+/// A chunk that says something.
+pub(super) fn says(text: &str) -> Value {
+    json!({"id": "chatcmpl-7", "model": "m-2026", "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": null}]})
+}
+
+/// A chunk that says why it ends.
+pub(super) fn finishes(reason: &str) -> Value {
+    json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+}
+
+/// The chunk that says what was used up.
+pub(super) fn used(input: u64, output: u64) -> Value {
+    json!({"choices": [], "usage": {"prompt_tokens": input, "completion_tokens": output}})
+}
+
+pub(super) const DONE: &str = "data: [DONE]\n\n";
+
+pub(super) fn request() -> Request {
+    Request {
+        id: "run/1".to_owned(),
+        step: "judge".to_owned(),
+        persona: None,
+        kind: Kind::Judge,
+        prompt: "Is it good?".to_owned(),
+        system: None,
+        schema: None,
+        model: Some("m".to_owned()),
+        session: None,
+        permission: Permission::Plan,
+        tools: None,
+        work: ".".into(),
+        timeout_ms: 60_000,
+        cap: Cap::default(),
+        scratch: ".".into(),
+    }
+}
+
+pub(super) fn provider(settings: Settings) -> OpenAiProvider {
+    OpenAiProvider::new(settings, OpenAiProgram { exe: "/bin/cuegate".into(), args: vec!["__openai".into()] })
+}
+
+/// The job of an ask, and what reads its output.
+pub(super) fn prepare(settings: Settings, request: &Request) -> Result<(Job, Box<dyn AnswerReader>), Fault> {
+    let Prepared::Process { launch, reader } = provider(settings).prepare(request)? else {
+        panic!("a program")
+    };
+    Ok((serde_json::from_slice(&launch.stdin).unwrap(), reader))
+}
+
+/// What came of an ask.
+pub(super) struct Asked {
+    pub activities: Vec<Activity>,
+    pub outcome: Result<Answer, Fault>,
+    /// All that the program printed.
+    pub printed: String,
+}
+
+impl Asked {
+    /// The outcome in a line, with `BASE` for the address.
+    pub fn told(&self, base: &str) -> String {
+        let told = match &self.outcome {
+            Ok(answer) => format!("Ok: {:?}", answer.text),
+            Err(fault) => {
+                let resets = fault.resets_in_ms.map(|ms| format!(", again in {ms} ms")).unwrap_or_default();
+                format!("{:?}{resets}: {fault}", fault.class)
+            }
+        };
+        told.replace(base, "BASE")
+    }
+}
+
+/// Asks, with [`KEY`] as the key where the settings name a variable.
+pub(super) fn ask(settings: Settings, request: &Request) -> Asked {
+    let (job, mut reader) = prepare(settings, request).unwrap();
+    let mut printed = Vec::new();
+    child::perform(&job, |_| Some(KEY.to_owned()), &mut printed).unwrap();
+    let activities = printed.split(|byte| *byte == b'\n').flat_map(|line| reader.line(line)).collect();
+    let outcome = reader.end(Ended::Exit(0), b"");
+    Asked { activities, outcome, printed: String::from_utf8(printed).unwrap() }
+}
+
+/// Asks a service that answers with these pieces.
+pub(super) fn ask_of(pieces: &[impl AsRef<[u8]>]) -> (String, Asked) {
+    let service = Service::new(pieces);
+    let base = service.base.clone();
+    let asked = ask(Settings::at(&base), &request());
+    (base, asked)
+}

@@ -1,0 +1,200 @@
+//! Asks put by a real process: the example `openai_agent`, which `cargo test` builds.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of a test fail it")]
+
+use std::{
+    env, fs,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    process::{Child, Command, Stdio},
+    thread,
+};
+
+use cuegate_provider::{
+    Activity, Answer, AnswerReader, Cap, Ended, Fault, FaultClass, Kind, Permission, Prepared, Provider as _,
+    Request,
+    openai::{OpenAiProgram, OpenAiProvider, Settings},
+};
+use serde_json::json;
+
+const KEY: &str = "sk-0123456789abcdef";
+/// All that may lead somewhere else.
+const PROXIES: [&str; 8] = [
+    "ALL_PROXY",
+    "all_proxy",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "HTTP_PROXY",
+    "http_proxy",
+    "NO_PROXY",
+    "no_proxy",
+];
+
+fn program() -> OpenAiProgram {
+    let test = env::current_exe().unwrap();
+    let exe = test.ancestors().nth(2).map(|target| target.join("examples/openai_agent")).unwrap();
+    assert!(
+        exe.exists(),
+        "{} is missing; `cargo build -p cuegate-provider --examples` makes it",
+        exe.display()
+    );
+    OpenAiProgram { exe, args: vec!["__openai".into()] }
+}
+
+fn request() -> Request {
+    Request {
+        id: "run/1".to_owned(),
+        step: "judge".to_owned(),
+        persona: None,
+        kind: Kind::Judge,
+        prompt: "Is it good?".to_owned(),
+        system: None,
+        schema: Some(json!({"type": "object"})),
+        model: Some("m".to_owned()),
+        session: None,
+        permission: Permission::Plan,
+        tools: None,
+        work: ".".into(),
+        timeout_ms: 60_000,
+        cap: Cap::default(),
+        scratch: ".".into(),
+    }
+}
+
+/// Starts the program of an ask. The variable of the key is one that every environment has, so that the provider finds
+/// it; the program's own has the key in it.
+fn start(settings: Settings, proxies: &[(&str, &str)]) -> (Child, Box<dyn AnswerReader>) {
+    let settings = Settings { key_env: Some("PATH".to_owned()), ..settings };
+    let prepared = OpenAiProvider::new(settings, program()).prepare(&request()).unwrap();
+    let Prepared::Process { launch, reader } = prepared else { panic!("a program") };
+    let mut command = Command::new(&launch.program);
+    for name in PROXIES {
+        command.env_remove(name);
+    }
+    let mut child = command
+        .args(&launch.args)
+        .env("PATH", KEY)
+        .envs(proxies.iter().copied())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&launch.stdin).unwrap();
+    (child, reader)
+}
+
+/// Does what a runner does with a program: reads and ends it.
+fn ask(settings: Settings, proxies: &[(&str, &str)]) -> Result<Answer, Fault> {
+    let (child, mut reader) = start(settings, proxies);
+    let output = child.wait_with_output().unwrap();
+    output.stdout.split(|byte| *byte == b'\n').for_each(|line| drop(reader.line(line)));
+    reader.end(Ended::Exit(output.status.code().unwrap()), &output.stderr)
+}
+
+/// What was asked, up to the end of the headers; the body is as long as it says.
+fn read_request(stream: &mut BufReader<TcpStream>) -> String {
+    let (mut text, mut length) = (String::new(), 0);
+    while !text.ends_with("\r\n\r\n") {
+        let from = text.len();
+        assert!(stream.read_line(&mut text).unwrap() > 0, "it hung up: {text}");
+        if let Some(value) = text[from..].to_lowercase().strip_prefix("content-length: ") {
+            length = value.trim().parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).unwrap();
+    text + &String::from_utf8(body).unwrap()
+}
+
+const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n\
+    data: {\"choices\": [{\"delta\": {\"content\": \"{\\\"ok\\\": \"}}]}\n\n\
+    data: {\"choices\": [{\"delta\": {\"content\": \"true}\"}, \"finish_reason\": \"stop\"}]}\n\n\
+    data: {\"choices\": [], \"usage\": {\"prompt_tokens\": 12, \"completion_tokens\": 5}}\n\n\
+    data: [DONE]\n\n";
+
+fn listen() -> (TcpListener, Settings) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    (listener, Settings::at(base))
+}
+
+fn accept(listener: &TcpListener) -> BufReader<TcpStream> {
+    BufReader::new(listener.accept().unwrap().0)
+}
+
+#[test]
+fn a_real_process_asks_and_answers() {
+    let (listener, settings) = listen();
+    let server = thread::spawn(move || {
+        let mut stream = accept(&listener);
+        let request = read_request(&mut stream);
+        stream.get_mut().write_all(ANSWER.as_bytes()).unwrap();
+        request
+    });
+    // A proxy that is not there is not asked for this machine.
+    let answer = ask(settings, &[("HTTP_PROXY", "http://127.0.0.1:1"), ("ALL_PROXY", "http://127.0.0.1:1")]);
+    let answer = answer.unwrap();
+    assert_eq!(answer.output, Some(json!({"ok": true})));
+    assert_eq!((answer.usage.input_tokens, answer.usage.output_tokens), (12, 5));
+    let request = server.join().unwrap().to_lowercase();
+    assert!(request.contains(&format!("authorization: bearer {KEY}\r\n")), "{request}");
+}
+
+#[test]
+fn other_machines_are_reached_by_the_proxy_that_the_environment_names() {
+    let (listener, _) = listen();
+    let proxy = format!("http://{}", listener.local_addr().unwrap());
+    let server = thread::spawn(move || {
+        let mut stream = accept(&listener);
+        let wanted = read_request(&mut stream);
+        stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+        let request = read_request(&mut stream);
+        stream.get_mut().write_all(ANSWER.as_bytes()).unwrap();
+        (wanted, request)
+    });
+    let settings = || Settings { key_over_http: true, ..Settings::at("http://service.invalid/v1") };
+    assert!(ask(settings(), &[("HTTP_PROXY", &proxy)]).is_ok());
+    let (wanted, request) = server.join().unwrap();
+    assert!(wanted.starts_with("CONNECT service.invalid:80 HTTP/1.1\r\n"), "{wanted}");
+    assert!(
+        request.starts_with("POST /v1/chat/completions HTTP/1.1\r\n") && !wanted.contains(KEY),
+        "{request}"
+    );
+
+    // Nobody listens on the first port.
+    let fault = ask(settings(), &[("ALL_PROXY", "http://127.0.0.1:1")]).unwrap_err();
+    assert_eq!(fault.class, FaultClass::MissingProgram);
+    assert!(fault.message.starts_with("the proxy does not lead to http://service.invalid/v1: "), "{fault}");
+}
+
+#[test]
+fn a_process_that_is_killed_hangs_up_and_shows_no_key() {
+    let (listener, settings) = listen();
+    let (mut child, mut reader) = start(settings, &[]);
+    let mut stream = accept(&listener);
+    read_request(&mut stream);
+    let half = "HTTP/1.1 200 OK\r\n\r\ndata: {\"choices\": [{\"delta\": {\"content\": \"half\\n\"}}]}\n\n";
+    stream.get_mut().write_all(half.as_bytes()).unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut line = Vec::new();
+    output.read_until(b'\n', &mut line).unwrap();
+    let said = Activity::Text { text: "half".to_owned() };
+    assert_eq!(reader.line(line.trim_ascii_end()).first(), Some(&said), "it comes as it is said");
+    let arguments = fs::read(format!("/proc/{}/cmdline", child.id())).unwrap_or_default();
+    assert!(!String::from_utf8_lossy(&arguments).contains(KEY));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The service notices, and stops writing for nobody.
+    assert_eq!(stream.read(&mut [0]).unwrap_or(0), 0);
+    let fault = reader.end(Ended::TimedOut, b"").unwrap_err();
+    assert_eq!(fault.class, FaultClass::Timeout);
+    assert!(fault.usage.output_tokens > 0 && fault.usage.input_tokens > 0, "{:?}", fault.usage);
+}
+
+#[test]
+fn a_job_that_cannot_be_read_is_refused() {
+    let output = Command::new(program().exe).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("failed to read what to ask: "));
+}

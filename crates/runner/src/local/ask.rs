@@ -1,0 +1,317 @@
+//! Asking an agent: how the ask is put, who cuts it off, what came of it.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant, SystemTime},
+};
+
+use cuegate_engine::{AskCommand, Completion, Put, SchemaBy, SessionBy, Usage, micro};
+use cuegate_flow::{BlobRef, Flow};
+use cuegate_provider::{self as provider, Activity, AnswerReader, Capabilities, Fault, FaultClass, Prepared};
+use tokio::sync::watch;
+
+use super::{Local, blocking, ended, former_start, is_cut, wait_until};
+use crate::{
+    drive::Doing,
+    error::Error,
+    performer::Performed,
+    process::{self, Former, Launch},
+    prompt::join,
+    translate::{self, Details},
+};
+
+/// How many bytes an agent may print in one ask.
+const ASK_OUTPUT_MAX: u64 = 256 << 20;
+
+/// What came of an ask.
+enum Came {
+    /// An answer, or a fault.
+    Back(Box<Result<provider::Answer, Fault>>),
+    /// Nothing: it was cut off now, and is put again when the run goes on.
+    Nothing,
+    /// A former start of it had been cut off.
+    CutBefore(Usage),
+}
+
+impl Came {
+    fn back(answered: Result<provider::Answer, Fault>) -> Came {
+        Came::Back(Box::new(answered))
+    }
+}
+
+impl Local {
+    pub(super) async fn ask(
+        &self,
+        flow: &Flow,
+        command: AskCommand,
+        mut cut: watch::Receiver<bool>,
+    ) -> Result<Option<Performed>, Error> {
+        if !wait_until(command.not_before_ms, &mut cut).await {
+            return Ok(None);
+        }
+        let dir = self.setting.home.command(&self.setting.run, command.id);
+        let begun = Instant::now();
+        let can = self.setting.provider.capabilities();
+        let (request, put) = self.request(flow, &command, &dir, can)?;
+        let came = match self.setting.provider.prepare(&request) {
+            Err(fault) => Came::back(Err(fault)),
+            Ok(Prepared::Local(answer)) => {
+                self.restore(command.tree.as_ref()).await?;
+                local(answer, self.setting.ask_timeout, &mut cut).await
+            }
+            Ok(Prepared::Process { launch, reader }) => {
+                self.process(&command, &dir, &request, launch, reader, &mut cut).await?
+            }
+        };
+        let answered = match came {
+            Came::Back(answered) => *answered,
+            Came::Nothing => return Ok(None),
+            Came::CutBefore(usage) => {
+                let spoilt = put.session == SessionBy::Continued;
+                let completion = Completion::Cut { ask: command.id, usage, spoilt };
+                return Ok(Some(Performed { completion, texts: Vec::new() }));
+            }
+        };
+        let edited = match &answered {
+            Ok(answer) => answer.edited,
+            Err(_) => can.edits,
+        };
+        let seen = if edited { self.seen(command.tree.as_ref()).await? } else { None };
+        if let Some(seen) = &seen
+            && !command.boundary.permission.may_write()
+            && !seen.changed.is_empty()
+        {
+            // The engine will reject it; a tree that the run owns is put back before the next ask.
+            *self.suspect.lock().await = true;
+        }
+        Ok(Some(match answered {
+            Err(fault) => {
+                let fault = translate::fault(fault);
+                let completion = Completion::Faulted { ask: command.id, fault, seen };
+                Performed { completion, texts: Vec::new() }
+            }
+            Ok(answer) => {
+                let provider::Request { prompt: told, system: system_told, .. } = request;
+                let mut answer = translate::answer(answer, self.setting.provider.name());
+                answer.put = Some(put);
+                answer.prompt = Some(BlobRef::of(told.as_bytes()));
+                answer.system_prompt = system_told.as_ref().map(|text| BlobRef::of(text.as_bytes()));
+                answer.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+                let texts = std::iter::once(told).chain(system_told).map(String::into_bytes).collect();
+                let completion = Completion::Answered { ask: command.id, answer: Box::new(answer), seen };
+                Performed { completion, texts }
+            }
+        }))
+    }
+
+    /// The ask as this provider can take it: what it cannot do natively stands in the prompt.
+    fn request(
+        &self,
+        flow: &Flow,
+        command: &AskCommand,
+        dir: &Path,
+        can: Capabilities,
+    ) -> Result<(provider::Request, Put), Error> {
+        let journal = &*self.setting.journal;
+        let session = command.session.as_ref().filter(|_| can.sessions);
+        let mut prompt = String::new();
+        if session.is_none() {
+            prompt.push_str(&join(journal, &command.without_session)?);
+        }
+        prompt.push_str(&join(journal, &command.prompt)?);
+        let mut system = join(journal, &command.system)?;
+        if !can.system_prompt && !system.is_empty() {
+            prompt = format!("{system}\n\n{prompt}");
+            system.clear();
+        }
+        let schema = command.schema.map(|schema| flow.schema(schema).value().clone());
+        let held = schema.as_ref().map(|schema| self.setting.provider.holds(schema));
+        if let (Some(schema), Some(false)) = (&schema, held) {
+            prompt.push_str(&told_schema(schema));
+        }
+        let put = Put {
+            schema: held.map(|held| if held { SchemaBy::Provider } else { SchemaBy::Prompt }),
+            session: match (session, can.fork) {
+                (Some(_), true) => SessionBy::Forked,
+                (Some(_), false) => SessionBy::Continued,
+                (None, _) if command.without_session.is_empty() => SessionBy::New,
+                (None, _) => SessionBy::Retold,
+            },
+        };
+        let details = Details {
+            prompt,
+            system: Some(system).filter(|system| !system.is_empty()),
+            schema: schema.filter(|_| held == Some(true)),
+            session: session.map(|session| provider::Session {
+                id: session.id.clone(),
+                fork: can.fork,
+                totals: session.totals.map(translate::totals),
+            }),
+            model: self.model(command),
+            work: self.setting.work.clone(),
+            scratch: dir.join("files"),
+            timeout: self.setting.ask_timeout,
+        };
+        Ok((translate::request(&self.setting.run, command, details), put))
+    }
+
+    /// The model, by the provider's name: one for all asks, else the definition's, which was mapped before the run began.
+    fn model(&self, command: &AskCommand) -> Option<String> {
+        let named = command.model.as_ref();
+        let mapped =
+            |name| self.setting.models.get(name).cloned().unwrap_or_else(|| ToString::to_string(name));
+        self.setting.model.clone().or_else(|| named.map(mapped))
+    }
+
+    /// Asks by a program, or takes what a former run of it left complete.
+    async fn process(
+        &self,
+        command: &AskCommand,
+        dir: &Path,
+        request: &provider::Request,
+        launch: provider::Launch,
+        mut reader: Box<dyn AnswerReader>,
+        cut: &mut watch::Receiver<bool>,
+    ) -> Result<Came, Error> {
+        let id = command.id;
+        match process::former(dir).await? {
+            Former::None => {}
+            Former::Whole(finished) => {
+                for line in finished.stdout.split(|byte| *byte == b'\n') {
+                    reader.line(line);
+                }
+                return Ok(Came::back(reader.end(ended(&finished), &finished.stderr)));
+            }
+            Former::Cut { stdout } => {
+                self.after_cut(former_start(dir)).await?;
+                let mut meter = Meter::new(request.cap);
+                for line in stdout.split(|byte| *byte == b'\n') {
+                    reader.line(line).iter().for_each(|activity| meter.saw(activity));
+                }
+                return Ok(Came::CutBefore(translate::usage(meter.used)));
+            }
+        }
+        self.restore(command.tree.as_ref()).await?;
+        lay_out(&request.scratch, &launch.files).await?;
+        let begun = SystemTime::now();
+        let launch = Launch {
+            args: launch.args,
+            env: launch.env,
+            stdin: launch.stdin,
+            timeout: Some(self.setting.ask_timeout),
+            output_max: ASK_OUTPUT_MAX,
+            ..Launch::new(launch.program, self.setting.work.clone())
+        };
+        let mut child = process::start(&self.setting.shim, dir, &launch).await?;
+        let mut meter = Meter::new(request.cap);
+        loop {
+            tokio::select! {
+                line = child.line() => {
+                    let Some(line) = line else { break };
+                    for activity in reader.line(&line) {
+                        meter.saw(&activity);
+                        // A display that cannot keep up misses something; the agent does not wait for it.
+                        let _ = self.setting.activity.try_send(Doing { ask: id, activity });
+                    }
+                    if let Some(over) = meter.over() {
+                        let finished = child.cancel().await?;
+                        if !finished.cut {
+                            return Ok(Came::back(reader.end(ended(&finished), &finished.stderr)));
+                        }
+                        self.after_cut(Some(begun)).await?;
+                        let fault = Fault { usage: meter.used, ..Fault::new(FaultClass::OverCap, over) };
+                        return Ok(Came::Back(Err(fault)));
+                    }
+                }
+                () = is_cut(cut) => {
+                    // It may have finished at this very moment: then it is an answer like any other.
+                    let finished = child.cancel().await?;
+                    if finished.cut {
+                        return Ok(Came::Nothing);
+                    }
+                    return Ok(Came::back(reader.end(ended(&finished), &finished.stderr)));
+                }
+            }
+        }
+        let finished = match child.wait().await {
+            // Nobody knows how it ended: whoever killed our helper killed the agent with it.
+            Err(process::Error::Lost { status, .. }) => {
+                let message = format!("the agent was lost together with its helper, which {status}");
+                return Ok(Came::back(Err(Fault::new(FaultClass::Crashed, message))));
+            }
+            finished => finished?,
+        };
+        if finished.timed_out || finished.capped {
+            self.after_cut(Some(begun)).await?;
+        }
+        Ok(Came::back(reader.end(ended(&finished), &finished.stderr)))
+    }
+}
+
+/// What is said to an agent that the provider cannot hold to a schema.
+fn told_schema(schema: &serde_json::Value) -> String {
+    format!(
+        "\n\nEnd with your answer as one JSON object, in a block that begins with ```json and ends with ```. It has to be \
+         valid by this JSON Schema:\n\n```json\n{schema}\n```\n"
+    )
+}
+
+/// Writes the files that a program reads.
+async fn lay_out(scratch: &Path, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let (scratch, files) = (scratch.to_owned(), files.to_vec());
+    blocking(move || {
+        let failed = |source| Error::Io { doing: "write into", path: scratch.clone(), source };
+        std::fs::create_dir_all(&scratch).map_err(failed)?;
+        for (name, bytes) in files {
+            std::fs::write(scratch.join(name), bytes).map_err(failed)?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Adds up what an ask is seen to use, and notices when that is more than it may.
+struct Meter {
+    cap: provider::Cap,
+    used: provider::Usage,
+}
+
+impl Meter {
+    fn new(cap: provider::Cap) -> Meter {
+        Meter { cap, used: provider::Usage::default() }
+    }
+
+    fn saw(&mut self, activity: &Activity) {
+        let Activity::Usage(more) = activity else { return };
+        self.used.input_tokens = self.used.input_tokens.saturating_add(more.input_tokens);
+        self.used.cached_input_tokens =
+            self.used.cached_input_tokens.saturating_add(more.cached_input_tokens);
+        self.used.output_tokens = self.used.output_tokens.saturating_add(more.output_tokens);
+        if let Some(cost) = more.cost_usd {
+            self.used.cost_usd = Some(self.used.cost_usd.unwrap_or(0.0) + cost);
+        }
+    }
+
+    /// In words, when it is over.
+    fn over(&self) -> Option<String> {
+        let tokens = self.used.input_tokens.saturating_add(self.used.output_tokens);
+        if let Some(most) = self.cap.tokens.filter(|most| tokens > *most) {
+            return Some(format!("{tokens} tokens, of at most {most}"));
+        }
+        let (most, cost) = (self.cap.usd?, self.used.cost_usd?);
+        (micro(cost)? > micro(most)?).then(|| format!("${cost:.4}, of at most ${most:.4}"))
+    }
+}
+
+/// An answer that is made in this process.
+async fn local(answer: provider::Local, timeout: Duration, cut: &mut watch::Receiver<bool>) -> Came {
+    tokio::select! {
+        answer = tokio::time::timeout(timeout, answer) => Came::back(answer.unwrap_or_else(|_| {
+            Err(Fault::new(FaultClass::Timeout, format!("no answer within {} s", timeout.as_secs())))
+        })),
+        () = is_cut(cut) => Came::Nothing,
+    }
+}

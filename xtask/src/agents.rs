@@ -1,0 +1,181 @@
+//! Installs the real agents that tests run.
+//!
+//! `xtask/agents/package.json` pins their versions and `package-lock.json` what they are made of, by digest and without
+//! the name of a registry: npm takes them from the one that it is set up with. To take up newer ones, change the
+//! versions and renew the lock there:
+//! `npm install --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use crate::shell::{cargo, has, output, root, run};
+
+/// The lock of what is installed: its name here and in `testkit/src/offline.rs`.
+const INSTALLED: &str = "installed.json";
+/// What installs npm where it is missing.
+const NPM: [&[&str]; 2] = [&["update"], &["install", "-y", "--no-install-recommends", "nodejs", "npm"]];
+/// `--ignore-scripts`: the binaries are taken from the packages of this platform, so that nothing of what is installed
+/// runs here, and none is kept twice.
+const CI: [&str; 5] = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+
+/// Installs the agents into the target folder, unless those of the lock are there already. Needs npm and a registry.
+pub(crate) fn agents() -> Result<(), String> {
+    let source = root().join("xtask/agents");
+    let folder = target()?.join("agents");
+    let lock = read(&source.join("package-lock.json"))?;
+    // One at a time: tests of several terminals may want them together.
+    fs::create_dir_all(&folder).map_err(|error| format!("`{}`: {error}", folder.display()))?;
+    let guard = folder.join(".lock");
+    let guard = fs::File::create(&guard).map_err(|error| format!("`{}`: {error}", guard.display()))?;
+    guard.lock().map_err(|error| format!("failed to lock `{}`: {error}", folder.display()))?;
+    if fs::read_to_string(folder.join(INSTALLED)).is_ok_and(|installed| installed == lock) {
+        eprintln!("agents: those of the lock are installed in {}", folder.display());
+        return Ok(());
+    }
+    let npm = npm()?;
+    eprintln!("agents: installing into {} (some 300 MB to fetch, 800 MB on disk)", folder.display());
+    remove(&folder.join(INSTALLED))?;
+    for name in ["package.json", "package-lock.json"] {
+        let text = read(&source.join(name))?;
+        fs::write(folder.join(name), text).map_err(|error| format!("`{name}`: {error}"))?;
+    }
+    // Its own cache, removed afterwards: npm's would keep all of it a second time.
+    let cache = folder.join("cache");
+    let mut words: Vec<String> = CI.iter().map(|word| (*word).to_owned()).collect();
+    words.push(format!("--cache={}", cache.display()));
+    run(&folder, npm, &words, &[])?;
+    fs::remove_dir_all(&cache).map_err(|error| format!("`{}`: {error}", cache.display()))?;
+    link(&folder)?;
+    fs::write(folder.join(INSTALLED), lock).map_err(|error| format!("`{INSTALLED}`: {error}"))?;
+    eprintln!("agents: claude and codex are in {}", folder.join("bin").display());
+    Ok(())
+}
+
+/// Cargo's target folder, wherever it is set.
+fn target() -> Result<PathBuf, String> {
+    let metadata =
+        output(&root(), &cargo(), &["metadata", "--format-version", "1", "--no-deps", "--locked"])?;
+    let metadata: Value = serde_json::from_str(&metadata).map_err(|error| error.to_string())?;
+    let target = metadata["target_directory"].as_str().ok_or("`cargo metadata` names no target folder")?;
+    Ok(target.into())
+}
+
+/// The program npm; on Debian, root gets it where it is missing.
+fn npm() -> Result<&'static str, String> {
+    let there = || has("npm", &["--version"]);
+    if there() {
+        return Ok("npm");
+    }
+    let how = "`apt-get install -y nodejs npm` installs it on Debian and Ubuntu";
+    let is_root = output(Path::new("/"), "id", &["-u"]).is_ok_and(|id| id.trim() == "0");
+    if !is_root || !Path::new("/etc/debian_version").exists() {
+        return Err(format!("the agents that tests run are installed by npm, which is not there: {how}"));
+    }
+    eprintln!("agents: npm is not there; this is root on Debian, so apt-get installs it");
+    for words in NPM {
+        run(Path::new("/"), "apt-get", words, &[("DEBIAN_FRONTEND", "noninteractive")])?;
+    }
+    if there() { Ok("npm") } else { Err(format!("npm is still not there: {how}")) }
+}
+
+/// Puts both binaries under one name each. Links: codex finds its helpers beside itself.
+fn link(folder: &Path) -> Result<(), String> {
+    let modules = folder.join("node_modules");
+    let bin = folder.join("bin");
+    fs::create_dir_all(&bin).map_err(|error| format!("`{}`: {error}", bin.display()))?;
+    let claude = package(&modules.join("@anthropic-ai"), "claude-code-")?.join("claude");
+    // `vendor/<the platform's name in Rust>/bin/codex`
+    let vendor = package(&modules.join("@openai"), "codex-")?.join("vendor");
+    let codex = entries(&vendor).map(|platform| platform.join("bin/codex")).next();
+    for (name, path) in [("claude", Some(claude)), ("codex", codex)] {
+        let path = path.filter(|path| path.is_file());
+        let path = path.ok_or_else(|| format!("the package of {name} has no `{name}` in it"))?;
+        let link = bin.join(name);
+        remove(&link)?;
+        #[cfg(unix)]
+        let made = {
+            let inside = path.strip_prefix(folder).expect("it was found in the folder");
+            std::os::unix::fs::symlink(Path::new("..").join(inside), &link)
+        };
+        #[cfg(not(unix))]
+        let made = fs::hard_link(&path, &link);
+        made.map_err(|error| format!("`{}`: {error}", link.display()))?;
+    }
+    Ok(())
+}
+
+/// The package of this platform: the folder whose name begins so. An npm before 10 does not tell the C libraries apart
+/// and installs those of both; the other one goes.
+fn package(scope: &Path, begin: &str) -> Result<PathBuf, String> {
+    let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let found: Vec<PathBuf> = entries(scope).filter(|path| name(path).starts_with(begin)).collect();
+    let fits = |path: &&PathBuf| name(path).ends_with("-musl") == cfg!(target_env = "musl");
+    let package = found.iter().find(fits).or(found.first()).cloned();
+    for other in found.into_iter().filter(|path| Some(path) != package.as_ref()) {
+        fs::remove_dir_all(&other).map_err(|error| format!("`{}`: {error}", other.display()))?;
+    }
+    package.ok_or_else(|| format!("npm installed no `{begin}…` for this platform in `{}`", scope.display()))
+}
+
+fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("`{}`: {error}", path.display()))
+}
+
+fn remove(path: &Path) -> Result<(), String> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("`{}`: {error}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_binary_of_each_is_linked() {
+        let folder = tempfile::tempdir().unwrap();
+        let modules = folder.path().join("node_modules");
+        let put = |path: &str| {
+            let path = modules.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, path.to_string_lossy().as_bytes()).unwrap();
+        };
+        put("@anthropic-ai/claude-code/package.json");
+        put("@anthropic-ai/claude-code-linux-x64/claude");
+        put("@anthropic-ai/claude-code-linux-x64-musl/claude");
+        put("@openai/codex/package.json");
+        assert!(link(folder.path()).unwrap_err().contains("no `codex-…` for this platform"));
+        put("@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex");
+        link(folder.path()).unwrap();
+        let claude = fs::read_to_string(folder.path().join("bin/claude")).unwrap();
+        assert_eq!(claude.contains("-musl/"), cfg!(target_env = "musl"));
+        assert!(fs::read_to_string(folder.path().join("bin/codex")).unwrap().ends_with("/bin/codex"));
+        assert!(modules.join("@anthropic-ai/claude-code/package.json").exists());
+        assert_eq!(entries(&modules.join("@anthropic-ai")).count(), 2);
+    }
+
+    #[test]
+    fn the_lock_pins_versions_and_names_no_registry() {
+        let source = root().join("xtask/agents");
+        let package: Value = serde_json::from_str(&read(&source.join("package.json")).unwrap()).unwrap();
+        let lock: Value = serde_json::from_str(&read(&source.join("package-lock.json")).unwrap()).unwrap();
+        for (name, version) in package["dependencies"].as_object().unwrap() {
+            assert_eq!(&lock["packages"][format!("node_modules/{name}")]["version"], version);
+        }
+        for (path, entry) in lock["packages"].as_object().unwrap().iter().filter(|(path, _)| !path.is_empty())
+        {
+            assert!(entry["integrity"].is_string() && entry["resolved"].is_null(), "{path}: {entry}");
+        }
+    }
+}
