@@ -131,6 +131,13 @@ pub enum Activity {
         /// On what: a path, a command.
         target: String,
     },
+    /// It was denied a tool: the ask's permission, or its list of tools, does not cover it.
+    Denied {
+        /// Which.
+        name: String,
+        /// On what, or why.
+        target: String,
+    },
     /// It used up so much since the last such event.
     Usage(Usage),
     /// The provider's program says that it tries again by itself.
@@ -155,6 +162,44 @@ pub struct Usage {
     /// Money in US dollars; `None` = not known, which is not zero.
     #[serde(default)]
     pub cost_usd: Option<f64>,
+}
+
+impl Usage {
+    /// Both together. The money is not known when one of them is not.
+    #[must_use]
+    pub fn plus(&self, other: &Usage) -> Usage {
+        self.with(other, u64::saturating_add, |a, b| a + b)
+    }
+
+    /// What is left without the other one, never less than nothing.
+    #[must_use]
+    pub fn minus(&self, other: &Usage) -> Usage {
+        self.with(other, u64::saturating_sub, |a, b| (a - b).max(0.0))
+    }
+
+    /// The larger one of each number.
+    #[must_use]
+    pub fn max(&self, other: &Usage) -> Usage {
+        self.with(other, u64::max, f64::max)
+    }
+
+    /// An ask's share of what a program reports for a whole conversation, given what it had reported before.
+    ///
+    /// A program whose sum is less than before has begun to count anew: then all of it is the ask's.
+    #[must_use]
+    pub fn beyond(&self, before: &Usage) -> Usage {
+        let anew = self.input_tokens < before.input_tokens || self.output_tokens < before.output_tokens;
+        if anew { *self } else { self.minus(before) }
+    }
+
+    fn with(&self, other: &Usage, count: fn(u64, u64) -> u64, money: fn(f64, f64) -> f64) -> Usage {
+        Usage {
+            input_tokens: count(self.input_tokens, other.input_tokens),
+            cached_input_tokens: count(self.cached_input_tokens, other.cached_input_tokens),
+            output_tokens: count(self.output_tokens, other.output_tokens),
+            cost_usd: self.cost_usd.zip(other.cost_usd).map(|(a, b)| money(a, b)),
+        }
+    }
 }
 
 /// What came back.

@@ -3,8 +3,11 @@
 //! *Never* knows flows, runs or journals; never retries on its own.
 
 mod ask;
+pub mod claude;
+pub mod codex;
 pub mod openai;
 mod price;
+mod program;
 pub mod scripted;
 
 pub use ask::{

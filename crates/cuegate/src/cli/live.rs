@@ -47,6 +47,7 @@ impl Live {
                 self.doing = match &doing.activity {
                     Activity::Text { text } => Some(text.lines().next().unwrap_or_default().to_owned()),
                     Activity::Tool { name, target } => Some(format!("{name} {target}")),
+                    Activity::Denied { name, target } => Some(format!("is denied {name} {target}")),
                     Activity::Retry { reason } => Some(format!("tries again: {reason}")),
                     Activity::Usage(_) => self.doing.take(),
                 };

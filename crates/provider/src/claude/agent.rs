@@ -1,0 +1,60 @@
+//! The provider.
+
+use super::{Settings, inspect, launch, read::ClaudeReader};
+use crate::{Capabilities, Fault, FaultClass, Inspection, Prepared, Provider, Request};
+
+/// Asks Claude Code.
+#[derive(Debug)]
+pub struct Claude {
+    settings: Settings,
+}
+
+impl Claude {
+    /// A provider that asks it so.
+    pub fn new(settings: Settings) -> Claude {
+        Claude { settings }
+    }
+}
+
+impl Provider for Claude {
+    fn name(&self) -> &'static str {
+        "claude"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            schema: true,
+            sessions: true,
+            fork: true,
+            system_prompt: true,
+            tools: true,
+            cost: true,
+            edits: true,
+            progress: true,
+        }
+    }
+
+    /// It knows its own short names. Names of other houses' models are none of its own, even where a gateway might
+    /// serve them: who has such a gateway maps them.
+    fn model(&self, name: &str) -> Option<String> {
+        let foreign = ["gpt-", "codex-", "gemini-", "o1", "o3", "o4"];
+        (!foreign.iter().any(|start| name.starts_with(start))).then(|| name.to_owned())
+    }
+
+    fn inspect(&self) -> Inspection {
+        inspect::inspect(&self.settings)
+    }
+
+    fn restore(&self, _receipts: &[String]) {}
+
+    /// The conversation's name is read from the stream: one that follows from the ask would be taken when the same
+    /// ask is put again after a crash, and the program refuses a name that is taken.
+    fn prepare(&self, request: &Request) -> Result<Prepared, Fault> {
+        if request.cap.usd.is_some_and(|usd| usd <= 0.0) {
+            return Err(Fault::new(FaultClass::OverCap, "there is no money left for this ask"));
+        }
+        let launch = launch::launch(&self.settings, request);
+        let reader = Box::new(ClaudeReader::new(&self.settings, request, jiff::Zoned::now));
+        Ok(Prepared::Process { launch, reader })
+    }
+}

@@ -1,0 +1,169 @@
+use serde_json::json;
+
+use super::*;
+use crate::{Cap, Kind, Session};
+
+fn request() -> Request {
+    Request {
+        id: "run/1".to_owned(),
+        step: "fix".to_owned(),
+        persona: None,
+        kind: Kind::Work,
+        prompt: "fix it".to_owned(),
+        system: None,
+        schema: None,
+        model: None,
+        session: None,
+        permission: Permission::Default,
+        tools: None,
+        work: "/work".into(),
+        timeout_ms: 1,
+        cap: Cap::default(),
+        scratch: "/scratch".into(),
+    }
+}
+
+fn args(settings: &Settings, request: &Request) -> Vec<String> {
+    launch(settings, request).args.into_iter().map(|arg| arg.into_string().unwrap()).collect()
+}
+
+/// The arguments that an ask has beyond those of all.
+fn more(change: impl FnOnce(&mut Request)) -> Vec<String> {
+    let mut changed = request();
+    change(&mut changed);
+    let plain = args(&Settings::default(), &request());
+    let mut args = args(&Settings::default(), &changed);
+    args.retain(|arg| !plain.contains(arg));
+    args
+}
+
+#[test]
+fn a_plain_ask() {
+    insta::assert_snapshot!(args(&Settings::default(), &request()).join("\n"), @"
+    -p
+    --output-format=stream-json
+    --verbose
+    --include-partial-messages
+    --permission-mode=default
+    --setting-sources=project
+    --system-prompt-snapshot=off
+    ");
+    let launch = launch(&Settings::default(), &request());
+    assert_eq!(launch.program, Path::new("claude"));
+    assert_eq!(launch.stdin, b"fix it");
+    assert!(launch.env.contains(&("CLAUDE_CODE_MAX_RETRIES".into(), "0".into())));
+    assert!(launch.env.contains(&("CLAUDE_CODE_DISABLE_FILE_MENTIONS".into(), "1".into())));
+    assert!(!launch.env.iter().any(|(name, _)| name == "IS_SANDBOX"), "root is never told that it is safe");
+}
+
+#[test]
+fn settings_of_the_user() {
+    let settings = Settings {
+        program: "/opt/claude".into(),
+        model: Some("sonnet".to_owned()),
+        max_turns: Some(7),
+        setting_sources: Vec::new(),
+        env: vec![("CLAUDE_CODE_MAX_RETRIES".to_owned(), "2".to_owned())],
+        args: vec!["--effort=high".to_owned()],
+        ..Settings::default()
+    };
+    insta::assert_snapshot!(args(&settings, &request()).join("\n"), @"
+    -p
+    --output-format=stream-json
+    --verbose
+    --include-partial-messages
+    --permission-mode=default
+    --setting-sources=
+    --strict-mcp-config
+    --model=sonnet
+    --max-turns=7
+    --system-prompt-snapshot=off
+    --effort=high
+    ");
+    assert_eq!(
+        launch(&settings, &request()).env.last(),
+        Some(&("CLAUDE_CODE_MAX_RETRIES".into(), "2".into()))
+    );
+    let asked = Request { model: Some("opus".to_owned()), ..request() };
+    assert!(args(&settings, &asked).contains(&"--model=opus".to_owned()), "the ask's model goes first");
+}
+
+#[test]
+fn permissions() {
+    for (permission, mode) in [
+        (Permission::Plan, "plan"),
+        (Permission::AcceptEdits, "acceptEdits"),
+        (Permission::BypassPermissions, "bypassPermissions"),
+    ] {
+        assert_eq!(more(|ask| ask.permission = permission), [format!("--permission-mode={mode}")]);
+    }
+}
+
+#[test]
+fn a_list_of_tools_restricts_and_approves() {
+    let tools = |names: &[&str], permission| {
+        let names = Some(names.iter().map(|name| (*name).to_owned()).collect());
+        let mut args = more(|ask| (ask.tools, ask.permission) = (names, permission));
+        args.retain(|arg| !arg.starts_with("--permission-mode"));
+        args
+    };
+    let edits = Permission::AcceptEdits;
+    assert_eq!(
+        tools(&["Read", "Bash(git *)", "Bash(ls *)", "mcp__db__ask", "Write"], edits),
+        ["--tools=Read,Bash,Write", "--allowedTools=Read,Bash(git *),Bash(ls *),mcp__db__ask,Write"]
+    );
+    assert_eq!(tools(&["Read", "Write"], Permission::Default), ["--tools=Read,Write", "--allowedTools=Read"]);
+    assert_eq!(tools(&[], edits), ["--tools="]);
+    assert_eq!(tools(&["--settings=x"], edits), ["--tools=--settings=x", "--allowedTools=--settings=x"]);
+}
+
+#[test]
+fn a_conversation_is_continued_or_branched_off() {
+    let session = |fork| Some(Session { id: "s-1".to_owned(), fork, totals: None });
+    assert_eq!(more(|ask| ask.session = session(false)), ["--resume=s-1"]);
+    assert_eq!(more(|ask| ask.session = session(true)), ["--resume=s-1", "--fork-session"]);
+}
+
+#[test]
+fn a_system_prompt_goes_by_a_file() {
+    assert_eq!(
+        more(|ask| ask.system = Some("be kind".to_owned())),
+        ["--append-system-prompt-file=/scratch/system.md"]
+    );
+    let ask = Request { system: Some("be kind".to_owned()), ..request() };
+    assert_eq!(launch(&Settings::default(), &ask).files, [("system.md".to_owned(), b"be kind".to_vec())]);
+}
+
+#[test]
+fn a_schema_is_passed_on_when_its_root_is_an_object() {
+    let schema =
+        json!({ "$schema": "http://json-schema.org/draft-04/schema#", "$id": "x", "type": "object" });
+    assert_eq!(more(|ask| ask.schema = Some(schema)), [r#"--json-schema={"type":"object"}"#]);
+    for schema in [
+        json!({ "type": "array" }),
+        json!({ "anyOf": [] }),
+        json!(true),
+        json!({ "type": "object", "description": "x".repeat(ARGUMENT_MAX) }),
+    ] {
+        assert!(more(|ask| ask.schema = Some(schema.clone())).is_empty());
+        let ask = Request { schema: Some(schema.clone()), ..request() };
+        let told = String::from_utf8(launch(&Settings::default(), &ask).stdin).unwrap();
+        assert!(told.starts_with("fix it\n\nEnd with one JSON object") && told.contains(&schema.to_string()));
+    }
+}
+
+#[test]
+fn caps() {
+    assert_eq!(more(|ask| ask.cap.usd = Some(0.25)), ["--max-budget-usd=0.25"]);
+    assert_eq!(more(|ask| ask.cap.usd = Some(1e-7)), ["--max-budget-usd=0.0000001"]);
+    assert!(more(|ask| ask.cap.tokens = Some(5)).is_empty(), "the caller watches tokens");
+}
+
+#[test]
+fn a_prompt_is_never_a_command_of_the_program() {
+    let told = |prompt: &str| {
+        launch(&Settings::default(), &Request { prompt: prompt.to_owned(), ..request() }).stdin
+    };
+    assert_eq!(told("/compact now"), b"\n/compact now");
+    assert_eq!(told(" /compact"), b" /compact");
+}

@@ -1,0 +1,281 @@
+//! Reads what it prints: one JSON object a line, the last one the result.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
+
+use jiff::Zoned;
+use serde_json::Value;
+
+use super::{
+    Settings, fault,
+    wire::{self, text},
+};
+use crate::{
+    Activity, Answer, AnswerReader, Ended, Fault, Prices, Request, Session, Usage,
+    program::told::{quote, without_result},
+};
+
+/// The tool by which it hands over a structured answer.
+const STRUCTURED: &str = "StructuredOutput";
+/// The model of messages that it wrote itself.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// Reads the output of one ask.
+pub(super) struct ClaudeReader {
+    program: PathBuf,
+    prices: Prices,
+    /// The conversation that the ask continued.
+    continued: Option<Session>,
+    now: fn() -> Zoned,
+    session: Option<String>,
+    model: Option<String>,
+    /// What each message of the service used up, as far as known: a message is told of several times.
+    messages: BTreeMap<String, Usage>,
+    /// The message that streams now, of the agent (`""`) and of each of its subagents.
+    streaming: BTreeMap<String, String>,
+    /// The uses of tools that were denied.
+    denied: BTreeSet<String>,
+    /// The last thing that the agent said.
+    last_text: String,
+    said: fault::Said,
+    /// What it says that this ask used up, over all results: it can go on after one.
+    own: Option<Usage>,
+    result: Option<Value>,
+    /// The first line that could not be read.
+    broken: Option<String>,
+}
+
+impl ClaudeReader {
+    pub fn new(settings: &Settings, request: &Request, now: fn() -> Zoned) -> ClaudeReader {
+        ClaudeReader {
+            program: settings.program.clone(),
+            prices: settings.prices.clone(),
+            continued: request.session.clone(),
+            now,
+            session: None,
+            model: None,
+            messages: BTreeMap::new(),
+            streaming: BTreeMap::new(),
+            denied: BTreeSet::new(),
+            last_text: String::new(),
+            said: fault::Said::default(),
+            own: None,
+            result: None,
+            broken: None,
+        }
+    }
+
+    fn system(&mut self, event: &Value) -> Vec<Activity> {
+        match text(event, "/subtype") {
+            "init" => {
+                self.session = Some(text(event, "/session_id").to_owned());
+                self.model = Some(text(event, "/model").to_owned());
+                Vec::new()
+            }
+            "api_retry" => {
+                let reason = format!("{} ({})", text(event, "/error"), event["error_status"]);
+                vec![Activity::Retry { reason }]
+            }
+            "permission_denied" => self.deny(event).into_iter().collect(),
+            "model_refusal_no_fallback" => {
+                self.said.refused = true;
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// A denial is told of when it happens and again in the result.
+    fn deny(&mut self, event: &Value) -> Option<Activity> {
+        let name = text(event, "/tool_name").to_owned();
+        let target = match event.get("tool_input") {
+            Some(input) => wire::tool_target(input),
+            None => text(event, "/message").to_owned(),
+        };
+        self.denied
+            .insert(text(event, "/tool_use_id").to_owned())
+            .then_some(Activity::Denied { name, target })
+    }
+
+    fn assistant(&mut self, event: &Value) -> Vec<Activity> {
+        let message = &event["message"];
+        if event.get("is_api_error_message").is_some_and(|is| is == true) {
+            self.said.code = text(event, "/error").to_owned();
+            self.said.cut = text(event, "/api_error_params/cut").to_owned();
+            let resets_at = event.pointer("/api_error_params/rate_limit_info/resetsAt");
+            self.said.resets_at = resets_at.and_then(Value::as_i64).or(self.said.resets_at);
+        }
+        let model = text(message, "/model");
+        if model == SYNTHETIC {
+            return Vec::new();
+        }
+        if event["parent_tool_use_id"].is_null() {
+            self.model = Some(model.to_owned());
+        }
+        let mut activities = self.used(text(message, "/id"), wire::usage(&message["usage"]));
+        for part in message["content"].as_array().into_iter().flatten() {
+            match text(part, "/type") {
+                "text" if !text(part, "/text").is_empty() => {
+                    self.last_text = text(part, "/text").to_owned();
+                    activities.push(Activity::Text { text: self.last_text.clone() });
+                }
+                "tool_use" if text(part, "/name") != STRUCTURED => activities.push(Activity::Tool {
+                    name: text(part, "/name").to_owned(),
+                    target: wire::tool_target(&part["input"]),
+                }),
+                _ => {}
+            }
+        }
+        activities
+    }
+
+    /// Part of a message: its beginning says what was read, its end what was written.
+    fn part(&mut self, event: &Value) -> Vec<Activity> {
+        let parent = text(event, "/parent_tool_use_id").to_owned();
+        let part = &event["event"];
+        match text(part, "/type") {
+            "message_start" => {
+                let id = text(part, "/message/id").to_owned();
+                self.streaming.insert(parent, id.clone());
+                self.used(&id, wire::usage(&part["message"]["usage"]))
+            }
+            "message_delta" => {
+                let id = match text(event, "/api_message_id") {
+                    "" => self.streaming.get(&parent).cloned().unwrap_or_default(),
+                    id => id.to_owned(),
+                };
+                self.used(&id, wire::usage(&part["usage"]))
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What is new of a message's usage.
+    fn used(&mut self, message: &str, usage: Usage) -> Vec<Activity> {
+        let known = self.messages.entry(message.to_owned()).or_default();
+        let grown = known.max(&usage);
+        let mut new = grown.minus(known);
+        *known = grown;
+        if new == Usage::default() {
+            return Vec::new();
+        }
+        new.cost_usd = self.prices.cost(self.model.as_deref(), &new);
+        vec![Activity::Usage(new)]
+    }
+
+    fn result(&mut self, event: Value) -> Vec<Activity> {
+        if let Some(own) = wire::models(&event["model_usage_since_last_result"]) {
+            self.own = Some(self.own.unwrap_or(Usage { cost_usd: Some(0.0), ..Usage::default() }).plus(&own));
+        }
+        let denials = event["permission_denials"].as_array().cloned().unwrap_or_default();
+        self.result = Some(event);
+        denials.iter().filter_map(|denial| self.deny(denial)).collect()
+    }
+
+    /// What this ask used up and what the whole conversation did.
+    ///
+    /// `modelUsage` and `total_cost_usd` are sums over the conversation, and only `modelUsage` holds subagents and
+    /// helpers. Newer programs say the difference themselves.
+    fn usages(&self, result: &Value) -> (Usage, Option<Usage>) {
+        let totals = wire::models(&result["modelUsage"]).map(|totals| Usage {
+            cost_usd: result["total_cost_usd"].as_f64().or(totals.cost_usd),
+            ..totals
+        });
+        let by_difference = || match (&self.continued, totals) {
+            (None, Some(totals)) => totals,
+            (Some(Session { totals: Some(before), .. }), Some(totals)) => totals.beyond(before),
+            // What the conversation had cost before is not known, and so is what this ask did.
+            _ => wire::usage(&result["usage"]),
+        };
+        (self.own.unwrap_or_else(by_difference), totals)
+    }
+
+    /// What is known to be used up without a result.
+    fn used_so_far(&self) -> Usage {
+        let mut sum = Usage::default();
+        for usage in self.messages.values() {
+            sum = sum.plus(usage);
+        }
+        sum.cost_usd = self.prices.cost(self.model.as_deref(), &sum);
+        sum
+    }
+
+    fn answer(self, result: &Value, usage: Usage, totals: Option<Usage>) -> Answer {
+        let said = text(result, "/result");
+        Answer {
+            output: result.get("structured_output").filter(|output| !output.is_null()).cloned(),
+            text: if said.is_empty() { self.last_text } else { said.to_owned() },
+            usage,
+            session: Some(text(result, "/session_id").to_owned())
+                .filter(|id| !id.is_empty())
+                .or(self.session),
+            totals,
+            model: self.model.filter(|model| !model.is_empty()),
+            // Hooks of the project can write files even when the agent used no tool.
+            edited: true,
+            ..Answer::default()
+        }
+    }
+}
+
+/// A tool that is not in the ask's list does not exist for the program: its use is no denial to it.
+fn absent_tool(event: &Value) -> Option<Activity> {
+    let said = event.get("tool_use_result")?.as_str()?;
+    let name = said.split_once("No such tool available: ")?.1.split(['.', ' ']).next()?;
+    Some(Activity::Denied { name: name.to_owned(), target: "it is not in the list of tools".to_owned() })
+}
+
+impl AnswerReader for ClaudeReader {
+    fn line(&mut self, line: &[u8]) -> Vec<Activity> {
+        let event: Value = match serde_json::from_slice(line) {
+            Ok(event) => event,
+            Err(_) => {
+                if !line.trim_ascii().is_empty() {
+                    self.broken.get_or_insert_with(|| quote(line));
+                }
+                return Vec::new();
+            }
+        };
+        match text(&event, "/type") {
+            "system" => self.system(&event),
+            "assistant" => self.assistant(&event),
+            "stream_event" => self.part(&event),
+            "user" => absent_tool(&event).into_iter().collect(),
+            "rate_limit_event" if text(&event, "/rate_limit_info/status") == "rejected" => {
+                self.said.resets_at = event["rate_limit_info"]["resetsAt"].as_i64();
+                Vec::new()
+            }
+            "result" => self.result(event),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A result counts however the program ended after it: by then the ask is done and paid for.
+    fn end(mut self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {
+        let started = !matches!(ended, Ended::NotStarted(_));
+        let Some(result) = self.result.take().filter(|_| started) else {
+            let mut fault = fault::of_stderr(stderr)
+                .unwrap_or_else(|| without_result("claude", &self.program, &ended, stderr));
+            if let Some(broken) = &self.broken {
+                fault.message = format!("{}; its output cannot be read: {broken}", fault.message);
+            }
+            fault.usage = self.used_so_far();
+            return Err(fault);
+        };
+        let (usage, totals) = self.usages(&result);
+        // It tried to make the agent give a structured answer and gave up: what it said can be repaired like
+        // any other answer that does not fit.
+        let unstructured = text(&result, "/subtype") == "error_max_structured_output_retries";
+        if result["is_error"] == false || unstructured {
+            return Ok(self.answer(&result, usage, totals));
+        }
+        let mut fault = fault::of_result(&result, &self.said, &(self.now)());
+        fault.usage = usage;
+        Err(fault)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,423 @@
+use jiff::{civil::date, tz::TimeZone};
+use serde_json::json;
+
+use super::*;
+use crate::{Cap, FaultClass, Kind, Permission, Price};
+
+fn now() -> Zoned {
+    date(2026, 11, 22).at(1, 45, 0, 0).to_zoned(TimeZone::UTC).unwrap()
+}
+
+fn request(session: Option<Session>) -> Request {
+    Request {
+        id: "run/1".to_owned(),
+        step: "fix".to_owned(),
+        persona: None,
+        kind: Kind::Work,
+        prompt: String::new(),
+        system: None,
+        schema: None,
+        model: None,
+        session,
+        permission: Permission::Default,
+        tools: None,
+        work: "/work".into(),
+        timeout_ms: 1,
+        cap: Cap::default(),
+        scratch: "/scratch".into(),
+    }
+}
+
+struct Read {
+    activities: Vec<Activity>,
+    end: Result<Answer, Fault>,
+}
+
+fn read_with(
+    settings: &Settings,
+    session: Option<Session>,
+    lines: &[Value],
+    ended: Ended,
+    err: &str,
+) -> Read {
+    let mut reader = Box::new(ClaudeReader::new(settings, &request(session), now));
+    let lines = lines.iter().map(Value::to_string);
+    let activities = lines.flat_map(|line| reader.line(line.as_bytes())).collect();
+    Read { activities, end: reader.end(ended, err.as_bytes()) }
+}
+
+fn read(lines: &[Value]) -> Read {
+    read_with(&Settings::default(), None, lines, Ended::Exit(0), "")
+}
+
+fn init() -> Value {
+    json!({ "type": "system", "subtype": "init", "session_id": "s-1", "model": "claude-x" })
+}
+
+fn used(input: u64, created: u64, cached: u64, output: u64) -> Value {
+    json!({
+        "input_tokens": input,
+        "cache_creation_input_tokens": created,
+        "cache_read_input_tokens": cached,
+        "output_tokens": output,
+    })
+}
+
+fn said(id: &str, content: Value, usage: Value) -> Value {
+    json!({
+        "type": "assistant",
+        "message": { "id": id, "model": "claude-x", "content": content, "usage": usage },
+        "parent_tool_use_id": null,
+    })
+}
+
+/// A result with the given fields on top of those of a good one.
+fn result(more: Value) -> Value {
+    let mut result = json!({
+        "subtype": "success",
+        "is_error": false,
+        "result": "done",
+        "session_id": "s-1",
+        "usage": used(100, 10, 20, 25),
+        "total_cost_usd": 0.5,
+        "modelUsage": { "claude-x": {
+            "inputTokens": 100, "outputTokens": 25, "cacheReadInputTokens": 20,
+            "cacheCreationInputTokens": 10, "costUSD": 0.5,
+        } },
+        "type": "result",
+    });
+    result.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    result
+}
+
+/// An error of the service as it ends: a message of the program's own, then the result.
+fn failed(message: Value, more: Value) -> Vec<Value> {
+    let mut event = json!({
+        "type": "assistant",
+        "message": { "model": "<synthetic>", "content": [{ "type": "text", "text": "API Error" }] },
+        "is_api_error_message": true,
+    });
+    event.as_object_mut().unwrap().extend(message.as_object().unwrap().clone());
+    let mut end = result(json!({ "is_error": true, "result": "API Error", "terminal_reason": "api_error" }));
+    end.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    vec![init(), event, end]
+}
+
+fn class(lines: &[Value]) -> FaultClass {
+    read_with(&Settings::default(), None, lines, Ended::Exit(1), "").end.unwrap_err().class
+}
+
+#[test]
+fn an_answer() {
+    let answer = read(&[
+        init(),
+        said("m1", json!([{ "type": "text", "text": "Hello." }]), used(100, 10, 20, 1)),
+        result(json!({ "structured_output": { "ok": true }, "result": "{\"ok\":true}" })),
+    ])
+    .end
+    .unwrap();
+    let usage = Usage { input_tokens: 130, cached_input_tokens: 20, output_tokens: 25, cost_usd: Some(0.5) };
+    assert_eq!(
+        answer,
+        Answer {
+            output: Some(json!({ "ok": true })),
+            text: "{\"ok\":true}".to_owned(),
+            usage,
+            session: Some("s-1".to_owned()),
+            totals: Some(usage),
+            model: Some("claude-x".to_owned()),
+            edited: true,
+            ..Answer::default()
+        }
+    );
+}
+
+#[test]
+fn without_a_structured_answer_there_is_the_text() {
+    let answer = read(&[init(), result(json!({ "result": "I refuse to call the tool" }))]).end.unwrap();
+    assert_eq!((answer.output, answer.text.as_str()), (None, "I refuse to call the tool"));
+
+    let gave_up = json!({
+        "subtype": "error_max_structured_output_retries",
+        "is_error": true,
+        "result": null,
+        "errors": ["Failed to provide valid structured output after 5 attempts"],
+    });
+    let lines = [
+        init(),
+        said("m1", json!([{ "type": "text", "text": "Here is it." }]), used(1, 0, 0, 1)),
+        result(gave_up),
+    ];
+    let answer = read_with(&Settings::default(), None, &lines, Ended::Exit(1), "").end.unwrap();
+    assert_eq!((answer.output, answer.text.as_str()), (None, "Here is it."));
+    assert_eq!(answer.usage.input_tokens, 130);
+}
+
+#[test]
+fn what_it_does_is_told_as_it_happens() {
+    let delta = |usage| json!({ "type": "stream_event", "api_message_id": "m1", "event": { "type": "message_delta", "usage": usage } });
+    let lines = [
+        init(),
+        json!({ "type": "stream_event", "event": {
+            "type": "message_start", "message": { "id": "m1", "usage": used(100, 10, 20, 1) } } }),
+        json!({ "type": "stream_event", "event": { "type": "content_block_delta", "delta": { "text": "I" } } }),
+        said("m1", json!([{ "type": "text", "text": "I write." }]), used(100, 10, 20, 1)),
+        said(
+            "m1",
+            json!([{ "type": "tool_use", "name": "Write", "input": { "file_path": "/w/a", "content": "x" } }]),
+            used(100, 10, 20, 1),
+        ),
+        delta(json!({ "output_tokens": 25 })),
+        said(
+            "m2",
+            json!([{ "type": "tool_use", "name": "Bash", "input": { "command": "ls\nls" } }]),
+            json!({}),
+        ),
+        said("m2", json!([{ "type": "tool_use", "name": "StructuredOutput", "input": {} }]), json!({})),
+        json!({ "type": "something_new" }),
+        result(json!({})),
+    ];
+    let usage = |input_tokens, cached_input_tokens, output_tokens| {
+        Activity::Usage(Usage { input_tokens, cached_input_tokens, output_tokens, cost_usd: None })
+    };
+    let tool = |name: &str, target: &str| Activity::Tool { name: name.to_owned(), target: target.to_owned() };
+    assert_eq!(
+        read(&lines).activities,
+        [
+            usage(130, 20, 1),
+            Activity::Text { text: "I write.".to_owned() },
+            tool("Write", "/w/a"),
+            usage(0, 0, 24),
+            tool("Bash", "ls…"),
+        ]
+    );
+}
+
+#[test]
+fn parts_of_subagents_go_to_their_own_messages() {
+    let start = |parent: Value, id: &str| {
+        json!({ "type": "stream_event", "parent_tool_use_id": parent, "event": {
+            "type": "message_start", "message": { "id": id, "usage": { "input_tokens": 10 } } } })
+    };
+    let delta = |parent: Value, output: u64| {
+        json!({ "type": "stream_event", "parent_tool_use_id": parent, "event": {
+            "type": "message_delta", "usage": { "output_tokens": output } } })
+    };
+    let lines = [
+        start(json!(null), "m1"),
+        start(json!("t1"), "m2"),
+        delta(json!(null), 5),
+        delta(json!("t1"), 7),
+        delta(json!(null), 6),
+    ];
+    let read = read_with(&Settings::default(), None, &lines, Ended::Signal(9), "");
+    let fault = read.end.unwrap_err();
+    assert_eq!((fault.usage.input_tokens, fault.usage.output_tokens), (20, 13));
+}
+
+#[test]
+fn progress_has_a_price_when_prices_are_known() {
+    let price = Price { input: 10.0, cached_input: None, output: 0.0 };
+    let settings =
+        Settings { prices: Prices([("claude-x".to_owned(), price)].into()), ..Settings::default() };
+    let lines = [init(), said("m1", json!([]), used(100_000, 0, 0, 0))];
+    let read = read_with(&settings, None, &lines, Ended::Exit(143), "");
+    let [Activity::Usage(usage)] = read.activities[..] else { panic!("a usage") };
+    assert_eq!(usage.cost_usd, Some(1.0));
+    let fault = read.end.unwrap_err();
+    assert_eq!((fault.class, fault.usage.cost_usd), (FaultClass::Crashed, Some(1.0)));
+}
+
+#[test]
+fn of_a_continued_conversation_an_ask_is_charged_its_own_share() {
+    let before = Usage { input_tokens: 30, cached_input_tokens: 20, output_tokens: 5, cost_usd: Some(0.375) };
+    let session = |totals| Some(Session { id: "s-0".to_owned(), fork: true, totals });
+    let usage = |session, more| {
+        let lines = [init(), result(more)];
+        let answer = read_with(&Settings::default(), session, &lines, Ended::Exit(0), "").end.unwrap();
+        let usage = answer.usage;
+        assert_eq!(answer.totals.unwrap().cost_usd, Some(0.5), "the whole conversation's");
+        (usage.input_tokens, usage.cached_input_tokens, usage.output_tokens, usage.cost_usd)
+    };
+    assert_eq!(usage(session(Some(before)), json!({})), (100, 0, 20, Some(0.125)));
+    // Not known what it had cost before: its tokens are known, its price is not.
+    assert_eq!(usage(session(None), json!({})), (130, 20, 25, None));
+    // It has begun to count anew.
+    let more = Usage { input_tokens: 1_000, output_tokens: 1_000, ..before };
+    assert_eq!(usage(session(Some(more)), json!({})), (130, 20, 25, Some(0.5)));
+    // Newer programs say the share themselves.
+    let own =
+        json!({ "model_usage_since_last_result": { "claude-x": { "inputTokens": 7, "costUSD": 0.25 } } });
+    assert_eq!(usage(session(None), own.clone()), (7, 0, 0, Some(0.25)));
+    assert_eq!(usage(session(Some(before)), own), (7, 0, 0, Some(0.25)));
+}
+
+#[test]
+fn an_error_is_one_whatever_its_subtype_says() {
+    let status = |status: u64| failed(json!({}), json!({ "api_error_status": status }));
+    assert_eq!(class(&status(400)), FaultClass::Refused);
+    assert_eq!(class(&status(401)), FaultClass::Auth);
+    assert_eq!(class(&status(403)), FaultClass::Auth);
+    assert_eq!(class(&status(404)), FaultClass::UnknownModel);
+    assert_eq!(class(&status(413)), FaultClass::ContextOverflow);
+    assert_eq!(class(&status(429)), FaultClass::RateLimited);
+    assert_eq!(class(&status(500)), FaultClass::Overloaded);
+    assert_eq!(class(&status(529)), FaultClass::Overloaded);
+    let said = |said: &str| failed(json!({}), json!({ "api_error_status": 400, "result": said }));
+    assert_eq!(class(&said("API Error: 400 model: nope-1")), FaultClass::UnknownModel);
+    assert_eq!(
+        class(&said("Prompt is too long · the request is ~210000 tokens")),
+        FaultClass::ContextOverflow
+    );
+    let code = |code: &str| failed(json!({ "error": code }), json!({ "api_error_status": 400 }));
+    assert_eq!(class(&code("billing_error")), FaultClass::Auth);
+    assert_eq!(class(&code("authentication_failed")), FaultClass::Auth);
+    assert_eq!(class(&code("model_not_found")), FaultClass::UnknownModel);
+    assert_eq!(class(&code("server_error")), FaultClass::Overloaded);
+    assert_eq!(
+        class(&failed(json!({}), json!({ "terminal_reason": "prompt_too_long" }))),
+        FaultClass::ContextOverflow
+    );
+    assert_eq!(
+        class(&failed(json!({}), json!({ "api_error": "connection_failed" }))),
+        FaultClass::Overloaded
+    );
+    assert_eq!(class(&failed(json!({}), json!({ "stop_reason": "refusal" }))), FaultClass::Refused);
+    assert_eq!(class(&failed(json!({}), json!({}))), FaultClass::Crashed);
+    let cut = |cut: &str| {
+        failed(json!({ "error": "max_output_tokens", "api_error_params": { "cut": cut } }), json!({}))
+    };
+    assert_eq!(class(&cut("output_limit")), FaultClass::OverCap);
+    assert_eq!(class(&cut("context_window")), FaultClass::ContextOverflow);
+}
+
+#[test]
+fn a_refusal_without_a_fallback_is_one() {
+    let mut lines = failed(json!({ "error": "invalid_request" }), json!({}));
+    lines.insert(1, json!({ "type": "system", "subtype": "model_refusal_no_fallback" }));
+    assert_eq!(class(&lines), FaultClass::Refused);
+}
+
+#[test]
+fn its_own_limits() {
+    for (subtype, said) in [
+        ("error_max_turns", "Reached maximum number of turns (2)"),
+        ("error_max_budget_usd", "Reached maximum budget ($0.002)"),
+    ] {
+        let end = result(json!({ "subtype": subtype, "is_error": true, "result": null, "errors": [said] }));
+        let fault = read(&[init(), end]).end.unwrap_err();
+        assert_eq!((fault.class, fault.message), (FaultClass::OverCap, format!("claude: {said}")));
+        assert_eq!(fault.usage.cost_usd, Some(0.5), "what it used up nevertheless");
+    }
+}
+
+#[test]
+fn a_limit_says_when_it_ends() {
+    let resets = |lines: &[Value]| read(lines).end.unwrap_err().resets_in_ms;
+    let limited =
+        |message: Value, said: &str| failed(message, json!({ "api_error_status": 429, "result": said }));
+    let epoch = now().timestamp().as_second() + 60;
+    let params = json!({ "api_error_params": { "rate_limit_info": { "resetsAt": epoch } } });
+    assert_eq!(resets(&limited(params, "You've hit your limit")), Some(60_000));
+    let mut told_before = limited(json!({}), "You've hit your limit");
+    let info = json!({ "status": "rejected", "resetsAt": epoch });
+    told_before.insert(1, json!({ "type": "rate_limit_event", "rate_limit_info": info }));
+    assert_eq!(resets(&told_before), Some(60_000));
+    let by_words = limited(json!({}), "You've hit your 5-hour limit · resets 2:45am (UTC)");
+    assert_eq!(resets(&by_words), Some(3_600_000));
+    assert_eq!(resets(&limited(json!({}), "API Error: Request rejected (429)")), None);
+    let mut allowed = limited(json!({}), "API Error: Request rejected (429)");
+    let info = json!({ "status": "allowed", "resetsAt": epoch });
+    allowed.insert(1, json!({ "type": "rate_limit_event", "rate_limit_info": info }));
+    assert_eq!(resets(&allowed), None, "a window that is open ends no limit");
+}
+
+#[test]
+fn denials_are_told_once() {
+    let lines = [
+        init(),
+        json!({ "type": "system", "subtype": "permission_denied", "tool_name": "Write", "tool_use_id": "t1",
+            "message": "Claude requested permissions to write" }),
+        json!({ "type": "user", "tool_use_result": "Error: No such tool available: Edit. Edit is disabled." }),
+        result(json!({ "permission_denials": [
+            { "tool_name": "Write", "tool_use_id": "t1", "tool_input": { "file_path": "/w/a" } },
+            { "tool_name": "Bash", "tool_use_id": "t2", "tool_input": { "command": "rm x" } },
+        ] })),
+    ];
+    let read = read(&lines);
+    let denied =
+        |name: &str, target: &str| Activity::Denied { name: name.to_owned(), target: target.to_owned() };
+    assert_eq!(
+        read.activities,
+        [
+            denied("Write", "Claude requested permissions to write"),
+            denied("Edit", "it is not in the list of tools"),
+            denied("Bash", "rm x"),
+        ]
+    );
+    assert!(read.end.is_ok());
+}
+
+#[test]
+fn its_own_tries_are_told() {
+    let retry =
+        json!({ "type": "system", "subtype": "api_retry", "error": "rate_limit", "error_status": 429 });
+    assert_eq!(read(&[retry]).activities, [Activity::Retry { reason: "rate_limit (429)".to_owned() }]);
+}
+
+#[test]
+fn without_a_result_it_crashed() {
+    let end = |lines: &[Value], ended, stderr: &str| {
+        let fault = read_with(&Settings::default(), None, lines, ended, stderr).end.unwrap_err();
+        (fault.class, fault.message)
+    };
+    assert_eq!(
+        end(&[init()], Ended::Exit(143), ""),
+        (FaultClass::Crashed, "no answer from claude: it exited with 143 and without a result".to_owned())
+    );
+    assert_eq!(end(&[init()], Ended::Signal(9), "").0, FaultClass::Crashed);
+    assert_eq!(end(&[init()], Ended::TimedOut, "").0, FaultClass::Timeout);
+    assert_eq!(end(&[init()], Ended::Exit(0), "").0, FaultClass::Malformed);
+    assert_eq!(
+        end(&[result(json!({}))], Ended::NotStarted("no".to_owned()), "").0,
+        FaultClass::MissingProgram
+    );
+    let (class, message) =
+        end(&[], Ended::Exit(1), "--dangerously-skip-permissions cannot be used with root/sudo privileges");
+    assert_eq!(class, FaultClass::Refused);
+    assert!(message.contains("IS_SANDBOX=1"), "{message}");
+    assert_eq!(end(&[], Ended::Exit(1), "error: unknown option '--x'").0, FaultClass::MissingProgram);
+}
+
+#[test]
+fn an_answer_that_is_there_counts_however_the_program_ended() {
+    for ended in [Ended::TimedOut, Ended::Signal(15), Ended::Exit(143), Ended::TooMuchOutput] {
+        assert!(read_with(&Settings::default(), None, &[result(json!({}))], ended, "").end.is_ok());
+    }
+}
+
+#[test]
+fn lines_that_cannot_be_read_are_passed_over_and_named_when_nothing_else_comes() {
+    let with = |after: &[u8]| {
+        let mut reader = Box::new(ClaudeReader::new(&Settings::default(), &request(None), now));
+        reader.line(b"warning: something");
+        reader.line(b"");
+        reader.line(b"[1, 2]");
+        reader.line(b"\"text\"");
+        reader.line(br#"{"type":"assistant","message":7}"#);
+        reader.line(b"\xff\xfe");
+        reader.line(after);
+        reader.end(Ended::Exit(0), b"")
+    };
+    assert!(with(result(json!({})).to_string().as_bytes()).is_ok());
+    let fault = with(&result(json!({})).to_string().as_bytes()[..100]).unwrap_err();
+    assert_eq!(fault.class, FaultClass::Malformed);
+    assert!(fault.message.ends_with("its output cannot be read: warning: something"), "{}", fault.message);
+}
+
+#[test]
+fn a_huge_line_is_read() {
+    let text = "x".repeat(8 << 20);
+    let answer = read(&[result(json!({ "result": text }))]).end.unwrap();
+    assert_eq!(answer.text.len(), 8 << 20);
+}

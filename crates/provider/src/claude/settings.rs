@@ -1,0 +1,55 @@
+//! What a user decides about it.
+
+use std::{env, path::PathBuf};
+
+use crate::Prices;
+
+/// Environment variables whose values are secret: what is kept or shown must not hold them.
+pub const SECRETS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
+
+/// How Claude Code is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The program: a name that is looked up in `PATH`, or a path.
+    pub program: PathBuf,
+    /// The model when an ask names none; `None` leaves it to the program.
+    pub model: Option<String>,
+    /// The most turns of one ask, 1 or more; `None` = no bound.
+    pub max_turns: Option<u32>,
+    /// Whose settings it loads: `user`, `project`, `local`. They hold instructions (`CLAUDE.md`), hooks, permissions,
+    /// MCP servers. Only the project's by default, because a run has to go the same way for everyone. None = neither
+    /// settings nor MCP servers. Who logs in by a helper that stands in the user's settings needs `user`.
+    ///
+    /// Servers and hooks that the project names are started without a question, as `claude -p` does it.
+    pub setting_sources: Vec<String>,
+    /// What tokens cost, for telling how much of its cap an ask has used up while it works. At its end the program
+    /// says itself what it cost.
+    pub prices: Prices,
+    /// Environment on top of the caller's.
+    pub env: Vec<(String, String)>,
+    /// More arguments, as the program takes them (`--effort=high`). One that changes what it prints makes each ask
+    /// end without a result.
+    pub args: Vec<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            program: PathBuf::from("claude"),
+            model: None,
+            max_turns: None,
+            setting_sources: vec!["project".to_owned()],
+            prices: Prices::default(),
+            env: Vec::new(),
+            args: Vec::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// A variable of the environment in which the program will run; empty ones count as absent.
+    pub(super) fn var(&self, name: &str) -> Option<String> {
+        let own = self.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+        own.or_else(|| env::var(name).ok()).filter(|value| !value.is_empty())
+    }
+}

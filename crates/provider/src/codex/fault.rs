@@ -1,0 +1,168 @@
+//! Why there is no answer. The program says it in words only, and some of them are the service's own.
+
+use jiff::Zoned;
+use serde_json::Value;
+
+use crate::{
+    Fault, FaultClass,
+    program::{resets, told::quote},
+};
+
+/// Words that tell what went wrong, the telling ones first.
+const WORDS: [(&[&str], FaultClass); 9] = [
+    (
+        &["context window", "context_length_exceeded", "ran out of room", "413 payload too large"],
+        FaultClass::ContextOverflow,
+    ),
+    // A person has to pay: to wait does not help.
+    (&["quota exceeded", "insufficient_quota", "billing details"], FaultClass::Auth),
+    (&["usage limit", "rate limit", "429 too many requests", "rate_limit"], FaultClass::RateLimited),
+    (
+        &[
+            "401 unauthorized",
+            "403 forbidden",
+            "not logged in",
+            "log in again",
+            "sign in again",
+            "invalid_api_key",
+            "missing environment variable",
+        ],
+        FaultClass::Auth,
+    ),
+    (&["content_filter", "usage policy", "invalid_prompt", "flagged"], FaultClass::Refused),
+    (&["max_output_tokens"], FaultClass::OverCap),
+    (
+        &["model_not_found", "404 not found", "model: ", "is not supported when using codex"],
+        FaultClass::UnknownModel,
+    ),
+    (
+        &[
+            "high demand",
+            "at capacity",
+            "overloaded",
+            "unexpected status 5",
+            "last status: 5",
+            "error sending request",
+            "failed to lookup address",
+            "connection refused",
+        ],
+        FaultClass::Overloaded,
+    ),
+    (&["invalid_request_error", "unexpected status 4"], FaultClass::Refused),
+];
+
+/// The fault of a turn that failed.
+pub(super) fn of_turn(message: &str, now: &Zoned) -> Fault {
+    let said = plain(message);
+    let words = message.to_lowercase();
+    let known = WORDS.iter().find(|(words_of, _)| words_of.iter().any(|word| words.contains(word)));
+    let class = known.map_or(FaultClass::Crashed, |(_, class)| *class);
+    let mut fault = Fault::new(class, format!("codex: {}", quote(said.as_bytes())));
+    if class == FaultClass::RateLimited {
+        fault.resets_in_ms = resets::in_ms(&said, now);
+    }
+    fault
+}
+
+/// The service's own message, where the program passes on a whole body.
+fn plain(message: &str) -> String {
+    let body: Option<Value> = serde_json::from_str(message).ok();
+    let said = body.as_ref().and_then(|body| body.pointer("/error/message")?.as_str());
+    said.unwrap_or(message).to_owned()
+}
+
+/// The fault of a program that said on standard error only why it does not start.
+pub(super) fn of_stderr(stderr: &[u8]) -> Option<Fault> {
+    let said = String::from_utf8_lossy(stderr);
+    let hint = if said.contains("unexpected argument") || said.contains("Unknown feature flag") {
+        "; this version of it is not one that is known to work"
+    } else if said.contains("Error loading config") || said.contains("unknown configuration field") {
+        "; mend its configuration"
+    } else {
+        return None;
+    };
+    Some(Fault::new(FaultClass::MissingProgram, format!("codex: {}{hint}", quote(stderr))))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{civil::date, tz::TimeZone};
+
+    use super::*;
+
+    fn now() -> Zoned {
+        date(2026, 11, 22).at(1, 45, 0, 0).to_zoned(TimeZone::UTC).unwrap()
+    }
+
+    #[test]
+    fn messages_as_they_were_seen() {
+        let told = |message: &str| {
+            let fault = of_turn(message, &now());
+            (fault.class, fault.resets_in_ms)
+        };
+        let url = "url: http://127.0.0.1/v1/responses";
+        for (message, class, resets) in [
+            ("exceeded retry limit, last status: 429 Too Many Requests", FaultClass::RateLimited, None),
+            (
+                "rate limit exceeded: Rate limit reached. Please try again in 11.054s.",
+                FaultClass::RateLimited,
+                Some(11_054),
+            ),
+            (
+                "You’ve hit your usage limit. Upgrade to Pro, or try again at 2:45 AM.",
+                FaultClass::RateLimited,
+                Some(3_600_000),
+            ),
+            ("Quota exceeded. Check your plan and billing details.", FaultClass::Auth, None),
+            (&format!("unexpected status 401 Unauthorized: no, {url}"), FaultClass::Auth, None),
+            (&format!("unexpected status 403 Forbidden: no, {url}"), FaultClass::Auth, None),
+            (&format!("unexpected status 404 Not Found: model: x, {url}"), FaultClass::UnknownModel, None),
+            (
+                &format!("unexpected status 413 Payload Too Large: x, {url}"),
+                FaultClass::ContextOverflow,
+                None,
+            ),
+            (&format!("unexpected status 418 I'm a teapot: x, {url}"), FaultClass::Refused, None),
+            (&format!("unexpected status 529 <unknown status code>: x, {url}"), FaultClass::Overloaded, None),
+            (
+                "We’re currently experiencing high demand, which may cause temporary errors.",
+                FaultClass::Overloaded,
+                None,
+            ),
+            (
+                "Codex ran out of room in the model's context window. Start a new thread or clear earlier history \
+                 before retrying.",
+                FaultClass::ContextOverflow,
+                None,
+            ),
+            (
+                "stream disconnected before completion: Incomplete response returned, reason: content_filter",
+                FaultClass::Refused,
+                None,
+            ),
+            (
+                "Invalid prompt: your prompt was flagged as potentially violating our usage policy.",
+                FaultClass::Refused,
+                None,
+            ),
+            ("Incomplete response returned, reason: max_output_tokens", FaultClass::OverCap, None),
+            (
+                "stream disconnected before completion: stream closed before response.completed",
+                FaultClass::Crashed,
+                None,
+            ),
+        ] {
+            assert_eq!(told(message), (class, resets), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_whole_body_is_told_by_its_message() {
+        let body =
+            r#"{"type": "error", "error": {"type": "invalid_request_error", "message": "bad request"}}"#;
+        let fault = of_turn(body, &now());
+        assert_eq!((fault.class, fault.message.as_str()), (FaultClass::Refused, "codex: bad request"));
+        let body = r#"{"error": {"type": "invalid_request_error", "message": "model: nope-1"}}"#;
+        assert_eq!(of_turn(body, &now()).class, FaultClass::UnknownModel);
+    }
+}

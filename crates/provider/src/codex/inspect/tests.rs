@@ -1,0 +1,45 @@
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use super::*;
+
+fn settings(home: &Path, said: &str, more: &[(&str, &str)]) -> Settings {
+    let program = home.join("codex");
+    fs::write(
+        &program,
+        format!("#!/bin/sh\n[ \"$1\" = --version ] && echo codex-cli 0.169.0 && exit 0\n{said}\n"),
+    )
+    .unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let own = [("CODEX_API_KEY", ""), ("CODEX_HOME", "/home/somebody/.codex")];
+    let env = own.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Settings { program, env, ..Settings::default() }
+}
+
+#[test]
+fn who_it_asks_as() {
+    let home = tempfile::tempdir().unwrap();
+    let login = |said: &str, more: &[(&str, &str)]| inspect(&settings(home.path(), said, more)).login;
+    assert_eq!(login("echo 'Logged in using ChatGPT' >&2", &[]), Login::Subscription);
+    assert_eq!(
+        login("echo 'Logged in using an API key - sk-proj-***abcd' >&2", &[]),
+        Login::Key("its own login".to_owned())
+    );
+    assert_eq!(login("exit 1", &[("CODEX_API_KEY", "k")]), Login::Key("CODEX_API_KEY".to_owned()));
+    assert_eq!(login("exit 1", &[("OPENAI_API_KEY", "k")]), Login::Missing);
+    let other = Settings { service: Some("azure".to_owned()), ..settings(home.path(), "exit 1", &[]) };
+    assert_eq!(inspect(&other).login, Login::Unknown);
+}
+
+#[test]
+fn what_keeps_it_from_working_is_told_with_what_to_do() {
+    let home = tempfile::tempdir().unwrap();
+    let whats = |settings: &Settings| -> Vec<String> {
+        inspect(settings).problems.into_iter().map(|problem| problem.what).collect()
+    };
+    assert_eq!(whats(&settings(home.path(), "echo using ChatGPT", &[])), [""; 0]);
+    assert_eq!(whats(&settings(home.path(), "exit 1", &[])), ["codex is not logged in"]);
+    assert_eq!(
+        whats(&settings(home.path(), "echo using ChatGPT", &[("CODEX_HOME", "/tmp/x")])),
+        ["CODEX_HOME is in a folder for temporary files: `/tmp/x`"]
+    );
+}

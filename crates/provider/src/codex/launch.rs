@@ -1,0 +1,134 @@
+//! What is started for an ask.
+
+use std::ffi::OsString;
+
+use serde_json::Value;
+
+use super::{Settings, strict};
+use crate::{
+    Launch, Permission, Request,
+    program::told::{ARGUMENT_MAX, with_schema},
+};
+
+/// The file with the schema of the answer.
+const SCHEMA: &str = "schema.json";
+
+/// The tools, by the names that definitions use, that change something.
+const WRITERS: [&str; 6] = ["Bash", "Edit", "MultiEdit", "NotebookEdit", "Write", "Task"];
+
+/// What holds for every ask: nobody is there to approve anything, and it neither updates nor reports anything.
+const CONFIG: [&str; 3] =
+    ["approval_policy=\"never\"", "analytics.enabled=false", "check_for_update_on_startup=false"];
+
+pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
+    let mut args = Args(vec!["exec".into()]);
+    if let Some(session) = &request.session {
+        args.flag(if session.fork { "fork" } else { "resume" });
+    }
+    args.flag("--json").flag("--skip-git-repo-check");
+    args.flag("--disable=plugins").flag("--disable=apps");
+    if !settings.user_config {
+        args.flag("--ignore-user-config").flag("--ignore-rules");
+    }
+    CONFIG.iter().for_each(|line| args.config(line));
+    settings.config.iter().for_each(|line| args.config(line));
+    if let Some(service) = &settings.service {
+        args.config(&format!("model_provider={}", toml(service)));
+        for retries in ["request_max_retries", "stream_max_retries"] {
+            args.config(&format!("model_providers.{service}.{retries}=0"));
+        }
+    }
+    match mode(request) {
+        // By configuration: a conversation that is continued takes no `--sandbox`.
+        Some(mode) => args.config(&format!("sandbox_mode=\"{mode}\"")),
+        None => {
+            args.flag("--dangerously-bypass-approvals-and-sandbox");
+        }
+    }
+    if let Some(model) = request.model.as_ref().or(settings.model.as_ref()) {
+        args.pair("--model", model.as_ref());
+    }
+    let files = schema(&mut args, request);
+    let prompt = prompt(&mut args, request, files.is_empty());
+    if let Some(session) = &request.session {
+        args.flag(&session.id);
+    }
+    args.flag("-");
+    Launch {
+        program: settings.program.clone(),
+        args: args.0,
+        env: settings.env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        stdin: prompt.into_bytes(),
+        files,
+    }
+}
+
+/// The sandbox of an ask; `None` = none at all.
+///
+/// It cannot be told which tools exist. A list without any tool that changes something is kept to all the same: the
+/// sandbox lets nothing be written then.
+fn mode(request: &Request) -> Option<&'static str> {
+    let reads_only = request.tools.as_ref().is_some_and(|tools| {
+        !tools.iter().any(|tool| WRITERS.contains(&tool.split('(').next().unwrap_or_default().trim()))
+    });
+    match request.permission {
+        _ if reads_only => Some("read-only"),
+        Permission::Plan | Permission::Default => Some("read-only"),
+        Permission::AcceptEdits => Some("workspace-write"),
+        Permission::BypassPermissions => None,
+    }
+}
+
+fn schema(args: &mut Args, request: &Request) -> Vec<(String, Vec<u8>)> {
+    let Some(schema) = request.schema.as_ref().and_then(strict::strict) else { return Vec::new() };
+    let file = request.scratch.join(SCHEMA);
+    args.pair("--output-schema", std::path::absolute(&file).unwrap_or(file).as_os_str());
+    vec![(SCHEMA.to_owned(), schema.to_string().into_bytes())]
+}
+
+/// The prompt, with what has no place elsewhere.
+///
+/// A conversation keeps the instructions it began with: later ones are not read. So one that is continued is told them
+/// in the prompt. The same goes for instructions that are too long for an argument.
+fn prompt(args: &mut Args, request: &Request, no_schema: bool) -> String {
+    let mut prompt = request.prompt.clone();
+    if let Some(schema) = request.schema.as_ref().filter(|_| no_schema) {
+        prompt = with_schema(&prompt, schema);
+    }
+    match &request.system {
+        Some(system) if request.session.is_none() && system.len() <= ARGUMENT_MAX => {
+            args.config(&format!("developer_instructions={}", toml(system)));
+        }
+        Some(system) => prompt = format!("<instructions>\n{system}\n</instructions>\n\n{prompt}"),
+        None => {}
+    }
+    prompt
+}
+
+/// A text in TOML: its basic strings are those of JSON, but for one control character.
+fn toml(text: &str) -> String {
+    Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+}
+
+struct Args(Vec<OsString>);
+
+impl Args {
+    fn flag(&mut self, name: &str) -> &mut Args {
+        self.0.push(name.into());
+        self
+    }
+
+    /// `--name=value`: a value that begins with a dash is no option.
+    fn pair(&mut self, name: &str, value: &std::ffi::OsStr) {
+        let mut argument = OsString::from(format!("{name}="));
+        argument.push(value);
+        self.0.push(argument);
+    }
+
+    fn config(&mut self, line: &str) {
+        self.pair("--config", line.as_ref());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+use serde_json::json;
+
+use super::*;
+use crate::{Cap, Kind, Session};
+
+fn request() -> Request {
+    Request {
+        id: "run/1".to_owned(),
+        step: "fix".to_owned(),
+        persona: None,
+        kind: Kind::Work,
+        prompt: "fix it".to_owned(),
+        system: None,
+        schema: None,
+        model: None,
+        session: None,
+        permission: Permission::Default,
+        tools: None,
+        work: "/work".into(),
+        timeout_ms: 1,
+        cap: Cap::default(),
+        scratch: "/scratch".into(),
+    }
+}
+
+fn args(settings: &Settings, request: &Request) -> Vec<String> {
+    launch(settings, request).args.into_iter().map(|arg| arg.into_string().unwrap()).collect()
+}
+
+/// The arguments that an ask has beyond those of all.
+fn more(change: impl FnOnce(&mut Request)) -> Vec<String> {
+    let mut changed = request();
+    change(&mut changed);
+    let plain = args(&Settings::default(), &request());
+    let mut args = args(&Settings::default(), &changed);
+    args.retain(|arg| !plain.contains(arg));
+    args
+}
+
+fn told(change: impl FnOnce(&mut Request)) -> String {
+    let mut changed = request();
+    change(&mut changed);
+    String::from_utf8(launch(&Settings::default(), &changed).stdin).unwrap()
+}
+
+#[test]
+fn a_plain_ask() {
+    insta::assert_snapshot!(args(&Settings::default(), &request()).join("\n"), @r#"
+    exec
+    --json
+    --skip-git-repo-check
+    --disable=plugins
+    --disable=apps
+    --ignore-user-config
+    --ignore-rules
+    --config=approval_policy="never"
+    --config=analytics.enabled=false
+    --config=check_for_update_on_startup=false
+    --config=sandbox_mode="read-only"
+    -
+    "#);
+    assert_eq!(told(|_| {}), "fix it");
+}
+
+#[test]
+fn settings_of_the_user() {
+    let settings = Settings {
+        program: "/opt/codex".into(),
+        model: Some("gpt-x".to_owned()),
+        service: Some("azure".to_owned()),
+        user_config: true,
+        config: vec!["model_reasoning_effort=\"low\"".to_owned()],
+        env: vec![("CODEX_HOME".to_owned(), "/home/x".to_owned())],
+        ..Settings::default()
+    };
+    insta::assert_snapshot!(args(&settings, &request()).join("\n"), @r#"
+    exec
+    --json
+    --skip-git-repo-check
+    --disable=plugins
+    --disable=apps
+    --config=approval_policy="never"
+    --config=analytics.enabled=false
+    --config=check_for_update_on_startup=false
+    --config=model_reasoning_effort="low"
+    --config=model_provider="azure"
+    --config=model_providers.azure.request_max_retries=0
+    --config=model_providers.azure.stream_max_retries=0
+    --config=sandbox_mode="read-only"
+    --model=gpt-x
+    -
+    "#);
+    assert_eq!(launch(&settings, &request()).env, [("CODEX_HOME".into(), "/home/x".into())]);
+}
+
+#[test]
+fn permissions_are_sandboxes() {
+    assert!(more(|ask| ask.permission = Permission::Plan).is_empty());
+    assert_eq!(
+        more(|ask| ask.permission = Permission::AcceptEdits),
+        ["--config=sandbox_mode=\"workspace-write\""]
+    );
+    assert_eq!(
+        more(|ask| ask.permission = Permission::BypassPermissions),
+        ["--dangerously-bypass-approvals-and-sandbox"]
+    );
+}
+
+#[test]
+fn a_list_of_tools_that_only_read_lets_nothing_be_written() {
+    let tools = |names: &[&str], permission| {
+        let names = Some(names.iter().map(|name| (*name).to_owned()).collect());
+        more(|ask| (ask.tools, ask.permission) = (names, permission))
+    };
+    for permission in [Permission::AcceptEdits, Permission::BypassPermissions] {
+        assert!(tools(&["Read", "Grep"], permission).is_empty());
+        assert!(tools(&[], permission).is_empty());
+    }
+    assert_eq!(
+        tools(&["Read", "Bash(git *)"], Permission::AcceptEdits),
+        ["--config=sandbox_mode=\"workspace-write\""]
+    );
+}
+
+#[test]
+fn a_conversation_is_continued_or_branched_off() {
+    let session = |fork| Some(Session { id: "t-1".to_owned(), fork, totals: None });
+    let args = |session| args(&Settings::default(), &Request { session, ..request() });
+    assert_eq!(args(session(false))[..2], ["exec", "resume"]);
+    assert_eq!(args(session(true))[..2], ["exec", "fork"]);
+    assert_eq!(args(session(true)).last_chunk(), Some(&["t-1".to_owned(), "-".to_owned()]));
+}
+
+#[test]
+fn instructions_go_apart_at_the_beginning_and_in_the_prompt_later() {
+    let system = "say \"hi\"\nand \\ \u{7f}";
+    assert_eq!(
+        more(|ask| ask.system = Some(system.to_owned())),
+        ["--config=developer_instructions=\"say \\\"hi\\\"\\nand \\\\ \\u007f\""]
+    );
+    assert_eq!(told(|ask| ask.system = Some(system.to_owned())), "fix it");
+    let session = Some(Session { id: "t-1".to_owned(), fork: false, totals: None });
+    let continued = |ask: &mut Request| (ask.system, ask.session) = (Some("be kind".to_owned()), session);
+    assert_eq!(told(continued), "<instructions>\nbe kind\n</instructions>\n\nfix it");
+    let long = "x".repeat(ARGUMENT_MAX + 1);
+    assert!(more(|ask| ask.system = Some(long.clone())).is_empty());
+    assert!(told(|ask| ask.system = Some(long.clone())).contains(&long));
+}
+
+#[test]
+fn a_schema_goes_by_a_file_or_by_the_prompt() {
+    let fits = json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
+    assert_eq!(more(|ask| ask.schema = Some(fits.clone())), ["--output-schema=/scratch/schema.json"]);
+    let files = launch(&Settings::default(), &Request { schema: Some(fits), ..request() }).files;
+    assert_eq!(
+        files,
+        [(
+            "schema.json".to_owned(),
+            br#"{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}"#
+                .to_vec()
+        )]
+    );
+    let map = json!({ "type": "object", "additionalProperties": { "type": "string" } });
+    assert!(more(|ask| ask.schema = Some(map.clone())).is_empty());
+    assert!(told(|ask| ask.schema = Some(map.clone())).contains(&map.to_string()));
+}
+
+#[test]
+fn a_model_is_asked_for_by_name() {
+    assert_eq!(more(|ask| ask.model = Some("gpt-x".to_owned())), ["--model=gpt-x"]);
+}

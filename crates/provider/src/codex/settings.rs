@@ -1,0 +1,52 @@
+//! What a user decides about it.
+
+use std::{env, path::PathBuf};
+
+use crate::Prices;
+
+/// Environment variables whose values are secret: what is kept or shown must not hold them.
+pub const SECRETS: [&str; 3] = ["CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN"];
+
+/// How Codex is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The program: a name that is looked up in `PATH`, or a path.
+    pub program: PathBuf,
+    /// The model when an ask names none; `None` leaves it to the program, and then nobody knows what an ask costs.
+    pub model: Option<String>,
+    /// The service that it asks: a name out of `model_providers` of its configuration. Its own retries are turned off
+    /// there. `None` = OpenAI's, whose retries cannot be turned off: it tries about half a minute by itself.
+    pub service: Option<String>,
+    /// Whether it loads the user's `config.toml` and rules. Not by default, because a run has to go the same way for
+    /// everyone; needed when [`Settings::service`] stands there, or where the login is kept. It loads the user's
+    /// `AGENTS.md` in any case.
+    pub user_config: bool,
+    /// More of its configuration, as `key=value` with a value in TOML, as `-c` takes it.
+    pub config: Vec<String>,
+    /// What tokens cost, by model: the program does not say.
+    pub prices: Prices,
+    /// Environment on top of the caller's.
+    pub env: Vec<(String, String)>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            program: PathBuf::from("codex"),
+            model: None,
+            service: None,
+            user_config: false,
+            config: Vec::new(),
+            prices: Prices::default(),
+            env: Vec::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// A variable of the environment in which the program will run; empty ones count as absent.
+    pub(super) fn var(&self, name: &str) -> Option<String> {
+        let own = self.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+        own.or_else(|| env::var(name).ok()).filter(|value| !value.is_empty())
+    }
+}

@@ -1,0 +1,84 @@
+//! Words in faults and prompts.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::{Ended, Fault, FaultClass};
+
+/// How much of a program's output a message quotes, in bytes.
+const QUOTE_MAX: usize = 300;
+
+/// The longest argument that a program is given, in bytes. Linux takes 128 KiB for one.
+pub(crate) const ARGUMENT_MAX: usize = 100 << 10;
+
+/// The beginning of some output, for a message.
+pub(crate) fn quote(bytes: &[u8]) -> String {
+    let bytes = bytes.trim_ascii();
+    let cut = &bytes[..bytes.len().min(QUOTE_MAX)];
+    let more = if cut.len() < bytes.len() { "…" } else { "" };
+    format!("{}{more}", String::from_utf8_lossy(cut))
+}
+
+/// What a tool is used on, on one line.
+pub(crate) fn target(text: &str) -> String {
+    const CHARACTERS_MAX: usize = 200;
+    let line = text.trim().lines().next().unwrap_or_default();
+    let mut target: String = line.chars().take(CHARACTERS_MAX).collect();
+    if target.len() < text.trim().len() {
+        target.push('…');
+    }
+    target
+}
+
+/// The fault of a program that ended without a word about its ask.
+pub(crate) fn without_result(name: &str, program: &Path, ended: &Ended, stderr: &[u8]) -> Fault {
+    let (class, why) = match ended {
+        Ended::TimedOut => (FaultClass::Timeout, "it took longer than it may".to_owned()),
+        Ended::TooMuchOutput => (FaultClass::Malformed, "it wrote more than it may".to_owned()),
+        Ended::Signal(signal) => (FaultClass::Crashed, format!("signal {signal} ended it")),
+        Ended::NotStarted(why) => {
+            (FaultClass::MissingProgram, format!("`{}` did not start: {why}", program.display()))
+        }
+        Ended::Exit(0) => (FaultClass::Malformed, "it ended without a result".to_owned()),
+        Ended::Exit(code) => (FaultClass::Crashed, format!("it exited with {code} and without a result")),
+    };
+    let stderr = quote(stderr);
+    let said = if stderr.is_empty() { String::new() } else { format!("; it said: {stderr}") };
+    Fault::new(class, format!("no answer from {name}: {why}{said}"))
+}
+
+/// A prompt that says which schema an answer has to fit, for an agent that cannot be held to it.
+pub(crate) fn with_schema(prompt: &str, schema: &Value) -> String {
+    format!(
+        "{prompt}\n\nEnd with one JSON object that fits this JSON Schema, and write nothing after it:\n\
+         ```json\n{schema}\n```\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_it_ended_decides_the_class() {
+        let fault = |ended| without_result("agent", Path::new("/bin/agent"), &ended, b" oh no \n");
+        let class = |ended| fault(ended).class;
+        assert_eq!(class(Ended::TimedOut), FaultClass::Timeout);
+        assert_eq!(class(Ended::TooMuchOutput), FaultClass::Malformed);
+        assert_eq!(class(Ended::Signal(9)), FaultClass::Crashed);
+        assert_eq!(class(Ended::Exit(0)), FaultClass::Malformed);
+        assert_eq!(class(Ended::NotStarted("none".to_owned())), FaultClass::MissingProgram);
+        assert_eq!(
+            fault(Ended::Exit(143)).to_string(),
+            "no answer from agent: it exited with 143 and without a result; it said: oh no"
+        );
+    }
+
+    #[test]
+    fn targets_are_one_short_line() {
+        assert_eq!(target(" ls -l "), "ls -l");
+        assert_eq!(target("cat <<E\nx\nE"), "cat <<E…");
+        assert_eq!(target(&"x".repeat(300)).chars().count(), 201);
+    }
+}
