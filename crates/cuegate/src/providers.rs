@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use cuegate_provider::{
     Prices, Shared,
+    claude::{self, Claude},
+    codex::{self, Codex},
     openai::{self, OpenAiProvider},
     scripted::{Script, ScriptedProvider},
 };
@@ -34,6 +36,16 @@ pub fn make(
                 code: crate::exit::USAGE,
             })?;
             Ok(Arc::new(ScriptedProvider::new(script, Some(program.scripted()))))
+        }
+        "claude" => {
+            let settings = config.providers.claude.clone();
+            let prices = prices(settings.prices.clone(), config);
+            Ok(Arc::new(Claude::new(claude::Settings { prices, ..settings })))
+        }
+        "codex" => {
+            let settings = config.providers.codex.clone();
+            let prices = prices(settings.prices.clone(), config);
+            Ok(Arc::new(Codex::new(codex::Settings { prices, ..settings })))
         }
         "openai" => {
             let settings = config.providers.openai.clone().ok_or_else(|| {

@@ -9,7 +9,7 @@ mod span;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use cuegate_provider::{Prices, openai};
+use cuegate_provider::{Prices, claude, codex, openai};
 use serde::Deserialize;
 
 pub use limits::{BudgetConfig, Count, Minutes, Usd};
@@ -53,6 +53,10 @@ pub struct RunConfig {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProviderConfigs {
+    /// Claude Code.
+    pub claude: claude::Settings,
+    /// Codex.
+    pub codex: codex::Settings,
     /// Any service that speaks OpenAI's Chat Completions. It has to be said where.
     pub openai: Option<openai::Settings>,
 }

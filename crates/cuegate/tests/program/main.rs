@@ -1,6 +1,8 @@
 //! The program as a whole: real git, real processes, real signals.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
+#[cfg(target_os = "linux")]
+mod agents;
 mod budget;
 mod check;
 mod crash;
