@@ -14,7 +14,9 @@ use crate::support::{Project, Ran, rows};
 /// The model of the example: its first fix is wrong, as that of the script is.
 pub fn fixer() -> Scenario {
     let fix = |formula: &str, message: &str, when: &str, change: &str| {
-        let script = format!("#!/bin/sh\n# Prints degrees Fahrenheit for whole degrees Celsius.\necho $(({formula}))\n");
+        let script = format!(
+            "#!/bin/sh\n# Prints degrees Fahrenheit for whole degrees Celsius.\necho $(({formula}))\n"
+        );
         Reply::to(when).write("convert.sh", &script).shell(&format!("git commit -qam '{message}'")).json(json!({
             "stepId": "continuation.fix", "summary": "Corrected the formula and committed.", "change": change,
             "next_action": {"action": "handoff", "reason": "The formula is right now."}
@@ -85,7 +87,12 @@ impl Set {
 }
 
 /// The rows of the example, whoever is asked.
-const ROWS: &str = "";
+const ROWS: &str = "\
+initial.fix: next → continuation.fix
+continuation.fix: handoff → closure.fix
+closure.fix: closing → continuation.fix
+continuation.fix (remedy): handoff → closure.fix
+closure.fix: closing → @completed";
 
 fn example_by(provider: &'static str, more: &[&str]) -> (Set, serde_json::Value) {
     let set = Set::of(provider, Project::example(), fixer());
