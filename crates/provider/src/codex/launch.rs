@@ -7,7 +7,10 @@ use serde_json::Value;
 use super::{Settings, strict};
 use crate::{
     Launch, Permission, Request,
-    program::told::{ARGUMENT_MAX, with_schema},
+    program::{
+        git::git_folders,
+        told::{ARGUMENT_MAX, with_schema},
+    },
 };
 
 /// The file with the schema of the answer.
@@ -40,7 +43,14 @@ pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
     }
     match mode(request) {
         // By configuration: a conversation that is continued takes no `--sandbox`.
-        Some(mode) => args.config(&format!("sandbox_mode=\"{mode}\"")),
+        Some(mode) => {
+            args.config(&format!("sandbox_mode=\"{mode}\""));
+            if mode == "workspace-write" && settings.commits {
+                let folders: Vec<String> =
+                    git_folders(&request.work).iter().map(|folder| toml(&folder.to_string_lossy())).collect();
+                args.config(&format!("sandbox_workspace_write.writable_roots=[{}]", folders.join(",")));
+            }
+        }
         None => {
             args.flag("--dangerously-bypass-approvals-and-sandbox");
         }

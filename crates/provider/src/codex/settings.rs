@@ -24,6 +24,10 @@ pub struct Settings {
     /// everyone; needed when [`Settings::service`] stands there, or where the login is kept. It loads the user's
     /// `AGENTS.md` in any case.
     pub user_config: bool,
+    /// Whether an agent that may edit may commit as well: its sandbox then lets it write into the repository's `.git`,
+    /// hooks included, which it otherwise keeps from it. On by default, because work that is committed is what steps
+    /// and validators ask for.
+    pub commits: bool,
     /// More of its configuration, as `key=value` with a value in TOML, as `-c` takes it.
     pub config: Vec<String>,
     /// What tokens cost, by model: the program does not say.
@@ -40,6 +44,7 @@ impl Default for Settings {
             model: None,
             service: None,
             user_config: false,
+            commits: true,
             config: Vec::new(),
             prices: Prices::default(),
             env: Vec::new(),
