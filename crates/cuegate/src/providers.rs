@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use cuegate_provider::{
-    Shared,
+    Prices, Shared,
+    claude::{self, Claude},
+    codex::{self, Codex},
+    openai::{self, OpenAiProvider},
     scripted::{Script, ScriptedProvider},
 };
 
@@ -20,7 +23,7 @@ pub fn make(
     name: &str,
     script: Option<&(String, String)>,
     program: &Program,
-    _config: &Config,
+    config: &Config,
 ) -> Result<Shared, Failure> {
     match name {
         "scripted" => {
@@ -34,6 +37,26 @@ pub fn make(
             })?;
             Ok(Arc::new(ScriptedProvider::new(script, Some(program.scripted()))))
         }
+        "claude" => {
+            let settings = config.providers.claude.clone();
+            let prices = prices(settings.prices.clone(), config);
+            Ok(Arc::new(Claude::new(claude::Settings { prices, ..settings })))
+        }
+        "codex" => {
+            let settings = config.providers.codex.clone();
+            let prices = prices(settings.prices.clone(), config);
+            Ok(Arc::new(Codex::new(codex::Settings { prices, ..settings })))
+        }
+        "openai" => {
+            let settings = config.providers.openai.clone().ok_or_else(|| {
+                Failure::usage(
+                    "it is not said where the openai provider asks",
+                    "write `base_url = \"http://localhost:11434/v1\"` or the like below `[providers.openai]` in cuegate.toml",
+                )
+            })?;
+            let settings = openai::Settings { prices: prices(settings.prices.clone(), config), ..settings };
+            Ok(Arc::new(OpenAiProvider::new(settings, program.openai())))
+        }
         other => Err(Failure::usage(
             format!("there is no provider `{other}`"),
             format!("there are {}, and `scripted` with `--script FILE`", NAMES.join(", ")),
@@ -41,13 +64,20 @@ pub fn make(
     }
 }
 
+/// What is configured for all providers, and over it what is for one.
+fn prices(own: Prices, config: &Config) -> Prices {
+    let mut prices = config.prices.clone();
+    prices.0.extend(own.0);
+    prices
+}
+
 /// The provider's names of models that definitions name, as configured.
 pub fn mapped<'c>(name: &str, config: &'c Config) -> &'c BTreeMap<String, String> {
     static NONE: BTreeMap<String, String> = BTreeMap::new();
     match name {
-        "claude" => &config.providers.claude.models,
-        "codex" => &config.providers.codex.models,
-        "openai" => &config.providers.openai.models,
+        "claude" => &config.models.claude,
+        "codex" => &config.models.codex,
+        "openai" => &config.models.openai,
         _ => &NONE,
     }
 }

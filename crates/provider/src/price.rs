@@ -26,6 +26,11 @@ pub struct Price {
 pub struct Prices(pub BTreeMap<String, Price>);
 
 impl Prices {
+    /// Whether a model's price is known.
+    pub fn knows(&self, model: Option<&str>) -> bool {
+        model.is_some_and(|model| self.0.contains_key(model))
+    }
+
     /// What a model's usage costs in US dollars; `None` when its price is not known.
     pub fn cost(&self, model: Option<&str>, usage: &Usage) -> Option<f64> {
         const MILLION: f64 = 1_000_000.0;

@@ -17,6 +17,8 @@ pub(super) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
+    /// Write a definition to begin with into this project
+    Init(Init),
     /// Find what is wrong with definitions, before a token is spent
     Check(Check),
     /// Print the manual page of a finding
@@ -41,6 +43,34 @@ pub(super) enum Verb {
     Report(Report),
     /// Print what a run changed
     Diff(Diff),
+    /// Say what works on this machine, and what to do where something does not
+    Doctor(Doctor),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Doctor {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Init {
+    /// Which definition: `minimal`, or another that `--list` names
+    #[arg(required_unless_present = "list")]
+    pub(super) starter: Option<String>,
+    /// What to call it in this project, below `.agent`; as it is called itself unless said
+    #[arg(long, value_name = "NAME")]
+    pub(super) name: Option<String>,
+    /// The command that has to pass before work counts as done; looked for in the project unless said
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) test: Option<String>,
+    /// Say what definitions there are
+    #[arg(long, conflicts_with_all = ["starter", "name", "test"])]
+    pub(super) list: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

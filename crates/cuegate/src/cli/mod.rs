@@ -19,6 +19,7 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     match args.get(1).and_then(|word| word.to_str()) {
         Some("__shim") => return cuegate_runner::process::shim_main(args.into_iter().skip(2)),
         Some("__scripted") => return cuegate_provider::scripted::scripted_main(),
+        Some("__openai") => return cuegate_provider::openai::openai_main(),
         _ => {}
     }
     match commands::dispatch(args) {

@@ -7,9 +7,9 @@ mod limits;
 mod load;
 mod span;
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
-use cuegate_provider::Prices;
+use cuegate_provider::{Prices, claude, codex, openai};
 use serde::Deserialize;
 
 pub use limits::{BudgetConfig, Count, Minutes, Usd};
@@ -27,6 +27,8 @@ pub struct Config {
     pub budget: BudgetConfig,
     /// Who is asked how.
     pub providers: ProviderConfigs,
+    /// What the models that definitions name are called.
+    pub models: Models,
     /// What tokens cost, by the provider's name of the model.
     pub prices: Prices,
 }
@@ -52,49 +54,21 @@ pub struct RunConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct ProviderConfigs {
     /// Claude Code.
-    pub claude: ClaudeConfig,
+    pub claude: claude::Settings,
     /// Codex.
-    pub codex: CodexConfig,
-    /// Any endpoint that speaks OpenAI's Chat Completions.
-    pub openai: OpenAiConfig,
+    pub codex: codex::Settings,
+    /// Any service that speaks OpenAI's Chat Completions. It has to be said where.
+    pub openai: Option<openai::Settings>,
 }
 
-/// `[providers.claude]`.
+/// `[models]`: the providers' names of models that definitions name, as `opus`.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct ClaudeConfig {
-    /// The program, by name or path.
-    pub program: Option<PathBuf>,
-    /// The model when nobody names one.
-    pub model: Option<String>,
-    /// Its names of models that definitions name.
-    pub models: BTreeMap<String, String>,
-    /// The most turns of one ask.
-    pub max_turns: Option<u32>,
-}
-
-/// `[providers.codex]`.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct CodexConfig {
-    /// The program, by name or path.
-    pub program: Option<PathBuf>,
-    /// The model when nobody names one.
-    pub model: Option<String>,
-    /// Its names of models that definitions name.
-    pub models: BTreeMap<String, String>,
-}
-
-/// `[providers.openai]`.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct OpenAiConfig {
-    /// Where it is asked: `http://127.0.0.1:8080/v1`.
-    pub base_url: Option<String>,
-    /// The environment variable that holds the key.
-    pub key_env: Option<String>,
-    /// The model when nobody names one.
-    pub model: Option<String>,
-    /// Its names of models that definitions name.
-    pub models: BTreeMap<String, String>,
+pub struct Models {
+    /// Of Claude Code.
+    pub claude: BTreeMap<String, String>,
+    /// Of Codex.
+    pub codex: BTreeMap<String, String>,
+    /// Of the service of `[providers.openai]`.
+    pub openai: BTreeMap<String, String>,
 }

@@ -1,10 +1,13 @@
 //! The program as a whole: real git, real processes, real signals.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
+#[cfg(target_os = "linux")]
+mod agents;
 mod budget;
 mod check;
 mod crash;
 mod gates;
+mod init;
 #[cfg(target_os = "linux")]
 mod kills;
 mod params;

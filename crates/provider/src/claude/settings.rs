@@ -2,13 +2,16 @@
 
 use std::{env, path::PathBuf};
 
+use serde::Deserialize;
+
 use crate::Prices;
 
 /// Environment variables whose values are secret: what is kept or shown must not hold them.
 pub const SECRETS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
 /// How Claude Code is asked.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// The program: a name that is looked up in `PATH`, or a path.
     pub program: PathBuf,
@@ -26,6 +29,7 @@ pub struct Settings {
     /// says itself what it cost.
     pub prices: Prices,
     /// Environment on top of the caller's.
+    #[serde(deserialize_with = "crate::program::pairs")]
     pub env: Vec<(String, String)>,
     /// More arguments, as the program takes them (`--effort=high`). One that changes what it prints makes each ask
     /// end without a result.

@@ -2,13 +2,16 @@
 
 use std::{env, path::PathBuf};
 
+use serde::Deserialize;
+
 use crate::Prices;
 
 /// Environment variables whose values are secret: what is kept or shown must not hold them.
 pub const SECRETS: [&str; 3] = ["CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN"];
 
 /// How Codex is asked.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// The program: a name that is looked up in `PATH`, or a path.
     pub program: PathBuf,
@@ -26,6 +29,7 @@ pub struct Settings {
     /// What tokens cost, by model: the program does not say.
     pub prices: Prices,
     /// Environment on top of the caller's.
+    #[serde(deserialize_with = "crate::program::pairs")]
     pub env: Vec<(String, String)>,
 }
 

@@ -117,6 +117,10 @@ impl Provider for OpenAiProvider {
         "openai"
     }
 
+    fn is_priced(&self, model: Option<&str>) -> bool {
+        self.settings.prices.knows(model.or(self.settings.model.as_deref()))
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             schema: self.settings.schema != SchemaMode::None,

@@ -15,7 +15,7 @@ use crate::{
     drive::Doing,
     error::Error,
     performer::Performed,
-    process::{self, Former, Launch},
+    process::{self, Finished, Former, Launch},
     prompt::join,
     translate::{self, Details},
 };
@@ -176,12 +176,7 @@ impl Local {
         let id = command.id;
         match process::former(dir).await? {
             Former::None => {}
-            Former::Whole(finished) => {
-                for line in finished.stdout.split(|byte| *byte == b'\n') {
-                    reader.line(line);
-                }
-                return Ok(Came::back(reader.end(ended(&finished), &finished.stderr)));
-            }
+            Former::Whole(finished) => return Ok(whole(reader, &finished, 0)),
             Former::Cut { stdout } => {
                 self.after_cut(former_start(dir)).await?;
                 let mut meter = Meter::new(request.cap);
@@ -204,10 +199,12 @@ impl Local {
         };
         let mut child = process::start(&self.setting.shim, dir, &launch).await?;
         let mut meter = Meter::new(request.cap);
+        let mut read = 0;
         loop {
             tokio::select! {
                 line = child.line() => {
                     let Some(line) = line else { break };
+                    read += 1;
                     for activity in reader.line(&line) {
                         meter.saw(&activity);
                         // A display that cannot keep up misses something; the agent does not wait for it.
@@ -216,20 +213,17 @@ impl Local {
                     if let Some(over) = meter.over() {
                         let finished = child.cancel().await?;
                         if !finished.cut {
-                            return Ok(Came::back(reader.end(ended(&finished), &finished.stderr)));
+                            return Ok(whole(reader, &finished, read));
                         }
                         self.after_cut(Some(begun)).await?;
                         let fault = Fault { usage: meter.used, ..Fault::new(FaultClass::OverCap, over) };
-                        return Ok(Came::Back(Err(fault)));
+                        return Ok(Came::back(Err(fault)));
                     }
                 }
                 () = is_cut(cut) => {
                     // It may have finished at this very moment: then it is an answer like any other.
                     let finished = child.cancel().await?;
-                    if finished.cut {
-                        return Ok(Came::Nothing);
-                    }
-                    return Ok(Came::back(reader.end(ended(&finished), &finished.stderr)));
+                    return Ok(if finished.cut { Came::Nothing } else { whole(reader, &finished, read) });
                 }
             }
         }
@@ -246,6 +240,14 @@ impl Local {
         }
         Ok(Came::back(reader.end(ended(&finished), &finished.stderr)))
     }
+}
+
+/// What came of an ask that ended by itself, of whose output so many lines were read as they came.
+fn whole(mut reader: Box<dyn AnswerReader>, finished: &Finished, read: usize) -> Came {
+    for line in finished.stdout.split(|byte| *byte == b'\n').skip(read) {
+        reader.line(line);
+    }
+    Came::back(reader.end(ended(finished), &finished.stderr))
 }
 
 /// What is said to an agent that the provider cannot hold to a schema.

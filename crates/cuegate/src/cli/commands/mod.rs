@@ -3,6 +3,8 @@
 mod answer;
 mod check;
 mod diff;
+mod doctor;
+mod init;
 mod look;
 mod resume;
 mod run;
@@ -44,6 +46,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Check(args) => check::check(&place, &args),
         Verb::Explain(args) => check::explain(&args),
         Verb::Show(args) => check::show(&place, &args),
+        Verb::Init(args) => init::init(&place, &args),
         Verb::Run(args) => run::run(&place, *args, matches.subcommand_matches("run")),
         Verb::Resume(args) => resume::resume(&place, args),
         Verb::Answer(args) => answer::answer(&place, args),
@@ -53,6 +56,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Log(args) => look::log(&place, &args),
         Verb::Report(args) => look::report(&place, &args),
         Verb::Diff(args) => diff::diff(&place, &args),
+        Verb::Doctor(args) => doctor::doctor(&place, &args),
     }
 }
 

@@ -5,7 +5,6 @@ use std::io::{IsTerminal, Read};
 use clap::ArgMatches;
 use cuegate_flow::{Act, Severity, Source};
 use cuegate_journal::sqlite;
-use cuegate_provider::Login;
 use cuegate_runner::Home;
 use cuegate_view::{Beginning, beginning};
 
@@ -19,7 +18,7 @@ use crate::{
     },
     config::{self, Config},
     definition::Definition,
-    project, providers,
+    doctor, project, providers,
 };
 
 /// How long a limit of the provider is waited for when somebody looks on, and when nobody does, in milliseconds.
@@ -217,7 +216,7 @@ fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, age
             },
         },
         model: agent.models().or_else(|| scripted.then(|| "none".to_owned())),
-        login: Some(login(&agent.inspection.login)),
+        login: Some(doctor::words(&agent.inspection.login)),
         permission: permissions.join(", "),
         wall: "nothing: what it starts reaches all of this machine".to_owned(),
         most: format!(
@@ -247,18 +246,6 @@ fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, age
         ));
     }
     print::line("");
-}
-
-/// As whom somebody asks, in words.
-pub(super) fn login(login: &Login) -> String {
-    match login {
-        Login::NotNeeded => "none needed".to_owned(),
-        Login::Key(name) => format!("the key in {name}"),
-        Login::Subscription => "a subscription, so that money is notional".to_owned(),
-        Login::Cloud(name) => name.clone(),
-        Login::Unknown => "of an unknown kind".to_owned(),
-        Login::Missing => "missing".to_owned(),
-    }
 }
 
 /// An upper bound: every iteration asks once and repairs as often as it may; parallel members count each.

@@ -1,0 +1,138 @@
+//! Git, disk, and what can hold agents.
+
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use super::{Finding, Standing};
+
+/// The oldest git that has all that runs use of it: `rev-parse --path-format` came with this one.
+const GIT_MIN: (u32, u32) = (2, 31);
+/// Below this a run may not be able to write its journal to the end.
+const DISK_BAD: u64 = 64 << 20;
+/// Below this large repositories may run out of it.
+const DISK_LESS: u64 = 1 << 30;
+/// No probe takes longer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a program prints when it is asked something cheap; why not, when it does not work.
+fn ask(program: &str, args: &[&str]) -> Result<String, String> {
+    let mut child = Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("`{program}` could not be started: {error}"))?;
+    let until = Instant::now() + PATIENCE;
+    while matches!(child.try_wait(), Ok(None)) {
+        if Instant::now() >= until {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(format!("`{program}` did not answer within {} s", PATIENCE.as_secs()));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output().map_err(|error| format!("`{program}` was lost: {error}"))?;
+    let said =
+        |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().next().unwrap_or_default().trim().to_owned();
+    match output.status.success() {
+        true => Ok(said(&output.stdout)),
+        false => Err(format!("`{program}` failed: {} {}", output.status, said(&output.stderr))),
+    }
+}
+
+/// Git, and whether the project is in a repository.
+pub(super) fn git(root: &Path) -> Finding {
+    let hint = "install git 2.31 or newer; without it nobody sees what agents change";
+    match ask("git", &["--version"]) {
+        Err(why) => Finding::of_machine("git", Standing::Bad, why, Some(hint)),
+        Ok(version) if number(&version).is_none_or(|found| found < GIT_MIN) => {
+            Finding::of_machine("git", Standing::Bad, format!("{version} is too old"), Some(hint))
+        }
+        Ok(version) if root.join(".git").exists() => {
+            Finding::of_machine("git", Standing::Good, format!("{version}, in a repository"), None)
+        }
+        Ok(version) => Finding::of_machine(
+            "git",
+            Standing::Less,
+            format!("{version}, but this folder is in no repository"),
+            Some("`git init` and a commit let runs see what changes, and whether it may"),
+        ),
+    }
+}
+
+/// `git version 2.39.5` as a pair.
+fn number(version: &str) -> Option<(u32, u32)> {
+    let numbers = version.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    let mut parts = numbers.split('.').map(|part| part.parse().ok());
+    Some((parts.next()??, parts.next()??))
+}
+
+/// Room for the state of runs.
+pub(super) fn disk(root: &Path) -> Finding {
+    let hint = Some("make room: journals, snapshots and outputs of runs are kept in .cuegate");
+    match rustix::fs::statvfs(root) {
+        Err(error) => {
+            Finding::of_machine("disk", Standing::Bad, format!("cannot be looked at: {error}"), hint)
+        }
+        Ok(disk) => {
+            let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+            let standing = match free {
+                free if free < DISK_BAD => Standing::Bad,
+                free if free < DISK_LESS => Standing::Less,
+                _ => Standing::Good,
+            };
+            Finding::of_machine("disk", standing, format!("{} MiB free", free >> 20), hint)
+        }
+    }
+}
+
+/// Whether a program can be given a network of its own.
+pub(super) fn namespaces() -> Finding {
+    const NAME: &str = "namespaces";
+    let hint = "allow unprivileged user namespaces (`sysctl kernel.unprivileged_userns_clone=1`, or on Ubuntu \
+                `kernel.apparmor_restrict_unprivileged_userns=0`) and install util-linux";
+    match ask("unshare", &["--user", "--map-root-user", "--net", "true"]) {
+        Ok(_) => {
+            Finding::of_machine(NAME, Standing::Good, "a network of its own can be made".to_owned(), None)
+        }
+        Err(why) => Finding::of_machine(NAME, Standing::Less, why, Some(hint)),
+    }
+}
+
+/// Whether bubblewrap can wall a program in.
+pub(super) fn wall() -> Finding {
+    const NAME: &str = "wall";
+    let hint = "install bubblewrap (`apt-get install bubblewrap`); runs work without, held by the agent's own rules only";
+    match ask("bwrap", &["--version"]) {
+        Err(why) => Finding::of_machine(NAME, Standing::Less, why, Some(hint)),
+        Ok(version) => match ask("bwrap", &["--ro-bind", "/", "/", "--unshare-net", "true"]) {
+            Ok(_) => Finding::of_machine(NAME, Standing::Good, version, None),
+            Err(why) => {
+                Finding::of_machine(NAME, Standing::Less, format!("{version}, but {why}"), Some(hint))
+            }
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        assert_eq!(number("git version 2.9.1"), Some((2, 9)));
+        assert_eq!(number("git version 2.39.5 (Apple Git-154)"), Some((2, 39)));
+        assert_eq!(number("git"), None);
+        assert!((2, 9) < GIT_MIN);
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_says_so() {
+        let why = ask("cuegate-has-no-such-program", &[]).unwrap_err();
+        assert!(why.starts_with("`cuegate-has-no-such-program` could not be started: "), "{why}");
+    }
+}

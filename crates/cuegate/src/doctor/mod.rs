@@ -1,0 +1,157 @@
+//! What works on this machine, and what to do where something does not. Nothing outside of it is asked.
+
+mod machine;
+
+use std::path::Path;
+
+use cuegate_provider::{Inspection, Login};
+use serde_json::{Value, json};
+
+use crate::{begin::Program, config::Config, providers};
+
+/// How well something stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It works.
+    Good,
+    /// Runs work without it, with less.
+    Less,
+    /// Without it no run works, or not with this provider.
+    Bad,
+}
+
+impl Standing {
+    /// The word that is printed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Standing::Good => "ok",
+            Standing::Less => "less",
+            Standing::Bad => "no",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What.
+    pub name: String,
+    /// How it stands.
+    pub standing: Standing,
+    /// What was found.
+    pub found: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// Whether it is a provider: one that works is enough.
+    pub provider: bool,
+}
+
+impl Finding {
+    fn of_machine(name: &str, standing: Standing, found: String, hint: Option<&str>) -> Finding {
+        let hint = hint.filter(|_| standing != Standing::Good).map(str::to_owned);
+        Finding { name: name.to_owned(), standing, found, hint, provider: false }
+    }
+}
+
+/// Looks at everything that runs of the project at `root` need.
+pub fn look(root: &Path, program: &Program, config: &Config) -> Vec<Finding> {
+    let mut findings = vec![machine::git(root), machine::disk(root)];
+    findings.extend(providers::NAMES.map(|name| provider(name, program, config)));
+    findings.extend([machine::namespaces(), machine::wall()]);
+    findings
+}
+
+/// Whether a run can work here: with everything that each needs, and somebody to ask.
+pub fn can_run(findings: &[Finding]) -> bool {
+    let works = |finding: &&Finding| finding.standing != Standing::Bad;
+    findings.iter().filter(|finding| !finding.provider).all(|finding| works(&finding))
+        && findings.iter().filter(|finding| finding.provider).any(|finding| works(&finding))
+}
+
+fn provider(name: &str, program: &Program, config: &Config) -> Finding {
+    let failed = |found: String, hint: Option<String>| Finding {
+        name: name.to_owned(),
+        standing: Standing::Bad,
+        found,
+        hint,
+        provider: true,
+    };
+    let provider = match providers::make(name, None, program, config) {
+        Ok(provider) => provider,
+        Err(failure) => return failed(failure.message, failure.hint),
+    };
+    let inspection = provider.inspect();
+    match inspection.problems.first() {
+        None => Finding {
+            name: name.to_owned(),
+            standing: Standing::Good,
+            found: describe(&inspection),
+            hint: None,
+            provider: true,
+        },
+        Some(first) => {
+            let whats: Vec<&str> = inspection.problems.iter().map(|problem| problem.what.as_str()).collect();
+            failed(whats.join("; "), Some(first.hint.clone()))
+        }
+    }
+}
+
+/// Program, version, login and model.
+fn describe(inspection: &Inspection) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(inspection.version.clone());
+    parts.extend(inspection.at.clone());
+    parts.push(match &inspection.login {
+        Login::NotNeeded => "no login needed".to_owned(),
+        login => format!("login: {}", words(login)),
+    });
+    parts.extend(inspection.model.as_ref().map(|model| format!("model {model}")));
+    parts.join(", ")
+}
+
+/// As whom somebody asks, in words.
+pub fn words(login: &Login) -> String {
+    match login {
+        Login::NotNeeded => "none needed".to_owned(),
+        Login::Key(name) => format!("the key in {name}"),
+        Login::Subscription => "a subscription, so that money is notional".to_owned(),
+        Login::Cloud(name) => name.clone(),
+        Login::Unknown => "of an unknown kind".to_owned(),
+        Login::Missing => "missing".to_owned(),
+    }
+}
+
+/// `cuegate/doctor/v1`.
+pub fn to_json(findings: &[Finding]) -> Value {
+    let rows: Vec<Value> = findings
+        .iter()
+        .map(|finding| {
+            json!({
+                "name": finding.name,
+                "provider": finding.provider,
+                "standing": finding.standing.as_str(),
+                "found": finding.found,
+                "hint": finding.hint,
+            })
+        })
+        .collect();
+    json!({ "schema": "cuegate/doctor/v1", "ok": can_run(findings), "findings": rows })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(standing: Standing, provider: bool) -> Finding {
+        Finding { name: "x".into(), standing, found: String::new(), hint: None, provider }
+    }
+
+    #[test]
+    fn one_provider_that_works_is_enough_and_everything_else_has_to() {
+        use Standing::{Bad, Good, Less};
+        let git = finding(Good, false);
+        assert!(can_run(&[git.clone(), finding(Bad, true), finding(Good, true), finding(Less, false)]));
+        assert!(!can_run(&[git.clone(), finding(Bad, true)]));
+        assert!(!can_run(&[finding(Bad, false), finding(Good, true)]));
+    }
+}

@@ -1,0 +1,134 @@
+//! What is usual for a language, where a project says nothing else.
+
+use super::{Found, root::Root};
+
+pub(super) fn cargo(root: &Root) -> Option<Found> {
+    let manifest = root.text("Cargo.toml")?;
+    let program = if root.file(".config/nextest.toml") { "cargo nextest run" } else { "cargo test" };
+    // Without it a workspace whose top is a package tests that package only.
+    let all = if has_section(&manifest, "workspace") { " --workspace" } else { "" };
+    Some(Found::new(format!("{program}{all}"), "Cargo.toml"))
+}
+
+pub(super) fn go(root: &Root) -> Option<Found> {
+    by_file(root, &["go.mod"], "go test ./...")
+}
+
+/// In batch mode, where no progress of downloads drowns what the tests say.
+pub(super) fn maven(root: &Root) -> Option<Found> {
+    root.file("pom.xml").then(|| {
+        let maven = root.wrapper("mvnw").unwrap_or_else(|| "mvn".to_owned());
+        Found::new(format!("{maven} -B test"), "pom.xml")
+    })
+}
+
+pub(super) fn gradle(root: &Root) -> Option<Found> {
+    let files = ["settings.gradle.kts", "settings.gradle", "build.gradle.kts", "build.gradle"];
+    root.first(&files).map(|file| {
+        let gradle = root.wrapper("gradlew").unwrap_or_else(|| "gradle".to_owned());
+        Found::new(format!("{gradle} test"), file)
+    })
+}
+
+pub(super) fn ruby(root: &Root) -> Option<Found> {
+    if !root.file("Gemfile") {
+        return None;
+    }
+    if root.folder("spec") || root.file(".rspec") {
+        return Some(Found::new("bundle exec rspec", "Gemfile and spec/"));
+    }
+    let runner = if root.file("bin/rails") { "rails" } else { "rake" };
+    let known = root.folder("test") && (runner == "rails" || root.file("Rakefile"));
+    known.then(|| Found::new(format!("bundle exec {runner} test"), "Gemfile and test/"))
+}
+
+pub(super) fn elixir(root: &Root) -> Option<Found> {
+    by_file(root, &["mix.exs"], "mix test")
+}
+
+pub(super) fn erlang(root: &Root) -> Option<Found> {
+    by_file(root, &["rebar.config"], "rebar3 eunit")
+}
+
+pub(super) fn php(root: &Root) -> Option<Found> {
+    let file = root.first(&["phpunit.xml", "phpunit.dist.xml", "phpunit.xml.dist"])?;
+    let program = if root.file("tests/Pest.php") { "pest" } else { "phpunit" };
+    Some(Found::new(format!("vendor/bin/{program}"), file))
+}
+
+/// A solution or project; where there are several, `dotnet test` wants to be told which.
+pub(super) fn dotnet(root: &Root) -> Option<Found> {
+    let of = |endings: &[&str]| -> Vec<&str> {
+        let fits = |name: &&str| endings.iter().any(|ending| name.ends_with(ending));
+        root.names().iter().map(String::as_str).filter(fits).collect()
+    };
+    let (solutions, projects) = (of(&[".sln", ".slnx"]), of(&[".csproj", ".fsproj", ".vbproj"]));
+    match (solutions.as_slice(), projects.as_slice()) {
+        ([one], []) | ([], [one]) => Some(Found::new("dotnet test", *one)),
+        ([one], _) => Some(Found::new(format!("dotnet test {}", quoted(one)), *one)),
+        _ => None,
+    }
+}
+
+pub(super) fn swift(root: &Root) -> Option<Found> {
+    by_file(root, &["Package.swift"], "swift test")
+}
+
+pub(super) fn deno(root: &Root) -> Option<Found> {
+    // One that has a task has been found by it.
+    let task = super::scripts::deno_task(root).is_some();
+    by_file(root, &["deno.json", "deno.jsonc"], "deno test").filter(|_| !task)
+}
+
+pub(super) fn haskell(root: &Root) -> Option<Found> {
+    by_file(root, &["stack.yaml"], "stack test")
+        .or_else(|| by_file(root, &["cabal.project"], "cabal test all"))
+}
+
+pub(super) fn scala(root: &Root) -> Option<Found> {
+    by_file(root, &["build.sbt"], "sbt test")
+}
+
+pub(super) fn ocaml(root: &Root) -> Option<Found> {
+    by_file(root, &["dune-project"], "dune test")
+}
+
+pub(super) fn gleam(root: &Root) -> Option<Found> {
+    by_file(root, &["gleam.toml"], "gleam test")
+}
+
+/// CMake, where it is told to collect tests. It needs a folder to build in: the usual one.
+pub(super) fn cmake(root: &Root) -> Option<Found> {
+    let text = root.text("CMakeLists.txt")?;
+    let collects = text.lines().any(|line| {
+        let line = line.split('#').next().unwrap_or_default().to_ascii_lowercase().replace([' ', '\t'], "");
+        line.contains("enable_testing(") || line.contains("include(ctest)")
+    });
+    collects.then(|| {
+        let command =
+            "cmake -S . -B build && cmake --build build && ctest --test-dir build --output-on-failure";
+        Found::new(command, "CMakeLists.txt")
+    })
+}
+
+fn by_file(root: &Root, files: &[&str], command: &str) -> Option<Found> {
+    root.first(files).map(|file| Found::new(command, file))
+}
+
+/// Whether a file of `[sections]`, TOML or INI, has this one or one below it.
+pub(super) fn has_section(text: &str, section: &str) -> bool {
+    text.lines().any(|line| {
+        let inner = line.trim_start().strip_prefix('[').map(|line| line.trim_start_matches('['));
+        let rest = inner.and_then(|inner| inner.trim_start().strip_prefix(section));
+        rest.is_some_and(|rest| rest.trim_start().starts_with([']', '.', ':']))
+    })
+}
+
+/// A word for the shell, as it is.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
+    if word.chars().all(plain) && !word.starts_with('-') {
+        return word.to_owned();
+    }
+    format!("'./{}'", word.replace('\'', r"'\''"))
+}

@@ -1,0 +1,71 @@
+//! Python: pytest where it is set up or would find something, else what else runs tests.
+
+use super::{Found, languages::has_section, root::Root};
+
+pub(super) fn python(root: &Root) -> Option<Found> {
+    let (runs, source) = pytest_configured(root)
+        .map(|file| ("pytest", file.to_owned()))
+        .or_else(|| django(root))
+        .or_else(|| pytest_would_find(root))
+        .or_else(|| environments(root))?;
+    Some(Found::new(in_environment(root, runs), source))
+}
+
+/// The file that sets pytest up.
+fn pytest_configured(root: &Root) -> Option<&'static str> {
+    let always = ["pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"];
+    if let Some(file) = root.first(&always) {
+        return Some(file);
+    }
+    let sections = [("pyproject.toml", "tool.pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")];
+    let configured = sections
+        .into_iter()
+        .find(|(file, section)| root.text(file).is_some_and(|text| has_section(&text, section)));
+    configured.map(|(file, _)| file).or_else(|| root.first(&["conftest.py"]))
+}
+
+fn django(root: &Root) -> Option<(&'static str, String)> {
+    let manage = root.text("manage.py")?;
+    manage.contains("django").then(|| ("manage.py test", "manage.py of Django".to_owned()))
+}
+
+/// Files that pytest takes for tests by their names, in a project that is a Python one.
+fn pytest_would_find(root: &Root) -> Option<(&'static str, String)> {
+    let project =
+        root.first(&["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "tox.ini"])?;
+    let is_test = |name: &str| {
+        name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"))
+    };
+    let here = root.names().iter().any(|name| is_test(name) && root.file(name));
+    let folder = ["tests", "test"].into_iter().find(|folder| root.holds(folder, is_test));
+    match (folder, here) {
+        (Some(folder), _) => Some(("pytest", format!("{project} and tests in {folder}/"))),
+        (None, true) => Some(("pytest", format!("{project} and tests beside it"))),
+        (None, false) => None,
+    }
+}
+
+fn environments(root: &Root) -> Option<(&'static str, String)> {
+    let tox = root.text("tox.ini").is_some_and(|text| has_section(&text, "testenv"));
+    if tox {
+        return Some(("tox", "tox.ini".to_owned()));
+    }
+    root.file("noxfile.py").then(|| ("nox", "noxfile.py".to_owned()))
+}
+
+/// The command inside the environment that the project's lock file belongs to.
+fn in_environment(root: &Root, runs: &str) -> String {
+    // These make their own environments.
+    if matches!(runs, "tox" | "nox") {
+        return runs.to_owned();
+    }
+    let locks = [("uv.lock", "uv"), ("poetry.lock", "poetry"), ("pdm.lock", "pdm"), ("Pipfile", "pipenv")];
+    let manager = locks.into_iter().find(|(lock, _)| root.file(lock)).map(|(_, manager)| manager);
+    match (manager, runs) {
+        (Some(manager), "pytest") => format!("{manager} run pytest"),
+        (Some(manager), script) => format!("{manager} run python {script}"),
+        // As a module it finds the project's own packages, and no other version's `pytest` is met on the way.
+        (None, "pytest") => "python3 -m pytest".to_owned(),
+        (None, script) => format!("python3 {script}"),
+    }
+}

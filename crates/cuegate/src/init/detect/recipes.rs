@@ -1,0 +1,84 @@
+//! Makefiles and justfiles: what their people call `test`.
+
+use super::{Found, root::Root};
+
+pub(super) fn make_test(root: &Root) -> Option<Found> {
+    make(root, "test")
+}
+
+pub(super) fn make_check(root: &Root) -> Option<Found> {
+    make(root, "check")
+}
+
+fn make(root: &Root, target: &str) -> Option<Found> {
+    // Of several make reads the first, in this order.
+    let file = root.first(&["GNUmakefile", "makefile", "Makefile"])?;
+    has_target(&root.text(file)?, target)
+        .then(|| Found::new(format!("make {target}"), format!("target `{target}` of {file}")))
+}
+
+/// Whether a makefile has a rule for a target. Included files and computed names are not looked into.
+pub(super) fn has_target(text: &str, target: &str) -> bool {
+    let mut defining = false;
+    let mut continued = false;
+    text.lines().any(|line| {
+        let begins = !std::mem::replace(&mut continued, line.ends_with('\\'));
+        let first = line.split_whitespace().next().unwrap_or_default();
+        // The text of a `define` is no rule of this file.
+        if defining || first == "define" {
+            defining = first != "endef";
+            return false;
+        }
+        // Recipes begin with a tab.
+        if !begins || line.starts_with('\t') {
+            return false;
+        }
+        let line = line.split('#').next().unwrap_or_default();
+        let Some((targets, rest)) = line.split_once(':') else { return false };
+        // `test ?= a:b` is a variable.
+        if targets.contains('=') || !targets.split_whitespace().any(|word| word == target) {
+            return false;
+        }
+        // So is `test := x`; and `test: x = y` sets one for a rule that stands elsewhere.
+        let rest = rest.trim_start_matches(':');
+        let prerequisites = rest.split(';').next().unwrap_or_default();
+        !prerequisites.contains('=')
+    })
+}
+
+pub(super) fn just_test(root: &Root) -> Option<Found> {
+    let is_justfile = |name: &&String| {
+        let name = name.to_ascii_lowercase();
+        name == "justfile" || name == ".justfile"
+    };
+    let file = root.names().iter().find(is_justfile)?;
+    has_recipe(&root.text(file)?, "test").then(|| Found::new("just test", format!("recipe `test` of {file}")))
+}
+
+/// Whether a justfile has a recipe, or another name for one, that needs no arguments.
+pub(super) fn has_recipe(text: &str, recipe: &str) -> bool {
+    text.lines().any(|line| {
+        if let Some(alias) = line.strip_prefix("alias ") {
+            return alias.split_once(":=").is_some_and(|(name, _)| name.trim() == recipe);
+        }
+        let Some(rest) = line.trim_start_matches('@').strip_prefix(recipe) else { return false };
+        // `test-all:` is another one.
+        if !rest.starts_with([' ', '\t', ':']) {
+            return false;
+        }
+        for word in rest.split_whitespace() {
+            match word.split_once(':') {
+                // `test := x` is a variable.
+                Some((last, after)) => return !after.starts_with('=') && optional(last),
+                None if optional(word) => {}
+                None => return false,
+            }
+        }
+        false
+    })
+}
+
+/// Whether a parameter can be left out: it has a default, or takes any number of words.
+fn optional(parameter: &str) -> bool {
+    parameter.is_empty() || parameter.starts_with('*') || parameter.contains('=')
+}

@@ -1,0 +1,101 @@
+//! The top folder of a project, to look around in.
+
+use std::{
+    cell::OnceCell,
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+/// More of a file is not read: what it calls its tests stands before that.
+const BYTES_MAX: u64 = 1024 * 1024;
+/// How many folders deep tests are looked for, and in how many entries: enough to meet one, never long.
+const DEPTH_MAX: u32 = 3;
+const ENTRIES_MAX: usize = 2_000;
+
+/// A folder. What cannot be read is taken for not there.
+pub(super) struct Root {
+    folder: PathBuf,
+    names: OnceCell<Vec<String>>,
+}
+
+impl Root {
+    pub(super) fn new(folder: &Path) -> Root {
+        Root { folder: folder.to_owned(), names: OnceCell::new() }
+    }
+
+    /// The text of an ordinary file, without a mark of byte order.
+    pub(super) fn text(&self, path: &str) -> Option<String> {
+        let path = self.folder.join(path);
+        // A pipe or a device would never end.
+        if !fs::metadata(&path).ok()?.is_file() {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        fs::File::open(&path).ok()?.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        Some(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())
+    }
+
+    /// Whether there is an ordinary file of this name.
+    pub(super) fn file(&self, path: &str) -> bool {
+        self.folder.join(path).is_file()
+    }
+
+    /// Whether there is a folder of this name.
+    pub(super) fn folder(&self, path: &str) -> bool {
+        self.folder.join(path).is_dir()
+    }
+
+    /// The first of these files that is there.
+    pub(super) fn first<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
+        names.iter().copied().find(|name| self.file(name))
+    }
+
+    /// What is in the folder, sorted.
+    pub(super) fn names(&self) -> &[String] {
+        self.names.get_or_init(|| {
+            let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+            let mut names: Vec<String> =
+                entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+            names.sort();
+            names
+        })
+    }
+
+    /// Whether somewhere in this folder is a file whose name fits.
+    pub(super) fn holds(&self, folder: &str, fits: impl Fn(&str) -> bool) -> bool {
+        let mut left = ENTRIES_MAX;
+        holds(&self.folder.join(folder), DEPTH_MAX, &mut left, &fits)
+    }
+
+    /// The command that starts a wrapper script of this name.
+    pub(super) fn wrapper(&self, name: &str) -> Option<String> {
+        use std::os::unix::fs::PermissionsExt;
+        let about = fs::metadata(self.folder.join(name)).ok().filter(fs::Metadata::is_file)?;
+        let executable = about.permissions().mode() & 0o111 != 0;
+        Some(if executable { format!("./{name}") } else { format!("sh {name}") })
+    }
+}
+
+fn holds(folder: &Path, depth: u32, left: &mut usize, fits: &impl Fn(&str) -> bool) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    for entry in entries.flatten() {
+        if *left == 0 {
+            return false;
+        }
+        *left -= 1;
+        // Links are not followed: they may lead round in circles.
+        let Ok(kind) = entry.file_type() else { continue };
+        let name = entry.file_name();
+        let met = if kind.is_dir() {
+            depth > 1 && holds(&entry.path(), depth - 1, left, fits)
+        } else {
+            name.to_str().is_some_and(fits)
+        };
+        if met {
+            return true;
+        }
+    }
+    false
+}

@@ -1,0 +1,401 @@
+//! `init`: what it writes, from what it concludes the test command, and that what it wrote does its work.
+
+use crate::support::{Project, rows, tidy};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+/// A repository with these files, committed.
+fn repository(files: &[(&str, &str)]) -> Project {
+    let project = Project::empty();
+    for (path, text) in files {
+        project.write(path, text);
+    }
+    project.init();
+    project
+}
+
+/// A program that does not say hello, and tests that want it to.
+const GREETING: [(&str, &str); 3] = [
+    ("Makefile", ".PHONY: test\ntest:\n\t@sh greet_test.sh\n"),
+    ("greet.sh", "echo bye\n"),
+    (
+        "greet_test.sh",
+        "got=$(sh greet.sh)\ntest \"$got\" = hello && exit 0\necho \"FAIL: greets\"\necho \"said $got,\nnot hello\" >&2\nexit 1\n",
+    ),
+];
+
+/// What `init minimal --json` says.
+fn written(project: &Project, more: &[&str]) -> Value {
+    let ran = project.run(&[&["init", "minimal", "--json"], more].concat());
+    assert_eq!((ran.code, &*ran.stderr), (0, ""), "{}", ran.stdout);
+    ran.json()
+}
+
+/// That the definition of this name has nothing that could be found.
+fn sound(project: &Project, name: &str) {
+    let ran = project.run(&["check", name, "--strict"]);
+    assert_eq!((ran.code, &*ran.stderr), (0, "sound: 0 errors, 0 warnings\n"));
+}
+
+/// The command that decides whether the work of a definition is done.
+fn validator(project: &Project, name: &str) -> Value {
+    let registry = project.read(&format!(".agent/{name}/steps_registry.json"));
+    let registry: Value = serde_json::from_str(&registry).unwrap();
+    registry["validators"]["tests"]["command"].clone()
+}
+
+fn refused(project: &Project, args: &[&str], error: &str) {
+    let ran = project.run(args);
+    assert_eq!((ran.code, &*ran.stdout), (2, ""), "{args:?}: {}", ran.stderr);
+    assert!(ran.stderr.contains(error), "{args:?}: {}", ran.stderr);
+}
+
+#[test]
+fn it_says_what_it_wrote_and_what_to_do_next() {
+    let project = repository(&GREETING);
+    project.write("package.json", r#"{"scripts": {"test": "x"}}"#);
+    let ran = project.run(&["init", "minimal"]);
+    assert_eq!(ran.code, 0);
+    assert_snapshot!(ran.stdout.trim_end(), @r"
+    .agent/minimal/agent.json
+    .agent/minimal/steps_registry.json
+    .agent/minimal/schemas/steps.schema.json
+    .agent/minimal/prompts/system.md
+    .agent/minimal/prompts/steps/initial/task/f_default.md
+    .agent/minimal/prompts/steps/continuation/task/f_default.md
+    .agent/minimal/prompts/steps/closure/task/f_default.md
+    .agent/minimal/prompts/steps/retry/task/f_failed_tests-failed.md
+    ");
+    assert_snapshot!(tidy(&project, &ran.stderr), @r#"
+    wrote       .agent/minimal in PROJECT, 8 files
+    tests       make test (target `test` of Makefile)
+                a run is done only when this passes, within 10 minutes
+    also seen   npm test (script `test` of package.json)
+    next        cuegate check minimal
+                cuegate show minimal
+                cuegate run minimal "what to do" --provider claude
+    "#);
+    for path in ran.stdout.lines() {
+        assert!(!project.read(path).is_empty(), "{path}");
+    }
+    assert!(!project.path().join(".cuegate").exists(), "no state is made");
+    sound(&project, "minimal");
+    let shown = project.run(&["show", "minimal"]);
+    assert!(shown.stdout.contains("tests  make test  passes: exit 0"), "{}", shown.stdout);
+}
+
+#[test]
+fn each_kind_of_project_is_tested_its_own_way() {
+    let script = r#"{"scripts": {"test": "x"}}"#;
+    let cases: [(&[(&str, &str)], &str); 24] = [
+        (&[("Makefile", "test:\n\tx\n")], "make test"),
+        (&[("justfile", "test:\n    x\n")], "just test"),
+        (&[("package.json", script)], "npm test"),
+        (&[("package.json", script), ("pnpm-lock.yaml", "")], "pnpm test"),
+        (&[("deno.json", r#"{"tasks": {"test": "x"}}"#)], "deno task test"),
+        (&[("composer.json", script)], "composer test"),
+        (&[("Cargo.toml", "[package]\n")], "cargo test"),
+        (&[("Cargo.toml", "[workspace]\n"), (".config/nextest.toml", "")], "cargo nextest run --workspace"),
+        (&[("go.mod", "")], "go test ./..."),
+        (&[("pyproject.toml", "[tool.pytest.ini_options]\n"), ("uv.lock", "")], "uv run pytest"),
+        (&[("pom.xml", ""), ("mvnw", "")], "sh mvnw -B test"),
+        (&[("build.gradle", "")], "gradle test"),
+        (&[("Gemfile", ""), ("spec/a.rb", "")], "bundle exec rspec"),
+        (&[("mix.exs", "")], "mix test"),
+        (&[("rebar.config", "")], "rebar3 eunit"),
+        (&[("phpunit.xml", "")], "vendor/bin/phpunit"),
+        (&[("My 'App.sln", ""), ("a.csproj", "")], r"dotnet test './My '\''App.sln'"),
+        (&[("Package.swift", "")], "swift test"),
+        (&[("deno.json", "{}")], "deno test"),
+        (&[("stack.yaml", "")], "stack test"),
+        (&[("build.sbt", "")], "sbt test"),
+        (&[("dune-project", "")], "dune test"),
+        (&[("gleam.toml", "")], "gleam test"),
+        (&[("Makefile", "check:\n\tx\n")], "make check"),
+    ];
+    for (files, command) in cases {
+        let project = Project::empty();
+        for (path, text) in files {
+            project.write(path, text);
+        }
+        let said = written(&project, &[]);
+        assert_eq!(said["test"]["command"], command, "{files:?}");
+        assert_eq!(said["others"], json!([]), "{files:?}");
+        assert_eq!(validator(&project, "minimal"), command);
+        sound(&project, "minimal");
+    }
+}
+
+#[test]
+fn of_several_ways_one_is_taken_and_the_others_are_told() {
+    let project = repository(&[("Cargo.toml", "[package]\n"), ("Makefile", "test:\n\tx\n"), ("go.mod", "")]);
+    let said = written(&project, &[]);
+    assert_eq!(said["schema"], "cuegate/init/v1");
+    assert_eq!(said["test"], json!({"command": "make test", "source": "target `test` of Makefile"}));
+    assert_eq!(
+        said["others"],
+        json!([
+            {"command": "cargo test", "source": "Cargo.toml"},
+            {"command": "go test ./...", "source": "go.mod"}
+        ])
+    );
+}
+
+#[test]
+fn a_command_that_is_given_is_taken_as_it_is() {
+    let project = repository(&GREETING);
+    for (name, command) in [
+        ("quotes", r#"sh -c "test \"$(echo 'a  b')\" = 'a  b'" # `x` \ {x} {{x}}"#),
+        ("lines", "set -e\necho one\n\techo ```two```"),
+        ("marks", "echo @NAME@ @TESTS@ @TEST_COMMAND@"),
+    ] {
+        let said = written(&project, &["--name", name, "--test", command]);
+        assert_eq!(said["test"], json!({"command": command, "source": "--test"}));
+        assert_eq!(said["others"][0]["command"], "make test", "what was seen is told all the same");
+        assert_eq!(validator(&project, name), command);
+        assert!(project.read(&format!(".agent/{name}/prompts/system.md")).contains(command));
+        sound(&project, name);
+    }
+    refused(&project, &["init", "minimal", "--test", " "], "the test command is empty");
+    refused(&project, &["init", "minimal", "--test", "echo {uv-x}"], "`{uv-` in the test command");
+    assert!(!project.path().join(".agent/minimal").exists());
+}
+
+#[test]
+fn without_tests_it_says_so() {
+    let project = repository(&[("README", "Nothing to run.\n")]);
+    let ran = project.run(&["init", "minimal", "--name", "plain"]);
+    assert_eq!(ran.code, 0);
+    assert!(!ran.stdout.contains("retry"), "{}", ran.stdout);
+    assert_snapshot!(tidy(&project, &ran.stderr), @r#"
+    wrote       .agent/plain in PROJECT, 7 files
+    tests       none found: a run is done when the agent says so, and nothing proves it
+                to name a command, remove that folder and say cuegate init minimal --name plain --test "COMMAND"
+    next        cuegate check plain
+                cuegate show plain
+                cuegate run plain "what to do" --provider claude
+    "#);
+    sound(&project, "plain");
+    assert_eq!(validator(&project, "plain"), Value::Null);
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let project = repository(&GREETING);
+    written(&project, &[]);
+    project.write(".agent/minimal/agent.json", "mine");
+    let before = project.git(&["status", "--porcelain", "--untracked-files=all"]);
+    refused(&project, &["init", "minimal"], "/.agent/minimal` is there already, and nothing is overwritten");
+    assert_eq!(project.read(".agent/minimal/agent.json"), "mine");
+    assert_eq!(
+        project.git(&["status", "--porcelain", "--untracked-files=all"]),
+        before,
+        "nothing is left behind"
+    );
+    let said = written(&project, &["--name", "other"]);
+    assert_eq!((&said["name"], &said["folder"]), (&json!("other"), &json!(".agent/other")));
+    sound(&project, "other");
+}
+
+#[test]
+fn names_stay_in_their_folder() {
+    let project = repository(&GREETING);
+    for name in ["../out", "a/b", "/tmp/x", "..", ".", "", "A", "a b"] {
+        refused(&project, &["init", "minimal", "--name", name], "is no name for an agent");
+    }
+    assert!(!project.path().join(".agent").exists());
+    refused(&project, &["init", "maximal"], "there is no `maximal` to begin with");
+    refused(&project, &["init"], "<STARTER>");
+}
+
+#[test]
+fn what_there_is() {
+    let project = Project::empty();
+    let ran = project.run(&["init", "--list"]);
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    assert_snapshot!(ran.stdout.trim_end(), @"minimal  one task: understand it, do it, report; done only when the project's tests pass");
+    let listed = project.run(&["init", "--list", "--json"]).json();
+    assert_eq!(
+        (&listed["schema"], &listed["starters"][0]["name"]),
+        (&json!("cuegate/starters/v1"), &json!("minimal"))
+    );
+}
+
+#[test]
+fn from_a_folder_below_the_top() {
+    let project = repository(&GREETING);
+    project.write("sub/Cargo.toml", "[package]\n");
+    let below =
+        |args: &[&str]| project.command(args).current_dir(project.path().join("sub")).output().unwrap();
+    let output = below(&["init", "minimal"]);
+    assert!(output.status.success());
+    assert_eq!(validator(&project, "minimal"), "make test", "the top decides");
+    assert!(!project.path().join("sub/.agent").exists());
+    assert!(below(&["check", "minimal"]).status.success());
+}
+
+#[test]
+fn what_is_called_the_same_is_not_meant() {
+    let project = repository(&GREETING);
+    project.write("minimal/x", "");
+    let ran = project.run(&["init", "minimal"]);
+    assert!(ran.stderr.contains("cuegate check .agent/minimal\n"), "{}", ran.stderr);
+    sound(&project, ".agent/minimal");
+}
+
+#[test]
+fn outside_of_a_repository() {
+    let project = Project::empty();
+    project.write("Makefile", GREETING[0].1);
+    let ran = project.run(&["init", "minimal"]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.stderr.contains("note        no git repository"), "{}", ran.stderr);
+    sound(&project, "minimal");
+}
+
+// What was written at work.
+
+fn understood() -> Value {
+    json!({"step": "initial.task", "output": {
+        "summary": "It says bye.", "goal": "greet.sh says hello.", "plan": "Change the word in greet.sh.",
+        "before": "greets failed.", "next_action": {"action": "next", "reason": "The cause is clear."}
+    }})
+}
+
+fn did(kind: &str, says: &str) -> Value {
+    json!({"step": "continuation.task", "kind": kind,
+    "writes": [{"path": "greet.sh", "content": format!("echo {says}\n")}],
+    "output": {
+        "summary": format!("It says {says}."), "changed": format!("greet.sh: says {says}."),
+        "tested": "make test passes.", "next_action": {"action": "handoff", "reason": "Done."}
+    }})
+}
+
+fn closes(action: &str) -> Value {
+    json!({"step": "closure.task", "output": {
+        "summary": format!("The review says {action}."), "files": [{"path": "greet.sh", "why": "The greeting."}],
+        "open": "nothing", "next_action": {"action": action, "reason": "Looked."}
+    }})
+}
+
+fn run(project: &Project, answers: Value, code: i32) -> Value {
+    project.write(".git/info/exclude", "script.json\n");
+    project.script("script.json", &answers);
+    let ran = project.run(&["run", "minimal", "Say hello.", "--script", "script.json", "--json"]);
+    assert_eq!(ran.code, code, "{}", ran.stderr);
+    ran.json()
+}
+
+#[test]
+fn a_failing_test_sends_the_work_back_and_a_passing_one_ends_it() {
+    let project = repository(&GREETING);
+    written(&project, &["--test", "sh greet_test.sh"]);
+    let answers = json!([
+        understood(),
+        did("work", "hi"),
+        closes("closing"),
+        did("remedy", "hello"),
+        closes("closing")
+    ]);
+    let result = run(&project, answers, 0);
+    assert_snapshot!(rows(&result), @"
+    initial.task: next → continuation.task
+    continuation.task: handoff → closure.task
+    closure.task: closing → continuation.task
+    continuation.task (remedy): handoff → closure.task
+    closure.task: closing → @completed
+    ");
+    assert_eq!((&result["state"], &result["validated"]), (&json!("completed"), &json!(true)));
+    assert!(project.run(&["diff", "last"]).stdout.contains("-echo bye\n+echo hello\n"));
+    assert_eq!(project.read("greet.sh"), "echo hello\n");
+    assert_eq!(project.git(&["rev-list", "--count", "HEAD"]).trim(), "1", "the work is left for review");
+    assert_eq!(project.git(&["status", "--porcelain", "greet.sh"]), " M greet.sh\n");
+    let prompts = project.prompts();
+    assert!(prompts[0].contains("The task:\n\nSay hello.\n"), "{}", prompts[0]);
+    for told in ["Say hello.", "greet.sh says hello.", "Change the word", "greets failed.", "It says bye."] {
+        assert!(prompts[1].contains(told), "{told}: {}", prompts[1]);
+    }
+    assert!(prompts[2].contains("greet.sh: says hi."), "{}", prompts[2]);
+    assert_snapshot!(prompts[3], @r#"
+    # The tests do not pass
+
+    You said that the work was done. The test command was run on it, and it ended with exit code 1.
+
+    Failed:
+
+    - greets
+
+    The end of its standard output:
+
+    FAIL: greets
+
+    The end of its standard error:
+
+    <data from="errors of a command" id="01b87536">
+    said hi,
+    not hello
+    </data id="01b87536">
+
+    Find the cause before you change anything. Then mend what is wrong, with the smallest change that is right. A test
+    is changed only where the task changes what is true, and `changed` then says so. Run the test command yourself, all of
+    it.
+
+    Answer with `changed` (all that this run has changed so far), `tested` and `summary` as before, and in `next_action`,
+    with your reason:
+
+    - `handoff` when the test command passes,
+    - `repeat` when there is more to do,
+    - `abort` when it cannot pass for a reason that has nothing to do with the task, such as a program that is not there
+      (exit code 127); `summary` then says what a person has to do first.
+    "#);
+}
+
+#[test]
+fn a_review_can_send_the_work_back() {
+    let project = repository(&GREETING);
+    written(&project, &["--test", "sh greet_test.sh"]);
+    let answers =
+        json!([understood(), did("work", "hi"), closes("repeat"), did("work", "hello"), closes("closing")]);
+    let result = run(&project, answers, 0);
+    assert_snapshot!(rows(&result), @"
+    initial.task: next → continuation.task
+    continuation.task: handoff → closure.task
+    closure.task: repeat → continuation.task
+    continuation.task: handoff → closure.task
+    closure.task: closing → @completed
+    ");
+    assert!(project.prompts()[3].contains("The review says repeat."), "{}", project.prompts()[3]);
+}
+
+#[test]
+fn remedies_are_counted() {
+    let project = repository(&GREETING);
+    written(&project, &["--test", "sh greet_test.sh"]);
+    let mut answers = vec![understood(), did("work", "hi")];
+    answers.extend((0..3).flat_map(|_| [closes("closing"), did("remedy", "bye")]));
+    answers.push(closes("closing"));
+    let result = run(&project, json!(answers), 1);
+    assert_eq!(result["state"], "failed");
+    assert_eq!(result["reason"], "validators used up: `tests` still fails after 3 remedies");
+}
+
+#[test]
+fn giving_up_says_why() {
+    let project = repository(&GREETING);
+    written(&project, &["--test", "sh greet_test.sh"]);
+    let mut gives_up = understood();
+    gives_up["output"]["summary"] = json!("Install make first.");
+    gives_up["output"]["next_action"] = json!({"action": "abort", "reason": "make is not there."});
+    let result = run(&project, json!([gives_up]), 1);
+    assert_eq!(result["state"], "aborted");
+    let report = project.run(&["report", "last"]).stdout;
+    assert!(report.contains("Install make first."), "{report}");
+}
+
+#[test]
+fn without_tests_the_flow_ends_too() {
+    let project = repository(&GREETING[1..]);
+    written(&project, &[]);
+    let result = run(&project, json!([understood(), did("work", "hello"), closes("closing")]), 0);
+    assert_eq!(result["state"], "completed");
+}
