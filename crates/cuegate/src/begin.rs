@@ -8,7 +8,7 @@ use std::{
 };
 
 use cuegate_engine::{Budget, Place, Resume, Run, Seen, SourceBlob, Start, Started, State, TreeState};
-use cuegate_flow::{Act, BlobRef, Flow, Limits, StepId, Str, Verdict};
+use cuegate_flow::{Act, BlobRef, Flow, Limits, StepId, Str, Tools, Verdict};
 use cuegate_journal::{Journal, RunId};
 use cuegate_provider::{Inspection, Login, Shared, openai::OpenAiProgram, scripted::ScriptedProgram};
 use cuegate_runner::{
@@ -252,6 +252,49 @@ impl Agent {
         }
         let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
         (!names.is_empty()).then(|| names.join(", "))
+    }
+
+    /// What the flow asks for and the provider cannot do, in words.
+    pub fn cannot(&self, flow: &Flow) -> Vec<String> {
+        let (who, can) = (self.provider.name(), self.provider.capabilities());
+        let asks: Vec<_> = flow
+            .steps
+            .iter()
+            .filter_map(|step| match &step.act {
+                Act::Ask(ask) => Some((step, ask)),
+                _ => None,
+            })
+            .collect();
+        let names = |names: Vec<&str>| match names.as_slice() {
+            [] => None,
+            [first, .., _] if names.len() > 3 => {
+                Some(format!("`{first}` and {} other steps", names.len() - 1))
+            }
+            names => Some(names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
+        };
+        let steps = |which: &dyn Fn(&cuegate_flow::Step<StepId>, &cuegate_flow::Ask) -> bool| {
+            names(asks.iter().filter(|(step, ask)| which(step, ask)).map(|(step, _)| &*step.name).collect())
+        };
+        let mut cannot = Vec::new();
+        if !can.edits
+            && let Some(steps) = steps(&|step, _| step.boundary.permission.may_write())
+        {
+            cannot.push(format!("{who} changes no files: {steps} may, and can only answer"));
+        }
+        if !can.tools
+            && let Some(steps) = steps(&|step, _| step.boundary.tools != Tools::All)
+        {
+            cannot.push(format!("{who} cannot be held to the list of tools of {steps}"));
+        }
+        let told = |ask: &cuegate_flow::Ask| {
+            ask.schema.is_some_and(|schema| !self.provider.holds(flow.schema(schema).value()))
+        };
+        if let Some(steps) = steps(&|_, ask| told(ask)) {
+            cannot.push(format!(
+                "{who} does not hold its agent to the schema of {steps}: it stands in the prompt"
+            ));
+        }
+        cannot
     }
 
     /// Whether a subscription pays.

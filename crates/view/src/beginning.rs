@@ -29,6 +29,8 @@ pub struct Beginning {
     pub settings: String,
     /// What the definition asks for and this version does not do.
     pub unsupported: Vec<String>,
+    /// What the definition asks for and this provider cannot do.
+    pub cannot: Vec<String>,
 }
 
 /// The lines, one a fact.
@@ -41,6 +43,7 @@ pub fn beginning(facts: &Beginning) -> Vec<String> {
         line("settings", &facts.settings),
     ];
     lines.extend(facts.unsupported.iter().map(|what| line("not yet", what)));
+    lines.extend(facts.cannot.iter().map(|what| line("note", what)));
     lines
 }
 

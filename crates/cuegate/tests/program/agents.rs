@@ -1,15 +1,19 @@
 //! The program with the real agents: Claude Code and Codex as they are installed by `cargo xtask agents`, talking to a
 //! stand-in of their API where there is no network.
 
-use std::process::Command;
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
 
 use cuegate_testkit::{
     offline,
     standin::{Reply, Scenario, Standin},
 };
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 
-use crate::support::{Project, Ran, rows};
+use crate::support::{Project, Ran, at_work_in, rows};
 
 /// The model of the example: its first fix is wrong, as that of the script is.
 pub fn fixer() -> Scenario {
@@ -114,8 +118,15 @@ fn claude_does_the_main_job() {
     if !offline::inside() {
         return;
     }
-    let (_, result) = example_by("claude", &[]);
-    eprintln!("{result:#}");
+    let (set, result) = example_by("claude", &["--budget-usd", "5"]);
+    // What the stand-in's tokens cost by the program's own count, each conversation's total taken apart.
+    assert_eq!(result["spent"]["asks"], 5);
+    assert!(result["cost_usd"].as_f64().unwrap() > 0.0 && result["unpriced_asks"].is_null(), "{result:#}");
+    let tokens = &result["tokens"];
+    let requests = set.standin.answered().len() as u64;
+    assert_eq!((&tokens["input"], &tokens["output"]), (&json!(requests * 1_500), &json!(requests * 50)));
+    let status = set.run(&["status", "last"]).stdout;
+    assert!(status.contains("schema 5 by the provider; conversation 1 new, 4 branched off"), "{status}");
 }
 
 #[test]
@@ -123,6 +134,166 @@ fn codex_does_the_main_job() {
     if !offline::inside() {
         return;
     }
-    let (_, result) = example_by("codex", &[]);
-    eprintln!("{result:#}");
+    let (set, result) = example_by("codex", &["--budget-tokens", "100000"]);
+    let tokens = &result["tokens"];
+    let requests = set.standin.answered().len() as u64;
+    assert_eq!((&tokens["input"], &tokens["output"]), (&json!(requests * 1_500), &json!(requests * 50)));
+    assert_eq!(
+        (&result["cost_usd"], &result["unpriced_asks"]),
+        (&json!(null), &json!(5)),
+        "unknown is not zero"
+    );
+}
+
+#[test]
+fn a_budget_of_money_wants_prices() {
+    if !offline::inside() {
+        return;
+    }
+    let set = Set::of("codex", Project::example(), fixer());
+    let run =
+        ["run", "fixer", "Mend it.", "--provider", "codex", "--budget-usd", "1", "--model", "m-1", "--json"];
+    let ran = set.run(&run);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("the price of `m-1` is not known"), "{}", ran.stderr);
+    assert_eq!(set.standin.requests().len(), 0, "nothing was asked");
+    let toml = set.project.read("cuegate.toml");
+    set.project.write("cuegate.toml", &format!("{toml}\n[prices.\"m-1\"]\ninput = 2\noutput = 10\n"));
+    let ran = set.run(&run);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let result = ran.json();
+    let requests = set.standin.answered().len() as f64;
+    let cost = requests * (1_500.0 * 2.0 + 50.0 * 10.0) / 1e6;
+    assert!(
+        (result["cost_usd"].as_f64().unwrap() - cost).abs() < 1e-9,
+        "{} is not {cost}",
+        result["cost_usd"]
+    );
+}
+
+/// Its model has no tools: it is asked as everyone is, and what it claims to have done is found not to be so.
+#[test]
+fn a_model_without_tools_is_asked_and_does_not_pass() {
+    if !offline::inside() {
+        return;
+    }
+    let mut scenario = fixer();
+    scenario.replies.iter_mut().for_each(|reply| reply.times = 0);
+    let set = Set::of("openai", Project::example(), scenario);
+    let ran = set.run(&["run", "fixer", "Mend it.", "--json", "--provider", "openai"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let result = ran.json();
+    assert!(result["reason"].as_str().unwrap().contains("tests-pass"), "{result:#}");
+    assert_eq!(result["provider"], "openai");
+    assert!(ran.stderr.contains("openai changes no files"), "{}", ran.stderr);
+    assert_eq!(set.standin.unmatched(), [""; 0]);
+}
+
+/// How often the program is killed while each agent is asked.
+const KILLS: usize = 50;
+
+fn killed_while_asking(provider: &'static str) {
+    let (mut kills, mut runs, mut adopted) = (0, 0, 0);
+    let mut random: u64 = 0x9e37_79b9_7f4a_7c15;
+    while kills < KILLS {
+        let mut scenario = fixer();
+        scenario.replies.iter_mut().for_each(|reply| reply.times = 0);
+        let set = Set::of(provider, Project::example(), scenario);
+        runs += 1;
+        let begin = ["run", "fixer", "The test fails. Make it pass.", "--provider", provider];
+        let mut child = set.command(&begin).spawn().unwrap();
+        let mut whole: Vec<u64> = Vec::new();
+        for _ in 0..10 {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            if !kill_while_asking(&mut child, &set.project, random % 900) {
+                break;
+            }
+            kills += 1;
+            if kills.is_multiple_of(2) {
+                set.project.all_gone();
+            }
+            whole.extend(complete_asks(&set.project));
+            child = set.command(&["resume", "last"]).spawn().unwrap();
+        }
+        let ran = Ran::of(child.wait_with_output().unwrap());
+        assert_eq!(ran.code, 0, "{kills} kills: {}", ran.stderr);
+        let result = set.project.status();
+        assert_eq!(rows(&result), ROWS, "{}", ran.stderr);
+        assert_eq!((&result["asks"]["work"], &result["asks"]["remedy"]), (&json!(4), &json!(1)));
+        // What had ended when the program was killed was taken over, not asked once more.
+        let seqs = |kind: &str| -> Vec<u64> {
+            set.project.events(kind).iter().filter_map(|event| event["ask"]["seq"].as_u64()).collect()
+        };
+        let (answered, cut) = (seqs("answered"), seqs("ask_cut"));
+        for seq in whole {
+            assert!(
+                answered.contains(&seq) && !cut.contains(&seq),
+                "ask {seq} had ended: {answered:?} {cut:?}"
+            );
+            adopted += 1;
+        }
+        set.project.all_gone();
+    }
+    println!("{provider}: {kills} kills while it was asked, in {runs} runs; {adopted} asks had just ended");
+}
+
+/// Kills the program so long after an ask began; false when it ended before.
+fn kill_while_asking(child: &mut std::process::Child, project: &Project, wait_ms: u64) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut since = None;
+    loop {
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        if since.is_none() && at_work_in(project.path()).iter().any(|process| is_agent(&process.words)) {
+            since = Some(Instant::now());
+        }
+        if since.is_some_and(|since| since.elapsed() >= Duration::from_millis(wait_ms)) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "nobody is asked");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let group = Pid::from_raw(child.id() as i32).unwrap();
+    let _ = kill_process_group(group, Signal::KILL);
+    child.wait().unwrap();
+    true
+}
+
+fn is_agent(words: &str) -> bool {
+    !words.contains("__shim") && (words.contains("claude -p") || words.contains("codex exec"))
+}
+
+/// Asks whose programs had ended by themselves when the run was killed, by the record that made them pending.
+fn complete_asks(project: &Project) -> Vec<u64> {
+    // The shim of an agent that had just ended writes that down although the program is dead.
+    project.all_gone();
+    let runs = std::fs::read_dir(project.path().join(".cuegate/runs")).unwrap();
+    let folders =
+        runs.flat_map(|run| std::fs::read_dir(run.unwrap().path().join("commands")).into_iter().flatten());
+    let whole = folders.filter_map(|folder| {
+        let path = folder.unwrap().path();
+        let exit: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(path.join("exit.json")).ok()?).ok()?;
+        let spec = std::fs::read_to_string(path.join("spec.json")).ok()?;
+        let name = path.file_name()?.to_str()?.split('-').next()?.parse().ok()?;
+        (exit["cut"] == false && is_agent(&spec.replace("\",\"", " "))).then_some(name)
+    });
+    whole.collect()
+}
+
+#[test]
+fn claude_is_killed_while_it_works() {
+    if offline::inside() {
+        killed_while_asking("claude");
+    }
+}
+
+#[test]
+fn codex_is_killed_while_it_works() {
+    if offline::inside() {
+        killed_while_asking("codex");
+    }
 }

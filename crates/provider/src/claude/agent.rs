@@ -1,5 +1,7 @@
 //! The provider.
 
+use serde_json::Value;
+
 use super::{Settings, inspect, launch, read::ClaudeReader};
 use crate::{Capabilities, Fault, FaultClass, Inspection, Prepared, Provider, Request};
 
@@ -32,6 +34,10 @@ impl Provider for Claude {
             edits: true,
             progress: true,
         }
+    }
+
+    fn holds(&self, schema: &Value) -> bool {
+        launch::native(schema).is_some()
     }
 
     /// It knows its own short names. Names of other houses' models are none of its own, even where a gateway might

@@ -5,10 +5,7 @@ use std::{ffi::OsString, path::Path};
 use serde_json::Value;
 
 use super::Settings;
-use crate::{
-    Launch, Permission, Request,
-    program::told::{ARGUMENT_MAX, with_schema},
-};
+use crate::{Launch, Permission, Request, program::told::ARGUMENT_MAX};
 
 /// The file with the system prompt.
 const SYSTEM: &str = "system.md";
@@ -32,11 +29,6 @@ const ENVIRONMENT: [(&str, &str); 7] = [
 const EDITORS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
 
 pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
-    let schema = request.schema.as_ref().map(|schema| (schema, native(schema)));
-    let prompt = match &schema {
-        Some((schema, None)) => with_schema(&request.prompt, schema),
-        _ => request.prompt.clone(),
-    };
     let mut args = Args::default();
     args.flag("-p").pair("--output-format", "stream-json").flag("--verbose");
     // Without the partial messages, nothing says how many tokens an answer has until the ask has ended.
@@ -50,7 +42,7 @@ pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
     if let Some(model) = request.model.as_ref().or(settings.model.as_ref()) {
         args.pair("--model", model);
     }
-    if let Some((_, Some(schema))) = schema {
+    if let Some(schema) = request.schema.as_ref().and_then(native) {
         args.pair("--json-schema", &schema);
     }
     if let Some(tools) = &request.tools {
@@ -75,7 +67,7 @@ pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
         program: settings.program.clone(),
         args: args.0,
         env: ENVIRONMENT.into_iter().chain(own).map(|(name, value)| (name.into(), value.into())).collect(),
-        stdin: text(prompt).into_bytes(),
+        stdin: text(&request.prompt).into_bytes(),
         files,
     }
 }
@@ -128,7 +120,7 @@ fn mode(permission: Permission) -> &'static str {
 
 /// The schema as the program takes it; `None` when it does not: its root has to be an object. Names of the schema
 /// language are left out, because it refuses those that it does not know and reads all in the same way.
-fn native(schema: &Value) -> Option<String> {
+pub(super) fn native(schema: &Value) -> Option<String> {
     let mut schema = schema.as_object()?.clone();
     if schema.get("type") != Some(&Value::from("object")) {
         return None;
@@ -140,8 +132,9 @@ fn native(schema: &Value) -> Option<String> {
 }
 
 /// A prompt that begins with a slash would be a command of the program. After a line end it is text.
-fn text(prompt: String) -> String {
-    if prompt.starts_with('/') { format!("\n{prompt}") } else { prompt }
+fn text(prompt: &str) -> String {
+    let guard = if prompt.starts_with('/') { "\n" } else { "" };
+    format!("{guard}{prompt}")
 }
 
 /// Arguments as `--name=value`: a value that begins with a dash is no option.

@@ -26,6 +26,8 @@ const SYNTHETIC: &str = "<synthetic>";
 pub(super) struct ClaudeReader {
     program: PathBuf,
     prices: Prices,
+    /// The model that was asked for, by the name under which a price may be known too.
+    asked: Option<String>,
     /// The conversation that the ask continued.
     continued: Option<Session>,
     now: fn() -> Zoned,
@@ -52,6 +54,7 @@ impl ClaudeReader {
         ClaudeReader {
             program: settings.program.clone(),
             prices: settings.prices.clone(),
+            asked: request.model.clone().or_else(|| settings.model.clone()),
             continued: request.session.clone(),
             now,
             session: None,
@@ -161,7 +164,7 @@ impl ClaudeReader {
         if new == Usage::default() {
             return Vec::new();
         }
-        new.cost_usd = self.prices.cost(self.model.as_deref(), &new);
+        new.cost_usd = self.cost(&new);
         vec![Activity::Usage(new)]
     }
 
@@ -198,8 +201,13 @@ impl ClaudeReader {
         for usage in self.messages.values() {
             sum = sum.plus(usage);
         }
-        sum.cost_usd = self.prices.cost(self.model.as_deref(), &sum);
+        sum.cost_usd = self.cost(&sum);
         sum
+    }
+
+    fn cost(&self, usage: &Usage) -> Option<f64> {
+        let by = |model: &Option<String>| self.prices.cost(model.as_deref(), usage);
+        by(&self.model).or_else(|| by(&self.asked))
     }
 
     fn answer(self, result: &Value, usage: Usage, totals: Option<Usage>) -> Answer {

@@ -1,6 +1,8 @@
 //! The provider.
 
-use super::{Settings, inspect, launch, read::CodexReader};
+use serde_json::Value;
+
+use super::{Settings, inspect, launch, read::CodexReader, strict};
 use crate::{Capabilities, Fault, Inspection, Prepared, Provider, Request};
 
 /// Asks Codex.
@@ -33,6 +35,15 @@ impl Provider for Codex {
             edits: true,
             progress: false,
         }
+    }
+
+    fn holds(&self, schema: &Value) -> bool {
+        strict::strict(schema).is_some()
+    }
+
+    fn is_priced(&self, model: Option<&str>) -> bool {
+        let model = model.or(self.settings.model.as_deref());
+        model.is_some_and(|model| self.settings.prices.0.contains_key(model))
     }
 
     /// It passes any name on. Anthropic's are none of its own.

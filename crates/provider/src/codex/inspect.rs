@@ -28,7 +28,8 @@ pub(super) fn inspect(settings: &Settings) -> Inspection {
         });
     }
     let home = home(settings);
-    if home.starts_with(env::temp_dir()) {
+    let temporary = settings.var("TMPDIR").map_or_else(env::temp_dir, PathBuf::from);
+    if home.starts_with(&temporary) {
         inspection.problems.push(Problem {
             what: format!("CODEX_HOME is in a folder for temporary files: `{}`", home.display()),
             hint: "set it to a folder elsewhere: from there codex does not start its sandbox".to_owned(),

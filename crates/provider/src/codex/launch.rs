@@ -7,10 +7,7 @@ use serde_json::Value;
 use super::{Settings, strict};
 use crate::{
     Launch, Permission, Request,
-    program::{
-        git::git_folders,
-        told::{ARGUMENT_MAX, with_schema},
-    },
+    program::{git::git_folders, told::ARGUMENT_MAX},
 };
 
 /// The file with the schema of the answer.
@@ -59,7 +56,7 @@ pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
         args.pair("--model", model.as_ref());
     }
     let files = schema(&mut args, request);
-    let prompt = prompt(&mut args, request, files.is_empty());
+    let prompt = prompt(&mut args, request);
     if let Some(session) = &request.session {
         args.flag(&session.id);
     }
@@ -96,23 +93,20 @@ fn schema(args: &mut Args, request: &Request) -> Vec<(String, Vec<u8>)> {
     vec![(SCHEMA.to_owned(), schema.to_string().into_bytes())]
 }
 
-/// The prompt, with what has no place elsewhere.
+/// The prompt.
 ///
 /// A conversation keeps the instructions it began with: later ones are not read. So one that is continued is told them
 /// in the prompt. The same goes for instructions that are too long for an argument.
-fn prompt(args: &mut Args, request: &Request, no_schema: bool) -> String {
-    let mut prompt = request.prompt.clone();
-    if let Some(schema) = request.schema.as_ref().filter(|_| no_schema) {
-        prompt = with_schema(&prompt, schema);
-    }
+fn prompt(args: &mut Args, request: &Request) -> String {
+    let prompt = &request.prompt;
     match &request.system {
         Some(system) if request.session.is_none() && system.len() <= ARGUMENT_MAX => {
             args.config(&format!("developer_instructions={}", toml(system)));
+            prompt.clone()
         }
-        Some(system) => prompt = format!("<instructions>\n{system}\n</instructions>\n\n{prompt}"),
-        None => {}
+        Some(system) => format!("<instructions>\n{system}\n</instructions>\n\n{prompt}"),
+        None => prompt.clone(),
     }
-    prompt
 }
 
 /// A text in TOML: its basic strings are those of JSON, but for one control character.

@@ -1,8 +1,6 @@
-//! Words in faults and prompts.
+//! Words in faults and activities.
 
 use std::path::Path;
-
-use serde_json::Value;
 
 use crate::{Ended, Fault, FaultClass};
 
@@ -46,14 +44,6 @@ pub(crate) fn without_result(name: &str, program: &Path, ended: &Ended, stderr: 
     let stderr = quote(stderr);
     let said = if stderr.is_empty() { String::new() } else { format!("; it said: {stderr}") };
     Fault::new(class, format!("no answer from {name}: {why}{said}"))
-}
-
-/// A prompt that says which schema an answer has to fit, for an agent that cannot be held to it.
-pub(crate) fn with_schema(prompt: &str, schema: &Value) -> String {
-    format!(
-        "{prompt}\n\nEnd with one JSON object that fits this JSON Schema, and write nothing after it:\n\
-         ```json\n{schema}\n```\n"
-    )
 }
 
 #[cfg(test)]

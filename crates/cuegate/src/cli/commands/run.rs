@@ -232,6 +232,7 @@ fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, age
         ),
         settings: if scripted { "not read by the scripted agent" } else { "the project's own" }.to_owned(),
         unsupported: definition.settings.unsupported.clone(),
+        cannot: agent.cannot(flow),
     };
     for line in beginning(&facts) {
         print::line(&line);

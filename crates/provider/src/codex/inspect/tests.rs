@@ -10,7 +10,7 @@ fn settings(home: &Path, said: &str, more: &[(&str, &str)]) -> Settings {
     )
     .unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let own = [("CODEX_API_KEY", ""), ("CODEX_HOME", "/home/somebody/.codex")];
+    let own = [("CODEX_API_KEY", ""), ("CODEX_HOME", "/home/somebody/.codex"), ("TMPDIR", "/somewhere/tmp")];
     let env = own.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     Settings { program, env, ..Settings::default() }
 }
@@ -39,7 +39,7 @@ fn what_keeps_it_from_working_is_told_with_what_to_do() {
     assert_eq!(whats(&settings(home.path(), "echo using ChatGPT", &[])), [""; 0]);
     assert_eq!(whats(&settings(home.path(), "exit 1", &[])), ["codex is not logged in"]);
     assert_eq!(
-        whats(&settings(home.path(), "echo using ChatGPT", &[("CODEX_HOME", "/tmp/x")])),
-        ["CODEX_HOME is in a folder for temporary files: `/tmp/x`"]
+        whats(&settings(home.path(), "echo using ChatGPT", &[("CODEX_HOME", "/somewhere/tmp/x")])),
+        ["CODEX_HOME is in a folder for temporary files: `/somewhere/tmp/x`"]
     );
 }
