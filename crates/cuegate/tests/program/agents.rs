@@ -198,16 +198,20 @@ fn killed_while_asking(provider: &'static str) {
     while kills < KILLS {
         let mut scenario = fixer();
         scenario.replies.iter_mut().for_each(|reply| reply.times = 0);
-        let set = Set::of(provider, Project::example(), scenario);
+        let set = Set::of(provider, large(), scenario);
         runs += 1;
-        let begin = ["run", "fixer", "The test fails. Make it pass.", "--provider", provider];
+        assert!(runs <= KILLS, "too few kills: {kills}");
+        // In a worktree of its own: what a cut ask leaves half done, such as an agent's own temporary files, is put away.
+        let begin = ["run", "fixer", "The test fails. Make it pass.", "--worktree", "--provider", provider];
         let mut child = set.command(&begin).spawn().unwrap();
         let mut whole: Vec<u64> = Vec::new();
         for _ in 0..10 {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            if !kill_while_asking(&mut child, &set.project, random % 900) {
+            // Every third one as soon as an agent has ended, before its answer is journaled.
+            let aim = (kills % 3 != 2).then_some(random % 900);
+            if !kill_while_asking(&mut child, &set.project, aim) {
                 break;
             }
             kills += 1;
@@ -236,21 +240,38 @@ fn killed_while_asking(provider: &'static str) {
         }
         set.project.all_gone();
     }
+    assert!(adopted >= KILLS / 10, "only {adopted} asks had just ended");
     println!("{provider}: {kills} kills while it was asked, in {runs} runs; {adopted} asks had just ended");
 }
 
-/// Kills the program so long after an ask began; false when it ended before.
-fn kill_while_asking(child: &mut std::process::Child, project: &Project, wait_ms: u64) -> bool {
+/// The example's project with so many files that a look at them takes a moment.
+fn large() -> Project {
+    let project = Project::example();
+    for index in 0..3_000 {
+        project.write(&format!("many/{}/{index}.txt", index % 40), &format!("file {index}\n"));
+    }
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "--amend", "--no-edit"]);
+    project
+}
+
+/// Kills the program so many milliseconds after an ask began, or as soon as one has ended; false when it ended before.
+fn kill_while_asking(child: &mut std::process::Child, project: &Project, wait_ms: Option<u64>) -> bool {
     let deadline = Instant::now() + Duration::from_secs(60);
     let mut since = None;
     loop {
         if child.try_wait().unwrap().is_some() {
             return false;
         }
+        if wait_ms.is_none() && !ended_asks(project).is_empty() {
+            break;
+        }
         if since.is_none() && at_work_in(project.path()).iter().any(|process| is_agent(&process.words)) {
             since = Some(Instant::now());
         }
-        if since.is_some_and(|since| since.elapsed() >= Duration::from_millis(wait_ms)) {
+        if let (Some(since), Some(wait)) = (since, wait_ms)
+            && since.elapsed() >= Duration::from_millis(wait)
+        {
             break;
         }
         assert!(Instant::now() < deadline, "nobody is asked");
@@ -270,16 +291,22 @@ fn is_agent(words: &str) -> bool {
 fn complete_asks(project: &Project) -> Vec<u64> {
     // The shim of an agent that had just ended writes that down although the program is dead.
     project.all_gone();
-    let runs = std::fs::read_dir(project.path().join(".cuegate/runs")).unwrap();
+    ended_asks(project)
+}
+
+fn ended_asks(project: &Project) -> Vec<u64> {
+    let runs = std::fs::read_dir(project.path().join(".cuegate/runs")).into_iter().flatten();
     let folders =
         runs.flat_map(|run| std::fs::read_dir(run.unwrap().path().join("commands")).into_iter().flatten());
     let whole = folders.filter_map(|folder| {
         let path = folder.unwrap().path();
         let exit: serde_json::Value =
             serde_json::from_slice(&std::fs::read(path.join("exit.json")).ok()?).ok()?;
-        let spec = std::fs::read_to_string(path.join("spec.json")).ok()?;
+        let spec: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(path.join("spec.json")).ok()?).ok()?;
+        let is_agent = ["claude", "codex"].iter().any(|name| spec["program"]["text"] == *name);
         let name = path.file_name()?.to_str()?.split('-').next()?.parse().ok()?;
-        (exit["cut"] == false && is_agent(&spec.replace("\",\"", " "))).then_some(name)
+        (exit["cut"] == false && is_agent).then_some(name)
     });
     whole.collect()
 }
