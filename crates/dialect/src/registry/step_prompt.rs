@@ -46,7 +46,8 @@ const FALLBACK_KEYS: [&str; 26] = [
 /// names, then its own.
 pub(crate) fn keys_of<'s>(step: &StepDefinition<'s>, action: Option<ClosureAction>) -> Vec<PromptKey<'s>> {
     let (Some(c2), Some(c3)) = (step.c2, step.c3) else { return Vec::new() };
-    let own = PromptKey { c2: c2.text, c3: c3.text, edition: step.edition, adaptation: step.adaptation };
+    let adaptation = step.adaptation.map(|adaptation| adaptation.text);
+    let own = PromptKey { c2: c2.text, c3: c3.text, edition: step.edition, adaptation };
     let adapted = action.filter(|_| step.kind == Some(StepKind::Closure)).and_then(ClosureAction::adaptation);
     let adapted = adapted.map(|adaptation| PromptKey { adaptation: Some(adaptation), ..own });
     adapted.into_iter().chain([own]).collect()

@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod checks_agent;
 #[cfg(test)]
+mod checks_effect;
+#[cfg(test)]
 mod checks_prompts;
 #[cfg(test)]
 mod checks_steps;
