@@ -38,6 +38,14 @@ never missing, so that requiring it has no effect.
 
 Remove `required`, or the default.
 "
+UNUSED_PARAMETER = "unused-parameter": "\
+a parameter that no prompt reads
+
+The parameter can be given at the start of a run, but neither the prompt of a step, nor a failure prompt, nor
+the system prompt reads it, so that giving it changes nothing. (Commands of validators are not given any.)
+
+Write `{uv-name}` in the prompt that needs it, or remove the parameter.
+"
 COMMA_IN_LIST = "comma-in-list": "\
 an item of a default holds a comma
 
@@ -62,6 +70,14 @@ What a step may do is the more restrictive of its own `permissionMode` and the a
 nothing.
 
 Widen `runner.boundaries.permissionMode`, or remove the step's.
+"
+UNUSED_BASE = "unused-base": "\
+a folder of prompts holds none of them
+
+`userPromptsBase` is where prompts are looked for first. None was found below it: all lie in
+`runner.flow.prompts.fallbackDir`. Most often the path is wrong.
+
+Correct the path, or remove the key.
 "
 UNKNOWN_VERDICT_TYPE = "unknown-verdict-type": "\
 an entry is mapped to no verdict type

@@ -11,6 +11,7 @@ use super::definition::{RegistryDefinition, entry_step};
 use super::gate::{LoweredGate, World, lower, outcome};
 use super::inputs::{DeclaredInput, read_inputs};
 use super::kinds::Intent;
+use super::matter::User;
 use super::parameters::{same_name, set_parameter};
 use super::permission::effective;
 use super::places::Places;
@@ -80,6 +81,9 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     refuse_sections(&mut draft, &registry.steps, &desk.found);
     Validations { registry, compiler: &compiler, inputs: &inputs, entries: &entries }.lower(&mut draft);
     check_verdict(definition, &draft);
+    files.report_unused(desk);
+    compiler.matters.report(&desk.found);
+    compiler.reads.report(agent, &registry.steps, &inputs, &desk.found);
     let needs_task = needs_task(&draft, &registry.steps);
     Lowered { draft, needs_task }
 }
@@ -156,17 +160,28 @@ fn schema_bases(definition: &Definition<'_, '_, '_>) -> Vec<String> {
 
 fn system_prompt(definition: &Definition<'_, '_, '_>, compiler: &Compiler<'_, '_, '_>) -> Option<Template> {
     let Definition { agent, places, desk, .. } = definition;
-    let written = agent.system_prompt?;
+    let Some(written) = agent.system_prompt else {
+        // An agent without one is faulty; a registry alone has none, and no parameters that it could read.
+        if !agent.params.is_empty() {
+            compiler.reads.unreadable();
+        }
+        return None;
+    };
     let candidates = places.candidates(written.text, written.span, &desk.found);
     for path in &candidates {
         match desk.page(path) {
             Page::Text { file, text } => {
-                return Some(compiler.system(&PromptFile { path: path.clone(), file, text }));
+                let file = PromptFile { path: path.clone(), file, text, by: 0 };
+                return Some(compiler.compile(&file, Scope::System, User::System).template);
             }
             Page::Missing => {}
-            Page::Faulty => return None,
+            Page::Faulty => {
+                compiler.reads.unreadable();
+                return None;
+            }
         }
     }
+    compiler.reads.unreadable();
     if !candidates.is_empty() {
         let message = format!("there is no system prompt {}", list(&candidates));
         desk.found.push(
