@@ -31,11 +31,53 @@ a parameter has a flag of Cuegate itself
 Give the value with `--set NAME=VALUE`, or give the parameter another `cli`.
 "
 REQUIRED_WITH_DEFAULT = "required-with-default": "\
-a default that is never used
+something is required and has a default
 
-The parameter is required, so that a run cannot start without a value, and its default is never used.
+A required parameter has to be given, so that its default is never used. An input of a step with a default is
+never missing, so that requiring it has no effect.
 
 Remove `required`, or the default.
+"
+UNUSED_PARAMETER = "unused-parameter": "\
+a parameter that no prompt reads
+
+The parameter can be given at the start of a run, but neither the prompt of a step, nor a failure prompt, nor
+the system prompt reads it, so that giving it changes nothing. (Commands of validators are not given any.)
+
+Write `{uv-name}` in the prompt that needs it, or remove the parameter.
+"
+COMMA_IN_LIST = "comma-in-list": "\
+an item of a default holds a comma
+
+A parameter of type `array` is one text in prompts and on the command line, its items separated by commas. An
+item that holds a comma itself cannot be told from two items.
+
+Write the item without a comma, or give the parameter the type `string`.
+"
+UNKNOWN_MODEL = "unknown-model": "\
+a model is none of those that the format names
+
+The format knows `sonnet`, `opus` and `haiku`. Any other name goes to the provider as it is written: one that
+knows it takes that model, one that does not refuses the ask.
+
+Correct the name, or make sure that the provider you run with knows it.
+"
+INERT_PERMISSION = "inert-permission": "\
+a step asks for more than its agent may do
+
+What a step may do is the more restrictive of its own `permissionMode` and the agent's, in the order `plan`,
+`default`, `acceptEdits`, `bypassPermissions`. This step names a wider one than the agent, so that it changes
+nothing.
+
+Widen `runner.boundaries.permissionMode`, or remove the step's.
+"
+UNUSED_BASE = "unused-base": "\
+a folder of prompts holds none of them
+
+`userPromptsBase` is where prompts are looked for first. None was found below it: all lie in
+`runner.flow.prompts.fallbackDir`. Most often the path is wrong.
+
+Correct the path, or remove the key.
 "
 UNKNOWN_VERDICT_TYPE = "unknown-verdict-type": "\
 an entry is mapped to no verdict type

@@ -84,12 +84,21 @@ Only one can hold, and which one is nowhere said.
 
 Remove one of them.
 "
+DUPLICATE_ITEM = "duplicate-item": "\
+a list names the same thing twice
+
+The order of this list means nothing and each name counts once, so that the repetition has no effect. Often
+another name was meant.
+
+Correct the repetition, or remove it.
+"
 STRAY_KEY = "stray-key": "\
-a key has no effect here
+a key or a value has no effect here
 
-The key is known from other places or from older definitions, but nothing reads it here.
+It is known from other places or from older definitions, but nothing reads it here, or something beside it
+decides alone. The hint says why.
 
-Remove it.
+Remove it, or what stands in its way.
 "
 UNSUPPORTED_YET = "unsupported-yet": "\
 the definition asks for something that this version does not do yet

@@ -14,8 +14,8 @@ macro_rules! pages {
 }
 pub(super) use pages;
 
-/// Every code that loading a definition can report, besides `no-entry` and `unknown-variable`, which the check of
-/// the flow has.
+/// Every code that loading a definition can report, besides `no-entry`, `unknown-target` and `unknown-variable`,
+/// which the check of the flow has.
 pub fn codes() -> Vec<Code> {
     let files = [
         super::files::PAGES,

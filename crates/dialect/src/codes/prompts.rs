@@ -17,12 +17,31 @@ with underscores: `initial_issue`, not `initial.issue`.
 
 Correct the key, or remove it.
 "
+EMPTY_PROMPT = "empty-prompt": "\
+a prompt file holds no prompt
+
+The file is empty, or holds nothing but a front matter, which is not part of the prompt. An agent would be
+told nothing.
+
+Write the prompt, or remove what uses the file.
+"
+FRONT_MATTER_MISMATCH = "front-matter-mismatch": "\
+a front matter contradicts what uses the prompt
+
+The front matter of a prompt file repeats what the registry says: `stepId`, `stepKind`, `c1`, `c2`, `c3`,
+`edition`, `adaptation`, `usesStdin`, in failure prompts `params`. The registry decides, so that the front
+matter has no effect where it says otherwise; perhaps the file serves the wrong step. A file that serves
+several steps has to agree with one of them.
+
+Correct the front matter, or the registry.
+"
 INVALID_FRONT_MATTER = "invalid-front-matter": "\
-the front matter of a prompt is no YAML
+the front matter of a prompt cannot be read
 
-What stands between the two lines of `---` at the beginning of the file cannot be read.
+What stands between the two lines of `---` at the beginning of the file is no YAML. Or, as a warning,
+something stands before the first of these lines, so that the front matter is part of the prompt.
 
-Correct it, or remove the lines.
+Correct it, or remove the lines or what stands before them.
 "
 MALFORMED_TEMPLATE = "malformed-template": "\
 a failure prompt is malformed
@@ -47,11 +66,28 @@ The prompt would have no end.
 
 Remove the inclusion.
 "
+UNUSED_SECTION = "unused-section": "\
+a section that no prompt includes
+
+The text of a `section.*` step reaches an agent only where another prompt includes it with `{section.NAME}`.
+No prompt does.
+
+Include it, or remove the step. A step that is to be run needs `structuredGate`, `transitions` and
+`outputSchemaRef`.
+"
+INERT_PATH_PART = "inert-path-part": "\
+a path template leaves out what tells prompts apart
+
+Steps or failure patterns differ in a part of their prompt's path, but the path template does not have that
+part, so that what they say about it has no effect.
+
+Add the placeholder to the template, or write the same everywhere.
+"
 EMPTY_CUSTOM_VARIABLE = "empty-custom-variable": "\
 a custom variable stays empty
 
 The front matter declares `customVariables`, and the prompt uses them as `{name}`. Nothing fills these, so
-that they are replaced by nothing.
+that they are replaced by nothing; one that the prompt does not use does nothing at all.
 
 Use `{uv-name}` with a parameter or an input, or remove them.
 "
@@ -61,14 +97,18 @@ a prompt reads a variable that the step does not list
 The step's `uvVariables` list what its prompt reads. This one is not in the list; the prompt or its front
 matter has it. A run works all the same when the value is given.
 
-Add it to `uvVariables`.
+The same goes for `{input_text}` where `usesStdin` is `false`: a run needs the task all the same.
+
+Add it to `uvVariables`, or make `usesStdin` true.
 "
 UNUSED_VARIABLE = "unused-variable": "\
-a step lists a variable that its prompt does not read
+a value is promised to a prompt that does not read it
 
-`uvVariables` promise a value to the prompt, which does not use it.
+`uvVariables` of a step or of a front matter list the value, `inputs` bring it from another step, or
+`usesStdin` asks for the task. The prompt does not use it. (For an input, the failure prompts that can stand
+in for the step's prompt are looked into as well.)
 
-Write `{uv-name}` in the prompt, or remove it from the list.
+Write `{uv-name}`, or `{input_text}` for the task, in the prompt, or take the promise back.
 "
 }
 

@@ -105,6 +105,24 @@ A jump leads to the step that the answer names in the gate's `targetField`, else
 
 Add one, or take `jump` out of `allowedIntents`.
 "
+TARGET_NOT_IN_SCHEMA = "target-not-in-schema": "\
+the target of a jump is a field that the answer cannot have
+
+`targetField` is where an answer of this step names the target of its `jump`. The step's schema is closed when
+it is sent: an object that does not say `\"additionalProperties\": true` holds only the `properties` it names.
+No answer can have this field, so that a jump takes the default target, or is a bad answer where there is
+none.
+
+Add the field to the schema, or correct the path.
+"
+UNREACHABLE_CASE = "unreachable-case": "\
+a target is never selected
+
+The step's schema lists every value that can stand in the field that selects the target, and this one is not
+among them.
+
+Add the value to the schema's `enum`, or remove the target.
+"
 TRANSITION_WITHOUT_DEFAULT = "transition-without-default": "\
 a conditional transition does not cover every value
 
@@ -145,6 +163,15 @@ is no valid JSON Schema. An answer could not be checked.
 Correct the reference or the schema. A bare name is looked up in `definitions`, `$defs` and the top level;
 `#/$defs/name` is a pointer.
 "
+BESIDE_REF = "beside-ref": "\
+what stands beside a `$ref` has no force
+
+In the draft of JSON Schema that step schemas are written in, a `$ref` stands for the whole schema.
+Constraints beside it are dropped: an answer is neither asked to keep them nor checked for them.
+
+Put the `$ref` into an `allOf`, and the rest beside that: `\"allOf\": [{ \"$ref\": … }], \"required\": …`.
+(Notes like `description` are dropped as well, which is not reported.)
+"
 HANDOFF_NOT_IN_SCHEMA = "handoff-not-in-schema": "\
 a step is to leave data that its answer cannot have
 
@@ -162,3 +189,6 @@ an input says nowhere where it comes from
 Correct `from`.
 "
 }
+
+/// A name that leads to no step. The check of the flow has this code and its page; here more is known about the cause.
+pub(crate) const UNKNOWN_TARGET: &str = "unknown-target";

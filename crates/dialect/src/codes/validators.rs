@@ -24,13 +24,28 @@ so that they would never run.
 
 Correct the key.
 "
+UNUSED_VALIDATOR = "unused-validator": "\
+a validator that nothing runs
+
+Validators run where `validationConditions` of `validationSteps` name them. None names this one.
+
+Name it in the validation of a closure step, or remove it.
+"
+UNUSED_FAILURE_PATTERN = "unused-failure-pattern": "\
+a failure pattern that no validator names
+
+A failure pattern chooses the prompt for the failure of the validators whose `failurePattern` it is. There is
+none.
+
+Name it in a validator, or remove it.
+"
 INERT_VALIDATION = "inert-validation": "\
 validators belong to a step that never completes the run
 
-A key of `validationSteps` is a step, but no closure step. Only `closing` is guarded, and only closure steps
-decide it, so that these validators would never run.
+A key of `validationSteps` is a step, but one that cannot decide `closing`: no closure step, or one that does
+not allow it. Only `closing` is guarded, so that these validators would never run.
 
-Name the closure step.
+Name the closure step, or let it decide `closing`.
 "
 UNKNOWN_EXTRACTOR = "unknown-extractor": "\
 an extractor is not there
@@ -47,5 +62,14 @@ The failure pattern or its prompt uses a value that `extractParams` of the valid
 it stays empty.
 
 Add it to `extractParams`, or remove it from the prompt.
+"
+UNUSED_FAILURE_PARAM = "unused-failure-param": "\
+a value is taken out of a validator's output for nobody
+
+`extractParams` of a validator and `params` of its failure pattern are for the failure prompt, and no failure
+prompt of this validator reads the value. Where `onFailure` says `abort` or `skip`, or allows no attempt,
+there is no failure prompt at all.
+
+Write `{{name}}` in the prompt, or remove it.
 "
 }

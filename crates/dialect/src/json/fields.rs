@@ -129,16 +129,22 @@ impl<'j, 'f> Fields<'j, 'f> {
         }
     }
 
-    /// A list of texts; items that are none are reported and left out.
+    /// A list of texts, each of which counts once; items that are none or stand twice are reported and left out.
     pub(crate) fn texts(&self, key: &'static str) -> Option<Vec<Text<'j>>> {
         let entry = self.entry(key)?;
         let Kind::List(items) = &entry.value.kind else {
             self.wrong_type(key, &entry.value, "a list of texts");
             return None;
         };
-        let mut texts = Vec::new();
+        let mut texts: Vec<Text<'j>> = Vec::new();
         for item in items {
             match as_text(item) {
+                Some(text) if texts.iter().any(|known| known.text == text.text) => {
+                    let message = format!("`{}` stands twice in `{key}`", text.text);
+                    self.push(
+                        Diagnostic::warning(codes::DUPLICATE_ITEM, text.span, message).hint("remove one"),
+                    );
+                }
                 Some(text) => texts.push(text),
                 None => {
                     let message = format!("`{key}` must hold texts only, not {}", name_of(item));
@@ -217,6 +223,11 @@ impl<'j, 'f> Fields<'j, 'f> {
             let message = format!("`{key}` has no effect in {}", self.what);
             self.push(Diagnostic::warning(codes::STRAY_KEY, entry.key_span, message).hint(why));
         }
+    }
+
+    /// Reports that a value has no effect where it stands.
+    pub(crate) fn inert(&self, span: Span, message: impl Into<String>, hint: &str) {
+        self.push(Diagnostic::warning(codes::STRAY_KEY, span, message).hint(hint));
     }
 
     /// Ends reading: every key that nobody asked for is unknown.

@@ -1,6 +1,6 @@
 //! The schema of a step's answer: resolved, compared with what the gate allows, with `abort` added.
 
-use cuegate_flow::{Diagnostic, Schema};
+use cuegate_flow::{Diagnostic, FieldPath, Schema};
 use serde_json::Value;
 
 use super::kinds::Intent;
@@ -32,6 +32,7 @@ pub(crate) fn answer_schema(step: &StepDefinition<'_>, bases: &[String], desk: &
     let open = Schema::new(open).ok();
     if let Some(gate) = &step.gate {
         check_field(step.id, gate, &schema, desk);
+        check_target(step.id, gate, &schema, desk);
         check_handoff(step.id, gate, &schema, open.as_ref(), desk);
     }
     Some(schema)
@@ -117,9 +118,14 @@ fn check_intents(id: &str, gate: &GateDefinition<'_>, pointer: Text<'_>, schema:
             format!("the schema lists {} instead of {}", list(&not_allowed), list(&not_listed))
         }
     };
+    // The schema is what an agent is told, so that it names intents as definitions do.
+    let alias = not_allowed.iter().find(|word| Intent::aliased(word).is_some());
     push(
         format!("`{id}` allows {}, but {difference}", list(&allowed)),
-        "`allowedIntents` and the schema's `enum` have to agree".to_owned(),
+        match alias {
+            Some(word) => Intent::suggestion(word),
+            None => "`allowedIntents` and the schema's `enum` have to agree".to_owned(),
+        },
     );
 }
 
@@ -172,6 +178,40 @@ fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &Desk
             );
         }
     }
+}
+
+/// The target of a jump has to be something the answer can hold. An object that its author left open is closed when
+/// it is sent, so that this is a warning, like a handed-on field there.
+fn check_target(id: &str, gate: &GateDefinition<'_>, sent: &Schema, desk: &Desk<'_>) {
+    let jumps = gate.intents.iter().any(|(intent, _)| *intent == Intent::Jump);
+    let Some((path, span)) = gate.target_field.as_ref().filter(|_| jumps) else { return };
+    if sent.can_produce(path) {
+        return;
+    }
+    let message = format!("`targetField` of `{id}` is `{path}`, which no answer of its schema can have");
+    let (at, there) = deepest(path, sent.value());
+    let place = if at.is_empty() { "the answer".to_owned() } else { format!("`{at}`") };
+    let hint = match there.as_slice() {
+        [] => format!("{place} can have no fields: add the field to the schema, or correct the path"),
+        names => {
+            format!("{place} can have {}: add the field to the schema, or correct the path", list(names))
+        }
+    };
+    desk.found.push(Diagnostic::warning(codes::TARGET_NOT_IN_SCHEMA, *span, message).step(id).hint(hint));
+}
+
+/// How far a schema names the segments of a path, and which properties it names there.
+fn deepest<'v>(path: &FieldPath, schema: &'v Value) -> (String, Vec<&'v str>) {
+    let (mut at, mut walked) = (schema, Vec::new());
+    for segment in path.segments() {
+        let Some(next) = at.get("properties").and_then(|properties| properties.get(&**segment)) else {
+            break;
+        };
+        at = next;
+        walked.push(&**segment);
+    }
+    let names = at.get("properties").and_then(Value::as_object);
+    (walked.join("."), names.map(|names| names.keys().map(String::as_str).collect()).unwrap_or_default())
 }
 
 /// What a step declares to leave has to be something its answer can hold. An answer's top level holds what the

@@ -7,7 +7,7 @@ use super::validation::{FailurePattern, ValidationStep, ValidatorDefinition};
 use super::verdict::VERDICT_TYPES;
 use crate::codes;
 use crate::findings::Findings;
-use crate::json::{Fields, Json, Text};
+use crate::json::{Fields, Json, Kind, Text};
 use crate::nearest::suggestion;
 
 /// A registry as written; what could not be read is absent, and findings say so.
@@ -86,10 +86,27 @@ pub(crate) fn read_registry<'j>(json: &'j Json, found: &Findings) -> Option<Regi
             .into_iter()
             .filter_map(|entry| ValidationStep::read(entry, found))
             .collect(),
-        steps: fields.names("steps").into_iter().filter_map(|entry| read_step(entry, found)).collect(),
+        steps: read_steps(&fields),
     };
     fields.finish();
     Some(registry)
+}
+
+fn read_steps<'j>(fields: &Fields<'j, '_>) -> Vec<StepDefinition<'j>> {
+    let written = fields.names("steps");
+    let count = written.len();
+    let steps: Vec<StepDefinition<'j>> =
+        written.into_iter().filter_map(|entry| read_step(entry, fields.found)).collect();
+    // What is no object, or no step, has been reported.
+    if let Some(entry) = fields.entry("steps")
+        && matches!(entry.value.kind, Kind::Object(_))
+        && steps.len() == count
+        && steps.iter().all(|step| step.section)
+    {
+        let hint = "add a step with `structuredGate`, `transitions` and `outputSchemaRef`";
+        fields.invalid(entry.key_span, "`steps` hold no step that could be run", hint);
+    }
+    steps
 }
 
 fn read_mapping<'j>(fields: &Fields<'j, '_>) -> Vec<(&'j str, Text<'j>)> {

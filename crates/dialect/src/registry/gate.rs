@@ -154,7 +154,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                 None
             }
             (Some((intent, _)), _) => Some(Reader::Fallback(outcome(*intent))),
-            (None, Some((false, span))) => {
+            (None, Some((false, span))) if !gate.fallback_is_written => {
                 self.push(
                     Diagnostic::warning(
                         codes::NO_FALLBACK,
@@ -165,6 +165,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                 );
                 None
             }
+            // One that is no intent has been reported.
             (None, _) => None,
         }
     }

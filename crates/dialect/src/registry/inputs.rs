@@ -50,7 +50,8 @@ fn inputs_key_is_kept(declared: &DeclaredInput, producer: Option<&StepDefinition
 fn read_input(id: &str, entry: &Entry, steps: &[&str], found: &Findings) -> Option<DeclaredInput> {
     let fields = Fields::of(&entry.value, &format!("`inputs.{}`", entry.key), Some(id), found)?;
     let from = fields.required("from");
-    let required = fields.boolean("required").is_none_or(|(required, _)| required);
+    let written = fields.boolean("required");
+    let required = written.is_none_or(|(required, _)| required);
     let default = fields.entry("default").and_then(|default| {
         let text = default.value.scalar_text();
         if text.is_none() {
@@ -58,6 +59,13 @@ fn read_input(id: &str, entry: &Entry, steps: &[&str], found: &Findings) -> Opti
         }
         text
     });
+    if let (Some((true, span)), Some(_)) = (written, &default) {
+        let message = format!("`{}` has a default, so that `required` has no effect", entry.key);
+        fields.push(
+            Diagnostic::warning(codes::REQUIRED_WITH_DEFAULT, span, message)
+                .hint("remove `required`, or the default"),
+        );
+    }
     let from = from.and_then(|from| {
         let parts = split(from.text, steps);
         if parts.is_none() {

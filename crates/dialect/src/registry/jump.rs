@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::gate::{Lowering, outcome};
 use super::kinds::{Intent, StepKind};
-use super::select::{covers, lower_select, name};
+use super::select::{check_reachable, covers, lower_select, name};
 use super::step::{GateDefinition, TargetMode};
 use super::transition::{Rule, Transition};
 use crate::codes;
@@ -25,7 +25,8 @@ pub(super) fn lower_jump(
     }
     let default_mode = if rule.is_some() { TargetMode::Explicit } else { TargetMode::Dynamic };
     let field = gate.target_field.as_ref().map(|(path, _)| path);
-    let to = match (gate.target_mode.unwrap_or(default_mode), field, rule) {
+    check_inert(lowering, gate, rule);
+    let to = match (gate.target_mode.map_or(default_mode, |(mode, _)| mode), field, rule) {
         (_, _, Some(Rule::Faulty)) => return None,
         (TargetMode::Conditional, Some(field), Some(Rule::Choose { cases, default, .. })) => {
             conditional(lowering, field, cases, default.as_ref(), span)
@@ -41,11 +42,7 @@ pub(super) fn lower_jump(
         }
         (TargetMode::Dynamic, Some(field), _) => dynamic(lowering, gate, field, single(rule))?,
         (TargetMode::Explicit, Some(field), Some(rule)) => {
-            if matches!(rule, Rule::Choose { condition: Some(_), .. }) {
-                let message = "`condition` of `jump` has no effect: the answer's `targetField` selects";
-                let hint = "remove `condition`, or `targetField` from the gate";
-                lowering.push(Diagnostic::warning(codes::STRAY_KEY, span, message).hint(hint));
-            }
+            check_listed(lowering, field, rule);
             Target::Jump {
                 field: Some(field.clone()),
                 among: distinct(rule.targets().iter().map(name)),
@@ -60,12 +57,69 @@ pub(super) fn lower_jump(
                 return nowhere(lowering, gate, "nothing selects among the `targets` of `jump`", hint);
             }
         },
+        (TargetMode::Explicit, Some(_), None) => {
+            let hint = "add `transitions.jump`, or remove `targetMode`";
+            let message = "`targetMode` is `explicit`, but no transition names the targets of `jump`";
+            return nowhere(lowering, gate, message, hint);
+        }
         _ => {
             let hint = "add `targetField` to the gate, or `transitions.jump.target`";
             return nowhere(lowering, gate, "`jump` is allowed, but has no target", hint);
         }
     };
     Some(Edge::new(outcome(Intent::Jump), to, span))
+}
+
+/// What gate and transition say about the target, but something else decides alone.
+fn check_inert(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, rule: Option<&Rule<'_>>) {
+    let inert = |span, message: &str, hint: &str| {
+        lowering.push(Diagnostic::warning(codes::STRAY_KEY, span, message).hint(hint));
+    };
+    let mode = gate.target_mode.map(|(mode, _)| mode);
+    if let (Some((TargetMode::Dynamic, span)), None, Some(_)) = (gate.target_mode, &gate.target_field, rule) {
+        let message = "`targetMode` has no effect: without `targetField` the answer names no target";
+        inert(span, message, "add `targetField`, or remove `targetMode`");
+    }
+    let (Some(_), Some(Rule::Choose { condition, cases, default })) = (&gate.target_field, rule) else {
+        return;
+    };
+    if let Some(condition) = condition.filter(|_| !cases.is_empty()) {
+        let message = "`condition` of `jump` has no effect: the answer's `targetField` selects";
+        inert(condition.span, message, "remove `condition`, or `targetField` from the gate");
+    }
+    match mode {
+        Some(TargetMode::Conditional) => {}
+        Some(TargetMode::Dynamic) => {
+            let first = cases.iter().map(|(_, target)| target).chain(default).next();
+            if let Some(first) = first {
+                let message = "`targets` of `jump` have no effect: with `targetMode` `dynamic` the answer names any \
+                               work or verification step";
+                inert(first.span, message, "remove them, or `targetMode`");
+            }
+        }
+        Some(TargetMode::Explicit) | None => {
+            if let Some((value, target)) = cases.iter().find(|(value, target)| *value != target.text) {
+                let message = format!(
+                    "the value `{value}` of `targets` has no effect: the answer's `targetField` names the step \
+                     `{}` itself",
+                    target.text
+                );
+                let hint = "set `targetMode` to `conditional` to select by value, or write the step's name as the value";
+                inert(target.span, &message, hint);
+            }
+        }
+    }
+}
+
+/// A target that is no default is taken only when the answer names it. (Values that are no names have been
+/// reported.)
+fn check_listed(lowering: &Lowering<'_, '_, '_>, field: &FieldPath, rule: &Rule<'_>) {
+    match rule {
+        Rule::Choose { cases, .. } if cases.iter().all(|(value, target)| *value == target.text) => {
+            check_reachable(lowering, field, cases);
+        }
+        _ => {}
+    }
 }
 
 fn nowhere(
@@ -87,6 +141,7 @@ fn conditional(
     default: Option<&Text<'_>>,
     span: cuegate_flow::Span,
 ) -> Target<Name> {
+    check_reachable(lowering, field, cases);
     if default.is_none() && !covers(lowering.schema, field, cases) {
         lowering.push(
             Diagnostic::warning(

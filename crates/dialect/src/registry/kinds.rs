@@ -1,6 +1,7 @@
 //! Kinds of steps and the fixed set of intents: the tables of 14.1, 14.4.1 and 14.4.2.
 
 use crate::json::Json;
+use crate::nearest::suggestion;
 
 /// What a step is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +107,24 @@ impl Intent {
             "abort" => Some(Intent::Abort),
             _ => None,
         }
+    }
+
+    /// What to write instead of a word that is no intent: the intent that agents may call so, else the nearest.
+    pub(crate) fn suggestion(word: &str) -> String {
+        match Intent::aliased(word) {
+            Some(intent) => {
+                let intent = intent.as_str();
+                format!("agents may answer `{word}` for `{intent}`, but definitions say `{intent}`")
+            }
+            None => suggestion(word, &Intent::WORDS),
+        }
+    }
+
+    /// The intent that agents may call so.
+    pub(crate) fn aliased(word: &str) -> Option<Intent> {
+        let lower = word.trim().to_lowercase();
+        let mut intents = Intent::WORDS.into_iter().filter_map(Intent::parse);
+        intents.find(|intent| intent.aliases().contains(&lower.as_str()))
     }
 
     /// Its word.

@@ -111,6 +111,15 @@ fn open_registry(
         // `detect:graph` names a registry in the agent's own folder; one outside has been reported.
         (None, Some(named)) => {
             let path = join(agent_dir, named.text).filter(|path| lies_in(path, agent_dir));
+            if let Some(span) = agent.registry.1.filter(|_| path.is_some() && agent.registry.0 != named.text)
+            {
+                let message =
+                    format!("`{}` has no effect: the verdict names `{}`", agent.registry.0, named.text);
+                desk.found.push(
+                    Diagnostic::warning(codes::STRAY_KEY, span, message)
+                        .hint("remove `registryPath` from the verdict, or make both equal"),
+                );
+            }
             (path.into_iter().collect(), Some(named.span), named.text)
         }
         (None, None) => {

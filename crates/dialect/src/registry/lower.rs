@@ -11,10 +11,13 @@ use super::definition::{RegistryDefinition, entry_step};
 use super::gate::{LoweredGate, World, lower, outcome};
 use super::inputs::{DeclaredInput, read_inputs};
 use super::kinds::Intent;
+use super::matter::User;
 use super::parameters::{same_name, set_parameter};
+use super::permission::effective;
 use super::places::Places;
 use super::prompt::Compiler;
 use super::prompt_files::{PromptFile, PromptFiles};
+use super::section_targets::refuse_sections;
 use super::step::StepDefinition;
 use super::step_prompt::step_prompt;
 use super::validators::{Validations, targets_of};
@@ -75,8 +78,12 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     for (step, (_, inputs)) in registry.steps.iter().zip(&inputs) {
         lowering.lower(step, inputs, &mut draft);
     }
+    refuse_sections(&mut draft, &registry.steps, &desk.found);
     Validations { registry, compiler: &compiler, inputs: &inputs, entries: &entries }.lower(&mut draft);
     check_verdict(definition, &draft);
+    files.report_unused(desk);
+    compiler.matters.report(&desk.found);
+    compiler.reads.report(agent, &registry.steps, &inputs, &desk.found);
     let needs_task = needs_task(&draft, &registry.steps);
     Lowered { draft, needs_task }
 }
@@ -137,22 +144,44 @@ fn schema_bases(definition: &Definition<'_, '_, '_>) -> Vec<String> {
     let Definition { agent, registry, places, desk, .. } = definition;
     let written = registry.schemas_base.or(agent.schemas_base);
     let (base, span) = written.map_or(("schemas", registry.span), |base| (base.text, base.span));
-    places.candidates(base, span, &desk.found)
+    let bases = places.candidates(base, span, &desk.found);
+    if let (Some(winner), Some(other)) = (registry.schemas_base, agent.schemas_base)
+        && places.candidates(other.text, other.span, &desk.found) != bases
+    {
+        let message =
+            format!("`{}` has no effect: the registry's `schemasBase` is `{}`", other.text, winner.text);
+        desk.found.push(
+            Diagnostic::warning(codes::STRAY_KEY, other.span, message)
+                .hint("remove `schemas.base`, or `schemasBase` from the registry"),
+        );
+    }
+    bases
 }
 
 fn system_prompt(definition: &Definition<'_, '_, '_>, compiler: &Compiler<'_, '_, '_>) -> Option<Template> {
     let Definition { agent, places, desk, .. } = definition;
-    let written = agent.system_prompt?;
+    let Some(written) = agent.system_prompt else {
+        // An agent without one is faulty; a registry alone has none, and no parameters that it could read.
+        if !agent.params.is_empty() {
+            compiler.reads.unreadable();
+        }
+        return None;
+    };
     let candidates = places.candidates(written.text, written.span, &desk.found);
     for path in &candidates {
         match desk.page(path) {
             Page::Text { file, text } => {
-                return Some(compiler.system(&PromptFile { path: path.clone(), file, text }));
+                let file = PromptFile { path: path.clone(), file, text, by: 0 };
+                return Some(compiler.compile(&file, Scope::System, User::System).template);
             }
             Page::Missing => {}
-            Page::Faulty => return None,
+            Page::Faulty => {
+                compiler.reads.unreadable();
+                return None;
+            }
         }
     }
+    compiler.reads.unreadable();
     if !candidates.is_empty() {
         let message = format!("there is no system prompt {}", list(&candidates));
         desk.found.push(
@@ -201,7 +230,7 @@ impl StepLowering<'_, '_, '_, '_> {
             }),
             gate,
             boundary: Boundary {
-                permission: step.permission.map_or(agent.permission, |own| own.min(agent.permission)),
+                permission: effective(step.permission, agent.permission, step.id, &self.compiler.desk.found),
                 tools: agent.tools.clone(),
             },
             handoff,
@@ -262,7 +291,9 @@ fn needs_task(draft: &Draft, definitions: &[StepDefinition<'_>]) -> bool {
             _ => false,
         };
         let remedies = step.edges.iter().filter_map(|edge| edge.remedy.as_ref()).any(reads);
-        let declared = definitions.iter().any(|definition| definition.id == name && definition.uses_stdin);
+        let declared = definitions
+            .iter()
+            .any(|definition| definition.id == name && matches!(definition.uses_stdin, Some((true, _))));
         if asks || remedies || declared {
             return true;
         }

@@ -76,6 +76,9 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
         let statement = format!("the `validation` of parameter `{name}` is not checked yet");
         fields.found.left_out(validation.key_span, statement, "values are taken as given");
     }
+    if let Some(validation) = fields.object("validation") {
+        read_validation(validation);
+    }
     let flag = read_flag(name, &fields);
     fields.finish();
     Some(Param {
@@ -91,6 +94,20 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
         description: description.into(),
         span: entry.key_span,
     })
+}
+
+/// Nothing acts on it yet, which has been said; what stands in it has to be right all the same.
+fn read_validation(validation: Fields<'_, '_>) {
+    for key in ["min", "max"] {
+        if let Some(entry) =
+            validation.entry(key).filter(|entry| !matches!(entry.value.kind, Kind::Number(_)))
+        {
+            validation.wrong_type(key, &entry.value, "a number");
+        }
+    }
+    validation.text("pattern");
+    validation.texts("enum");
+    validation.finish();
 }
 
 /// The flag of a parameter; empty when only `--set` can give it.
@@ -129,6 +146,32 @@ fn check_default(name: &str, default: &Json, kind: &str, fields: &Fields<'_, '_>
         fields.push(
             Diagnostic::error(codes::WRONG_TYPE, default.span, message).hint("correct `default` or `type`"),
         );
+    }
+    if let (true, Kind::List(items)) = (fits, &default.kind) {
+        check_items(name, items, fields);
+    }
+}
+
+/// A list is one text in prompts, its items separated by commas. What would be lost in that is reported.
+fn check_items(name: &str, items: &[Json], fields: &Fields<'_, '_>) {
+    for item in items {
+        match item.scalar_text() {
+            None => {
+                let message =
+                    format!("the default of `{name}` must hold texts, numbers, `true` or `false` only");
+                let hint = "give a list of texts: it stands in prompts as its items, separated by commas";
+                fields.push(Diagnostic::error(codes::WRONG_TYPE, item.span, message).hint(hint));
+            }
+            Some(text) if text.contains(',') => {
+                let message =
+                    format!("`{text}` in the default of `{name}` holds a comma, which separates items");
+                fields.push(
+                    Diagnostic::warning(codes::COMMA_IN_LIST, item.span, message)
+                        .hint("write it without a comma, or make the parameter a `string`"),
+                );
+            }
+            Some(_) => {}
+        }
     }
 }
 

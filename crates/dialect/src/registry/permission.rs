@@ -1,24 +1,62 @@
 //! Permission modes.
 
-use cuegate_flow::{Permission, Tools};
+use cuegate_flow::{Diagnostic, Permission, Span, Tools};
 
+use crate::codes;
+use crate::findings::Findings;
 use crate::json::{Fields, Text};
 
 const WORDS: [&str; 4] = ["default", "plan", "acceptEdits", "bypassPermissions"];
 
-/// The `permissionMode` of an object, if it has a good one.
-pub(crate) fn permission_of(fields: &Fields<'_, '_>) -> Option<Permission> {
-    fields.one_of("permissionMode", &WORDS).map(|(word, _)| match word {
+/// The `permissionMode` of an object and where it stands, if it has a good one.
+pub(crate) fn permission_of(fields: &Fields<'_, '_>) -> Option<(Permission, Span)> {
+    let (word, span) = fields.one_of("permissionMode", &WORDS)?;
+    let permission = match word {
         "plan" => Permission::Plan,
         "acceptEdits" => Permission::AcceptEdits,
         "bypassPermissions" => Permission::BypassPermissions,
         _ => Permission::Default,
-    })
+    };
+    if permission == Permission::Default {
+        fields.push(
+            Diagnostic::warning(
+                codes::DEFAULT_PERMISSION,
+                span,
+                "`default` asks a person before each action, and nobody is there: writing is denied",
+            )
+            .hint("use `acceptEdits` for what writes, `plan` for what only reads"),
+        );
+    }
+    Some((permission, span))
 }
 
-/// The tools that a list allows; `"*"` in it allows all.
-pub(crate) fn tools(list: &[Text<'_>]) -> Tools {
+/// What a step may do: the more restrictive of its own permission and the agent's. A wider one is reported.
+pub(crate) fn effective(
+    own: Option<(Permission, Span)>,
+    at_most: Permission,
+    step: &str,
+    found: &Findings,
+) -> Permission {
+    let Some((own, span)) = own else { return at_most };
+    if own > at_most {
+        let (own, at_most) = (own.as_str(), at_most.as_str());
+        let message = format!("`{step}` asks for `{own}`, but its agent may do `{at_most}` at most");
+        found.push(
+            Diagnostic::warning(codes::INERT_PERMISSION, span, message)
+                .step(step)
+                .hint(format!("write `{own}` in `runner.boundaries`, or remove the step's")),
+        );
+    }
+    own.min(at_most)
+}
+
+/// The tools that a list allows; `"*"` in it allows all, so that the others are reported.
+pub(crate) fn tools(list: &[Text<'_>], fields: &Fields<'_, '_>) -> Tools {
     if list.iter().any(|tool| tool.text == "*") {
+        if let Some(other) = list.iter().find(|tool| tool.text != "*") {
+            let message = format!("`{}` in `allowedTools` has no effect: `*` allows every tool", other.text);
+            fields.inert(other.span, message, "remove `*`, or everything else");
+        }
         Tools::All
     } else {
         Tools::Only(list.iter().map(|tool| tool.text.into()).collect())

@@ -4,11 +4,13 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use cuegate_flow::{Diagnostic, FileId, Piece, Source, Span, Template};
-use serde_json::{Map, Value};
 
+use super::matter::{Matters, User, check_matter};
+use super::parameters::same_name;
 use super::prompt_files::{PromptFile, PromptFiles, Search};
 use super::step::StepDefinition;
 use super::step_prompt::keys_of;
+use super::unused::Reads;
 use super::variables::{Meaning, Scope, Variables};
 use crate::codes;
 use crate::desk::Desk;
@@ -21,8 +23,12 @@ pub(crate) struct Compiler<'c, 'f, 'j> {
     pub(crate) files: &'c PromptFiles<'j>,
     pub(crate) variables: &'c Variables<'c, 'j>,
     pub(crate) steps: &'c [StepDefinition<'j>],
-    /// Files whose front matter has been looked at: findings about it come once, however many steps use the file.
+    /// Files that have been looked at: findings about one as a whole come once, however many steps use it.
     seen: RefCell<BTreeSet<String>>,
+    /// What prompts have read so far.
+    pub(crate) reads: Reads,
+    /// What front matters say that the registry does not.
+    pub(crate) matters: Matters,
 }
 
 /// A compiled prompt.
@@ -38,30 +44,23 @@ pub(crate) struct Prompt {
     pub(crate) listed: Vec<String>,
     /// The values of a failing validator that it reads, and where each stands first.
     pub(crate) failure_values: Vec<(String, Span)>,
+    /// Whether it is malformed, so that it may read more than is known.
+    pub(crate) malformed: bool,
+    /// Where `{input_text}` stands first.
+    pub(crate) input_text: Option<Span>,
+    /// Whether it reads the task, as `{input_text}` or as a variable.
+    pub(crate) reads_task: bool,
+}
+
+impl Prompt {
+    /// Whether it reads a variable of this name, however it is spelled.
+    pub(crate) fn reads(&self, name: &str) -> bool {
+        self.used.iter().any(|used| same_name(used, name))
+    }
 }
 
 /// How many sections one prompt may include: sections that include each other twice double otherwise.
 const SECTIONS_MAX: usize = 64;
-
-/// Keys of front matters. Others are taken for notes of the author's, so that they are warnings.
-const MATTER_KEYS: [&str; 16] = [
-    "stepId",
-    "name",
-    "title",
-    "description",
-    "version",
-    "uvVariables",
-    "customVariables",
-    "usesStdin",
-    "params",
-    "c1",
-    "c2",
-    "c3",
-    "edition",
-    "adaptation",
-    "stepKind",
-    "options",
-];
 
 impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
     /// A compiler.
@@ -71,48 +70,37 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
         variables: &'c Variables<'c, 'j>,
         steps: &'c [StepDefinition<'j>],
     ) -> Self {
-        Compiler { desk, files, variables, steps, seen: RefCell::default() }
+        let (reads, matters) = (Reads::default(), Matters::default());
+        Compiler { desk, files, variables, steps, seen: RefCell::default(), reads, matters }
     }
 
-    /// Compiles the prompt of a step.
-    pub(crate) fn step(&self, file: &PromptFile, scope: Scope<'_>, step: &str) -> Prompt {
-        self.compile(file, scope, Some(step), false)
-    }
-
-    /// Compiles a system prompt.
-    pub(crate) fn system(&self, file: &PromptFile) -> Template {
-        self.compile(file, Scope::System, None, false).template
-    }
-
-    /// Compiles a failure prompt.
-    pub(crate) fn remedy(&self, file: &PromptFile, scope: Scope<'_>, step: &str) -> Prompt {
-        self.compile(file, scope, Some(step), true)
-    }
-
-    fn compile(&self, file: &PromptFile, scope: Scope<'_>, step: Option<&str>, failure: bool) -> Prompt {
+    /// Compiles a prompt.
+    pub(crate) fn compile(&self, file: &PromptFile, scope: Scope<'_>, user: User<'_>) -> Prompt {
         let mut prompt = Prompt::default();
         let matter = split(&file.text);
         let first = self.seen.borrow_mut().insert(file.path.clone());
         if first {
-            self.check_matter(file, &matter);
+            check_matter(file, &matter, &self.desk.found);
+            self.check_empty(file, &matter, user);
         }
-        let words = |key| matter.matter.as_ref().map(|map| names(map, key)).unwrap_or_default();
-        prompt.listed = words("uvVariables");
+        prompt.listed = matter.names("uvVariables");
         let mut body = Body {
             compiler: self,
             prompt: &mut prompt,
             scope,
-            step,
-            custom: words("customVariables"),
+            step: user.step(),
+            custom: matter.names("customVariables"),
             emptied: Vec::new(),
             file: file.file,
             including: Vec::new(),
             included: 0,
         };
         let mut pieces = Vec::new();
-        if failure {
+        if user.is_remedy() {
             let (nodes, faults) = nodes(matter.body);
             for fault in faults {
+                self.reads.unreadable();
+                body.prompt.malformed = true;
                 let at = matter.body_at + fault.at;
                 body.push(
                     Diagnostic::error(codes::MALFORMED_TEMPLATE, body.span(at, 2), fault.what)
@@ -124,60 +112,52 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
             body.text(matter.body, matter.body_at, &mut pieces);
         }
         let emptied = std::mem::take(&mut body.emptied);
-        if let Some((_, span)) = emptied.first().filter(|_| first) {
-            let names: Vec<&str> = emptied.iter().map(|(name, _)| name.as_str()).collect();
-            let message = format!("nothing fills {} of `{}`", list(&names), file.path);
-            self.desk.found.push(
-                Diagnostic::warning(codes::EMPTY_CUSTOM_VARIABLE, *span, message)
-                    .hint("use `{uv-name}` with a parameter or an input, or remove them"),
-            );
+        if first {
+            self.check_custom(file, &matter, &emptied);
         }
         prompt.template = Template { pieces };
+        self.matters.compare(file, &matter, user, self.files.c1(), &prompt, self.steps);
         prompt
     }
 
-    fn check_matter(&self, file: &PromptFile, matter: &FrontMatter<'_>) {
-        let start = Span::start_of(file.file);
-        if let Some((at, reason)) = &matter.fault {
-            let at = *at as u32;
-            let message = format!("the front matter of `{}` is no YAML: {reason}", file.path);
-            self.desk.found.push(
-                Diagnostic::error(
-                    codes::INVALID_FRONT_MATTER,
-                    Span { file: file.file, start: at, end: at + 1 },
-                    message,
-                )
-                .hint("correct it, or remove the lines of `---`"),
-            );
+    /// A file without a prompt tells an agent nothing.
+    fn check_empty(&self, file: &PromptFile, matter: &FrontMatter<'_>, user: User<'_>) {
+        if !matter.body.trim().is_empty() {
+            return;
         }
-        let Some(map) = &matter.matter else { return };
-        let unknown: Vec<&str> =
-            map.keys().map(String::as_str).filter(|key| !MATTER_KEYS.contains(key)).collect();
-        if !unknown.is_empty() {
-            let message = format!("{} in the front matter of `{}` has no effect", list(&unknown), file.path);
-            self.desk.found.push(Diagnostic::warning(codes::STRAY_KEY, start, message).hint("remove it"));
-        }
-        for key in ["uvVariables", "customVariables"] {
-            let good = match map.get(key) {
-                None | Some(Value::Null) => true,
-                Some(Value::Array(items)) => items.iter().all(Value::is_string),
-                Some(_) => false,
-            };
-            if !good {
-                let message =
-                    format!("`{key}` in the front matter of `{}` must be a list of texts", file.path);
+        let what = if file.text.trim().is_empty() { "is empty" } else { "has a front matter, but no prompt" };
+        let finding = Diagnostic::warning(
+            codes::EMPTY_PROMPT,
+            Span::start_of(file.file),
+            format!("`{}` {what}", file.path),
+        );
+        let finding = finding.hint("write the prompt, or remove what uses it");
+        self.desk.found.push(match user.step() {
+            Some(step) => finding.step(step),
+            None => finding,
+        });
+    }
+
+    /// Nothing fills custom variables: those that stand in the prompt are empty there, the others mean nothing.
+    fn check_custom(&self, file: &PromptFile, matter: &FrontMatter<'_>, emptied: &[(String, Span)]) {
+        let report = |names: &[String], span, message: String| {
+            if !names.is_empty() {
                 self.desk.found.push(
-                    Diagnostic::error(codes::WRONG_TYPE, start, message)
-                        .hint("write one name a line, each after `- `"),
+                    Diagnostic::warning(codes::EMPTY_CUSTOM_VARIABLE, span, message)
+                        .hint("use `{uv-name}` with a parameter or an input, or remove them"),
                 );
             }
-        }
+        };
+        let (met, at): (Vec<String>, Vec<Span>) = emptied.iter().cloned().unzip();
+        let at = at.first().copied().unwrap_or_default();
+        report(&met, at, format!("nothing fills {} of `{}`", list(&met), file.path));
+        let mut unmet = matter.names("customVariables");
+        unmet.retain(|name| !met.contains(name));
+        let start = matter.at("customVariables");
+        let span =
+            Span { file: file.file, start: start as u32, end: (start + "customVariables".len()) as u32 };
+        report(&unmet, span, format!("`{}` does not use its custom variables {}", file.path, list(&unmet)));
     }
-}
-
-fn names(matter: &Map<String, Value>, key: &str) -> Vec<String> {
-    let items = matter.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// The body of a prompt while it is compiled.
@@ -249,7 +229,11 @@ impl<'j> Body<'_, '_, '_, 'j> {
                     let span = self.span(text_at + at, written.len());
                     match hole {
                         Hole::Variable(name) => self.variable(name, written, span, pieces),
-                        Hole::Input => pieces.push(Piece::Value(Source::Task)),
+                        Hole::Input => {
+                            self.prompt.input_text.get_or_insert(span);
+                            self.prompt.reads_task = true;
+                            pieces.push(Piece::Value(Source::Task));
+                        }
                         Hole::Section(name) => self.section(name, written, span, pieces),
                         Hole::Word(word) if self.custom.iter().any(|known| known == word) => {
                             if !self.emptied.iter().any(|(known, _)| known == word) {
@@ -270,6 +254,12 @@ impl<'j> Body<'_, '_, '_, 'j> {
         let outside = matches!(meaning, Meaning::Unknown | Meaning::Value(Source::Param(_) | Source::Task));
         if outside && is_own && !self.prompt.from_outside.iter().any(|(known, _)| known == name) {
             self.prompt.from_outside.push((name.to_owned(), span));
+        }
+        match &meaning {
+            Meaning::Value(Source::Task) => self.prompt.reads_task = true,
+            Meaning::Value(Source::Param(param)) => self.compiler.reads.param(param),
+            Meaning::Unknown => self.compiler.reads.unknown(name),
+            _ => {}
         }
         pieces.push(match meaning {
             Meaning::Value(source) => Piece::Value(source),
@@ -311,6 +301,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
         let id = format!("section.{name}");
         let compiler = self.compiler;
         let Some(section) = compiler.steps.iter().find(|step| step.id == id) else {
+            compiler.reads.unknown_section();
             let sections = compiler.steps.iter().filter(|step| step.section).map(|step| step.id);
             let hint = match nearest(&id, sections) {
                 Some(near) => format!("did you mean `{{{near}}}`?"),
@@ -323,6 +314,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
             pieces.push(Piece::Text(written.into()));
             return;
         };
+        compiler.reads.section(section.id);
         let endless = self.including.contains(&section.id);
         if endless || self.included == SECTIONS_MAX {
             let message = if endless {
@@ -341,7 +333,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
             return;
         };
         let matter = split(&file.text);
-        let custom = matter.matter.as_ref().map(|map| names(map, "customVariables")).unwrap_or_default();
+        let custom = matter.names("customVariables");
         self.included += 1;
         self.including.push(section.id);
         let outer =

@@ -1,23 +1,28 @@
 //! Finds prompt files: `{c1}/{c2}/{c3}/f_{edition}_{adaptation}.md` below each base.
 
+use std::cell::Cell;
+
 use cuegate_flow::{Diagnostic, FileId, Span, Str};
 
 use super::agent::AgentDefinition;
 use super::definition::RegistryDefinition;
+use super::path_template::PathTemplates;
 use super::places::Places;
 use crate::codes;
 use crate::desk::{Desk, Page};
 use crate::files::join;
 use crate::json::Text;
-use crate::nearest::list;
 
 /// Where prompts lie.
 #[derive(Debug)]
 pub(crate) struct PromptFiles<'p> {
     bases: Vec<String>,
+    /// The base that the registry names, and how many of the bases that is.
+    own: Option<(Text<'p>, usize)>,
+    /// Whether a prompt was found below it, and whether one was found below another.
+    found: Cell<(bool, bool)>,
     c1: &'p str,
-    adapted: &'p str,
-    plain: &'p str,
+    templates: PathTemplates<'p>,
 }
 
 /// Which prompt is looked for.
@@ -42,6 +47,8 @@ pub(crate) struct PromptFile {
     pub(crate) file: FileId,
     /// Its text, front matter included.
     pub(crate) text: Str,
+    /// Which of the keys that were looked for it was found by.
+    pub(crate) by: usize,
 }
 
 /// What looking for a prompt gave.
@@ -55,9 +62,6 @@ pub(crate) enum Search {
     Faulty,
 }
 
-const ADAPTED: &str = "{c1}/{c2}/{c3}/f_{edition}_{adaptation}.md";
-const PLAIN: &str = "{c1}/{c2}/{c3}/f_{edition}.md";
-
 impl<'p> PromptFiles<'p> {
     /// Where the prompts of a registry lie.
     pub(crate) fn new(
@@ -67,8 +71,10 @@ impl<'p> PromptFiles<'p> {
         desk: &Desk<'_>,
     ) -> PromptFiles<'p> {
         let mut bases = Vec::new();
+        let mut own = None;
         if let Some(base) = registry.prompts_base {
             bases.extend(places.candidates(base.text, base.span, &desk.found));
+            own = Some((base, bases.len()));
         }
         let (fallback_dir, span) = agent.fallback_dir;
         for base in places.candidates(fallback_dir, span.unwrap_or(registry.span), &desk.found) {
@@ -78,18 +84,24 @@ impl<'p> PromptFiles<'p> {
         }
         PromptFiles {
             bases,
+            own,
+            found: Cell::default(),
             c1: registry.c1.map_or("steps", |c1| c1.text),
-            adapted: template(registry.path_template, ADAPTED, desk),
-            plain: template(registry.path_template_plain, PLAIN, desk),
+            templates: PathTemplates::read(registry, &desk.found),
         }
+    }
+
+    /// First part of all paths.
+    pub(crate) fn c1(&self) -> &'p str {
+        self.c1
     }
 
     /// Looks for the first of some prompts.
     pub(crate) fn find(&self, keys: &[PromptKey<'_>], span: Span, desk: &Desk<'_>) -> Search {
         let mut tried = Vec::new();
-        for key in keys {
-            let relative = self.relative(key);
-            for base in &self.bases {
+        for (by, key) in keys.iter().enumerate() {
+            let relative = self.templates.fill(self.c1, key);
+            for (at, base) in self.bases.iter().enumerate() {
                 let Some(path) = join(base, &relative) else {
                     desk.found.push(
                         Diagnostic::error(
@@ -102,7 +114,12 @@ impl<'p> PromptFiles<'p> {
                     return Search::Faulty;
                 };
                 match desk.page(&path) {
-                    Page::Text { file, text } => return Search::Found(PromptFile { path, file, text }),
+                    Page::Text { file, text } => {
+                        let (own, other) = self.found.get();
+                        let is_own = self.own.is_some_and(|(_, count)| at < count);
+                        self.found.set((own || is_own, other || !is_own));
+                        return Search::Found(PromptFile { path, file, text, by });
+                    }
                     Page::Missing if tried.contains(&path) => {}
                     Page::Missing => tried.push(path),
                     Page::Faulty => return Search::Faulty,
@@ -112,50 +129,14 @@ impl<'p> PromptFiles<'p> {
         Search::Missing(tried)
     }
 
-    fn relative(&self, key: &PromptKey<'_>) -> String {
-        let template = if key.adaptation.is_some() { self.adapted } else { self.plain };
-        let mut path = String::new();
-        let mut rest = template;
-        while let Some((before, after)) = rest.split_once('{') {
-            path.push_str(before);
-            let Some((name, after)) = after.split_once('}') else {
-                path.push('{');
-                rest = after;
-                continue;
-            };
-            path.push_str(match name {
-                "c1" => self.c1,
-                "c2" => key.c2,
-                "c3" => key.c3,
-                "edition" => key.edition,
-                "adaptation" => key.adaptation.unwrap_or_default(),
-                _ => "",
-            });
-            rest = after;
+    /// Reports a base that the registry names and that no prompt was found below, though others were found.
+    pub(crate) fn report_unused(&self, desk: &Desk<'_>) {
+        if let (Some((base, _)), (false, true)) = (self.own, self.found.get()) {
+            let message = format!("no prompt was found below `{}`", base.text);
+            desk.found.push(
+                Diagnostic::warning(codes::UNUSED_BASE, base.span, message)
+                    .hint("correct the path, or remove `userPromptsBase`"),
+            );
         }
-        path.push_str(rest);
-        path
     }
-}
-
-/// A path template whose placeholders are known.
-fn template<'p>(written: Option<Text<'p>>, default: &'p str, desk: &Desk<'_>) -> &'p str {
-    const KNOWN: [&str; 5] = ["c1", "c2", "c3", "edition", "adaptation"];
-    let Some(written) = written else { return default };
-    let unknown: Vec<&str> = written
-        .text
-        .split('{')
-        .skip(1)
-        .filter_map(|part| part.split_once('}').map(|(name, _)| name))
-        .filter(|name| !KNOWN.contains(name))
-        .collect();
-    if unknown.is_empty() {
-        return written.text;
-    }
-    let message = format!("a path template has no {}", list(&unknown));
-    desk.found.push(
-        Diagnostic::error(codes::INVALID_VALUE, written.span, message)
-            .hint("use `{c1}`, `{c2}`, `{c3}`, `{edition}` and `{adaptation}`"),
-    );
-    default
 }

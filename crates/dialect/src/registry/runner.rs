@@ -1,8 +1,9 @@
 //! The `runner` of an agent: every key of 002. What is read but not done yet is said.
 
-use cuegate_flow::{Diagnostic, Permission};
+use cuegate_flow::Diagnostic;
 
 use super::agent::AgentDefinition;
+use super::model::model_of;
 use super::permission::{permission_of, tools};
 use super::verdict::read_verdict;
 use crate::codes;
@@ -87,7 +88,7 @@ fn read_flow<'j>(flow: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
         }
         schemas.finish();
     }
-    agent.default_model = flow.filled("defaultModel").map(|model| model.text);
+    agent.default_model = model_of(&flow, "defaultModel");
     if let Some(response) = flow.text("askUserAutoResponse") {
         let statement =
             "`askUserAutoResponse` is not supported yet: an agent that asks a person is not answered";
@@ -98,21 +99,10 @@ fn read_flow<'j>(flow: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
 
 fn read_boundaries<'j>(boundaries: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
     if let Some(allowed) = boundaries.texts("allowedTools") {
-        agent.tools = tools(&allowed);
+        agent.tools = tools(&allowed, &boundaries);
     }
-    if let Some(permission) = permission_of(&boundaries) {
+    if let Some((permission, _)) = permission_of(&boundaries) {
         agent.permission = permission;
-        if let Some(entry) = boundaries.entry("permissionMode").filter(|_| permission == Permission::Default)
-        {
-            boundaries.push(
-                Diagnostic::warning(
-                    codes::DEFAULT_PERMISSION,
-                    entry.value.span,
-                    "`default` asks a person before each action, and nobody is there: writing is denied",
-                )
-                .hint("use `acceptEdits` for an agent that writes, `plan` for one that only reads"),
-            );
-        }
     }
     if let Some(sandbox) = boundaries.object("sandbox") {
         read_sandbox(sandbox);
@@ -223,9 +213,21 @@ fn read_execution<'j>(execution: Option<Fields<'j, '_>>, agent: &mut AgentDefini
     let finalize_at = execution.entry("finalize").map(|entry| entry.key_span);
     let wanted = match execution.object("finalize") {
         Some(finalize) => {
-            let merge = finalize.boolean("autoMerge").is_none_or(|(merge, _)| merge);
+            let auto = finalize.boolean("autoMerge");
+            let merge = auto.is_none_or(|(merge, _)| merge);
             let push = finalize.boolean("push").is_some_and(|(push, _)| push);
             let request = finalize.boolean("createPr").is_some_and(|(request, _)| request);
+            if !push && !request {
+                finalize.stray("remote", "nothing is pushed; set `push` or `createPr`, or remove it");
+            }
+            if let (Some((true, span)), true) = (auto, request) {
+                let message =
+                    "`autoMerge` has no effect: `createPr` proposes the change instead of merging it";
+                finalize.inert(span, message, "remove one of them");
+            }
+            if !request {
+                finalize.stray("prTarget", "nothing is proposed; set `createPr`, or remove it");
+            }
             finalize.filled("remote");
             finalize.filled("prTarget");
             finalize.finish();

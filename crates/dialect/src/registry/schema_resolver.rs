@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
+use super::beside_ref::check_refs;
 use super::schema_shape::{closed, merge};
 use crate::Files;
 use crate::desk::Desk;
@@ -119,6 +120,7 @@ impl Resolver<'_, '_> {
         }
         match self.desk.json(path) {
             Ok(Some(json)) => {
+                check_refs(&json, &self.desk.found);
                 let document = Rc::new(json.to_value());
                 self.documents.insert(path.to_owned(), document.clone());
                 Ok(document)

@@ -1,6 +1,6 @@
 //! Lowers conditional transitions: a handed-on value selects the target.
 
-use cuegate_flow::{Diagnostic, Name, Schema, Selector, Span, Str, Target};
+use cuegate_flow::{Diagnostic, FieldPath, Name, Schema, Selector, Span, Str, Target};
 use serde_json::Value;
 
 use super::gate::{Lowering, handoff_of};
@@ -23,6 +23,10 @@ pub(super) fn lower_select(
         // The full path names the value too, though it is kept under its last segment.
         .or_else(|| lowering.handoff.iter().find(|left| left.path.to_string() == condition.text));
     let key: Str = own.map_or_else(|| condition.text.into(), |left| left.key.clone());
+    // Without the field in the answer the newest value of that name counts, which another step may have left.
+    if let Some(left) = own.filter(|left| !left_elsewhere(lowering, &left.key)) {
+        check_reachable(lowering, &left.path, cases);
+    }
     match own {
         Some(left) if default.is_none() && !covers(lowering.schema, &left.path, cases) => lowering.push(
             Diagnostic::warning(
@@ -47,18 +51,42 @@ pub(super) fn name(target: &Text<'_>) -> Name {
     Name::new(target.text, target.span)
 }
 
+/// Whether a step other than this one leaves a value of this name.
+fn left_elsewhere(lowering: &Lowering<'_, '_, '_>, key: &str) -> bool {
+    let others = lowering.world.steps.iter().filter(|step| step.id != lowering.step.id);
+    others.flat_map(|step| handoff_of(step)).any(|left| *left.key == *key)
+}
+
+/// Reports the cases for values that the schema does not list at the path. A schema that lists none allows all.
+pub(super) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath, cases: &[(&str, Text<'_>)]) {
+    // An intent that stands in for an unreadable one routes an answer that need not fit its schema.
+    let falls_back =
+        lowering.step.gate.as_ref().is_some_and(|gate| matches!(gate.fail_fast, Some((false, _))));
+    let values = lowering.schema.and_then(|schema| schema.values_at(path)).filter(|_| !falls_back);
+    let Some(values) = values else { return };
+    let values: Vec<String> = values.iter().map(text_of).collect();
+    for (value, target) in cases.iter().filter(|(value, _)| !values.iter().any(|listed| listed == value)) {
+        let message = format!("`{path}` is never `{value}`, so that `{}` is not selected by it", target.text);
+        lowering.push(
+            Diagnostic::warning(codes::UNREACHABLE_CASE, target.span, message)
+                .hint(format!("the schema lists {}", list(&values))),
+        );
+    }
+}
+
+/// A value as `targets` write it.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
 /// Whether every value that a schema allows at a path has a case. A schema that lists no values allows others.
-pub(super) fn covers(
-    schema: Option<&Schema>,
-    path: &cuegate_flow::FieldPath,
-    cases: &[(&str, Text<'_>)],
-) -> bool {
+pub(super) fn covers(schema: Option<&Schema>, path: &FieldPath, cases: &[(&str, Text<'_>)]) -> bool {
     let Some(values) = schema.and_then(|schema| schema.values_at(path)) else { return false };
     values.iter().all(|value| {
-        let text = match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
+        let text = text_of(value);
         cases.iter().any(|(case, _)| *case == text)
     })
 }

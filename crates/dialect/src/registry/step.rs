@@ -3,10 +3,11 @@
 use cuegate_flow::{Diagnostic, FieldPath, Permission, Span};
 
 use super::kinds::{Intent, StepKind};
+use super::model::model_of;
 use super::permission::permission_of;
 use super::transition::{Transition, read_transitions};
 use crate::json::{Entry, Fields, Text};
-use crate::nearest::{list, suggestion};
+use crate::nearest::list;
 use crate::{codes, findings::Findings};
 
 /// A step as written; what could not be read is absent, and findings say so.
@@ -29,13 +30,13 @@ pub(crate) struct StepDefinition<'j> {
     /// Edition of its prompt.
     pub(crate) edition: &'j str,
     /// Adaptation of its prompt.
-    pub(crate) adaptation: Option<&'j str>,
+    pub(crate) adaptation: Option<Text<'j>>,
     /// The built-in prompt that stands in when there is no file.
     pub(crate) fallback_key: Option<Text<'j>>,
     /// The variables it says its prompt uses.
     pub(crate) variables: Option<Vec<Text<'j>>>,
-    /// Whether its prompt needs the task text.
-    pub(crate) uses_stdin: bool,
+    /// What it says about whether its prompt needs the task text.
+    pub(crate) uses_stdin: Option<(bool, Span)>,
     /// Where the schema of its answer is.
     pub(crate) schema: Option<SchemaReference<'j>>,
     /// How its answer becomes an intent.
@@ -44,8 +45,8 @@ pub(crate) struct StepDefinition<'j> {
     pub(crate) transitions: Option<Vec<Transition<'j>>>,
     /// The model it asks for.
     pub(crate) model: Option<&'j str>,
-    /// What it may do at most.
-    pub(crate) permission: Option<Permission>,
+    /// What it may do at most, and where it says so.
+    pub(crate) permission: Option<(Permission, Span)>,
     /// Data of other steps that it needs: names and what they say.
     pub(crate) inputs: Vec<&'j Entry>,
 }
@@ -73,13 +74,15 @@ pub(crate) struct GateDefinition<'j> {
     /// Where the answer holds the target of a jump.
     pub(crate) target_field: Option<(FieldPath, Span)>,
     /// How targets of jumps are decided.
-    pub(crate) target_mode: Option<TargetMode>,
+    pub(crate) target_mode: Option<(TargetMode, Span)>,
     /// Data that is left for later steps.
     pub(crate) handoff: Vec<(FieldPath, Span)>,
     /// Whether an unreadable intent ends the run.
     pub(crate) fail_fast: Option<(bool, Span)>,
     /// The intent that stands in for an unreadable one.
     pub(crate) fallback: Option<(Intent, Span)>,
+    /// Whether something is written for it, be it an intent or not.
+    pub(crate) fallback_is_written: bool,
 }
 
 /// How targets of jumps are decided.
@@ -127,14 +130,14 @@ pub(crate) fn read_step<'j>(entry: &'j Entry, found: &Findings) -> Option<StepDe
         c2,
         c3: fields.required("c3"),
         edition: fields.filled("edition").map_or("default", |edition| edition.text),
-        adaptation: fields.filled("adaptation").map(|adaptation| adaptation.text),
+        adaptation: fields.filled("adaptation"),
         fallback_key: fields.filled("fallbackKey"),
         variables: fields.texts("uvVariables"),
-        uses_stdin: fields.boolean("usesStdin").is_some_and(|(uses, _)| uses),
+        uses_stdin: fields.boolean("usesStdin"),
         schema: fields.object("outputSchemaRef").and_then(read_schema_reference),
         transitions: read_transitions(&fields, id),
         gate,
-        model: fields.filled("model").map(|model| model.text),
+        model: model_of(&fields, "model"),
         permission: permission_of(&fields),
         inputs: fields.names("inputs"),
     };
@@ -142,16 +145,28 @@ pub(crate) fn read_step<'j>(entry: &'j Entry, found: &Findings) -> Option<StepDe
     for key in ["condition", "priority", "type"] {
         fields.stray(key, "older definitions carry it; remove it");
     }
-    report_incomplete(&step, &fields);
+    if step.section {
+        report_section(&step, &fields);
+    } else {
+        report_incomplete(&step, &fields);
+    }
     fields.finish();
     Some(step)
 }
 
+/// A section is text that other prompts include: what belongs to asking an agent has no effect in it.
+fn report_section(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
+    let why = "a section is only text that other prompts include; remove it";
+    for key in ["outputSchemaRef", "transitions", "model", "permissionMode", "inputs"] {
+        fields.stray(key, why);
+    }
+    if let Some((true, span)) = step.uses_stdin {
+        fields.inert(span, format!("`usesStdin` has no effect in the section `{}`", step.id), why);
+    }
+}
+
 /// Names everything at once that a step of the flow lacks.
 fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
-    if step.section {
-        return;
-    }
     let parts = [
         ("structuredGate", step.gate.is_none() && fields.entry("structuredGate").is_none()),
         ("transitions", step.transitions.is_none() && fields.entry("transitions").is_none()),
@@ -228,13 +243,17 @@ fn read_gate<'j>(fields: Fields<'j, '_>) -> GateDefinition<'j> {
         schema_pointer,
         field,
         target_field,
-        target_mode: target_mode.map(|(word, _)| match word {
-            "explicit" => TargetMode::Explicit,
-            "dynamic" => TargetMode::Dynamic,
-            _ => TargetMode::Conditional,
+        target_mode: target_mode.map(|(word, span)| {
+            let mode = match word {
+                "explicit" => TargetMode::Explicit,
+                "dynamic" => TargetMode::Dynamic,
+                _ => TargetMode::Conditional,
+            };
+            (mode, span)
         }),
         handoff,
         fail_fast: fields.boolean("failFast"),
+        fallback_is_written: fields.entry("fallbackIntent").is_some(),
         fallback: fields.filled("fallbackIntent").and_then(|word| Some((intent(word, &fields)?, word.span))),
     };
     fields.finish();
@@ -245,7 +264,7 @@ fn intent(word: Text<'_>, fields: &Fields<'_, '_>) -> Option<Intent> {
     let intent = Intent::parse(word.text);
     if intent.is_none() {
         let message = format!("`{}` is no intent", word.text);
-        fields.invalid(word.span, message, &suggestion(word.text, &Intent::WORDS));
+        fields.invalid(word.span, message, &Intent::suggestion(word.text));
     }
     intent
 }

@@ -3,6 +3,7 @@
 use cuegate_flow::{Diagnostic, Span, Template};
 
 use super::kinds::StepKind;
+use super::matter::User;
 use super::parameters::same_name;
 use super::prompt::{Compiler, Prompt};
 use super::prompt_files::{PromptKey, Search};
@@ -46,7 +47,8 @@ const FALLBACK_KEYS: [&str; 26] = [
 /// names, then its own.
 pub(crate) fn keys_of<'s>(step: &StepDefinition<'s>, action: Option<ClosureAction>) -> Vec<PromptKey<'s>> {
     let (Some(c2), Some(c3)) = (step.c2, step.c3) else { return Vec::new() };
-    let own = PromptKey { c2: c2.text, c3: c3.text, edition: step.edition, adaptation: step.adaptation };
+    let adaptation = step.adaptation.map(|adaptation| adaptation.text);
+    let own = PromptKey { c2: c2.text, c3: c3.text, edition: step.edition, adaptation };
     let adapted = action.filter(|_| step.kind == Some(StepKind::Closure)).and_then(ClosureAction::adaptation);
     let adapted = adapted.map(|adaptation| PromptKey { adaptation: Some(adaptation), ..own });
     adapted.into_iter().chain([own]).collect()
@@ -61,20 +63,30 @@ pub(crate) fn step_prompt(
 ) -> Template {
     let keys = keys_of(step, action);
     if keys.is_empty() {
+        compiler.reads.unreadable();
         return Template::default();
     }
     match compiler.files.find(&keys, step.span, compiler.desk) {
         Search::Found(file) => {
             check_fallback_key(step, compiler);
-            let prompt = compiler.step(&file, scope, step.id);
+            check_adaptation(step, keys[file.by].adaptation, compiler);
+            let prompt = compiler.compile(&file, scope, User::Step { step, key: keys[file.by] });
             check_variables(step, &prompt, Span::start_of(file.file), compiler);
+            check_task(step, &prompt, compiler);
+            if let Scope::Step(inputs) = scope {
+                compiler.reads.inputs(step.id, inputs, &prompt);
+            }
             prompt.template
         }
         Search::Missing(tried) => {
+            compiler.reads.unreadable();
             report_missing(step, &tried, compiler);
             Template::default()
         }
-        Search::Faulty => Template::default(),
+        Search::Faulty => {
+            compiler.reads.unreadable();
+            Template::default()
+        }
     }
 }
 
@@ -85,6 +97,19 @@ fn check_fallback_key(step: &StepDefinition<'_>, compiler: &Compiler<'_, '_, '_>
             Diagnostic::warning(codes::UNKNOWN_FALLBACK_KEY, key.span, message)
                 .step(step.id)
                 .hint("the prompt file is there, so that you can remove the key"),
+        );
+    }
+}
+
+/// The closure action's adaptation comes first, so that the step's own may have no effect.
+fn check_adaptation(step: &StepDefinition<'_>, found: Option<&str>, compiler: &Compiler<'_, '_, '_>) {
+    let own = step.adaptation.filter(|own| Some(own.text) != found);
+    if let (Some(own), Some(found)) = (own, found) {
+        let message = format!("`{}` has no effect: the closure action's prompt `{found}` is there", own.text);
+        compiler.desk.found.push(
+            Diagnostic::warning(codes::STRAY_KEY, own.span, message)
+                .step(step.id)
+                .hint("remove `adaptation`, or change `defaultClosureAction`"),
         );
     }
 }
@@ -155,13 +180,42 @@ fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, comp
                 .hint(format!("add `{name}` to `uvVariables`, or remove it from the front matter")),
         );
     }
-    for name in declared.iter().filter(|name| !prompt.used.iter().any(|used| same_name(used, name.text))) {
+    for name in declared.iter().filter(|name| !prompt.reads(name.text)) {
         let message =
             format!("`uvVariables` list `{}`, which the prompt of `{}` does not read", name.text, step.id);
         found.push(
             Diagnostic::warning(codes::UNUSED_VARIABLE, name.span, message)
                 .step(step.id)
                 .hint(format!("write `{{uv-{}}}` in the prompt, or remove it from the list", name.text)),
+        );
+    }
+}
+
+/// What a step says about the task, and whether its prompt reads it, have to agree. (In a section that has no effect,
+/// which is said where it is read.)
+fn check_task(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler<'_, '_, '_>) {
+    let (Some((uses, span)), false) = (step.uses_stdin, step.section) else { return };
+    let found = &compiler.desk.found;
+    if uses && !prompt.reads_task {
+        found.push(
+            Diagnostic::warning(
+                codes::UNUSED_VARIABLE,
+                span,
+                format!("`usesStdin` asks for the task, which the prompt of `{}` does not read", step.id),
+            )
+            .step(step.id)
+            .hint("write `{input_text}` in the prompt, or make `usesStdin` false"),
+        );
+    }
+    if let Some(at) = prompt.input_text.filter(|_| !uses) {
+        found.push(
+            Diagnostic::warning(
+                codes::UNDECLARED_VARIABLE,
+                at,
+                format!("the prompt of `{}` reads the task, but its `usesStdin` is false", step.id),
+            )
+            .step(step.id)
+            .hint("make `usesStdin` true: a run needs the task either way"),
         );
     }
 }

@@ -5,7 +5,6 @@ use cuegate_flow::{Diagnostic, Span};
 use super::kinds::Intent;
 use crate::codes;
 use crate::json::{Fields, Json, Kind, Text};
-use crate::nearest::suggestion;
 
 /// What a transition says.
 #[derive(Debug)]
@@ -63,7 +62,7 @@ pub(crate) fn read_transitions<'j>(step: &Fields<'j, '_>, id: &str) -> Option<Ve
                     entry.key_span,
                     format!("`{}` in `transitions` is no intent", entry.key),
                 )
-                .hint(suggestion(&entry.key, &Intent::WORDS)),
+                .hint(Intent::suggestion(&entry.key)),
             );
             continue;
         };
@@ -86,10 +85,13 @@ fn read_rule<'j>(json: &'j Json, intent: Intent, id: &str, step: &Fields<'j, '_>
             fields.invalid(targets.key_span, format!("{what} has both `target` and `targets`"), hint);
             Rule::Faulty
         }
-        (Some(target), None) => match &target.value.kind {
-            Kind::Null => Rule::End(target.value.span),
-            _ => fields.filled("target").map_or(Rule::Faulty, Rule::Step),
-        },
+        (Some(target), None) => {
+            fields.stray("condition", "it selects among `targets`, and there is one `target`; remove it");
+            match &target.value.kind {
+                Kind::Null => Rule::End(target.value.span),
+                _ => fields.filled("target").map_or(Rule::Faulty, Rule::Step),
+            }
+        }
         (None, Some(_)) => {
             if condition.is_none() && intent != Intent::Jump {
                 fields.missing("condition");
@@ -107,7 +109,22 @@ fn read_rule<'j>(json: &'j Json, intent: Intent, id: &str, step: &Fields<'j, '_>
 
 fn read_cases<'j>(fields: &Fields<'j, '_>, condition: Option<Text<'j>>) -> Rule<'j> {
     let (mut cases, mut default) = (Vec::new(), None);
-    for entry in fields.names("targets") {
+    let entries = fields.names("targets");
+    if let Some(targets) = fields.entry("targets").map(|entry| &entry.value)
+        && matches!(&targets.kind, Kind::Object(entries) if entries.is_empty())
+    {
+        let hint = "name a step for each value, or `default` for all";
+        fields.invalid(targets.span, "`targets` is empty", hint);
+        return Rule::Faulty;
+    }
+    if let ([only], Some(condition)) = (entries.as_slice(), condition)
+        && &*only.key == "default"
+    {
+        let message =
+            format!("`condition` `{}` has no effect: every value leads to `default`", condition.text);
+        fields.inert(condition.span, message, "write `target`, or name steps for other values");
+    }
+    for entry in entries {
         match &entry.value.kind {
             Kind::Text(text) => {
                 let target = Text { text, span: entry.value.span };

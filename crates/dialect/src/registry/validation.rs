@@ -28,6 +28,8 @@ pub(crate) struct FailurePattern<'j> {
 pub(crate) struct ValidatorDefinition<'j> {
     /// Its name.
     pub(crate) name: &'j str,
+    /// Where its name stands.
+    pub(crate) span: Span,
     /// What the shell runs.
     pub(crate) command: Option<Text<'j>>,
     /// When it passes.
@@ -68,6 +70,9 @@ pub(crate) enum OnFailure {
     Skip,
 }
 
+/// The greatest exit code of a process: the system keeps eight bits of it.
+const EXIT_CODE_MAX: i32 = 255;
+
 /// Remedies of a closure step in a run when `maxAttempts` says nothing.
 const ATTEMPTS_DEFAULT: u32 = 3;
 
@@ -100,14 +105,15 @@ impl<'j> ValidatorDefinition<'j> {
         fields.one_of("type", &["command"]);
         let success = fields.required("successWhen").and_then(|text| {
             let success = success_when(text.text);
-            if success.is_none() {
-                let message = format!("`{}` is no condition of success", text.text);
-                fields.invalid(
-                    text.span,
-                    message,
-                    "write `empty`, or `exitCode:0` with the code that means success",
-                );
-            }
+            let message = match success {
+                None => format!("`{}` is no condition of success", text.text),
+                Some(Success::ExitCode(code)) if !(0..=EXIT_CODE_MAX).contains(&code) => {
+                    format!("no command ends with the exit code {code}, so that this validator never passes")
+                }
+                Some(_) => return success,
+            };
+            let hint = "write `empty`, or `exitCode:0` with the code from 0 to 255 that means success";
+            fields.invalid(text.span, message, hint);
             success
         });
         if fields.entry("failurePattern").is_none() {
@@ -122,6 +128,7 @@ impl<'j> ValidatorDefinition<'j> {
         }
         let validator = ValidatorDefinition {
             name: &entry.key,
+            span: entry.key_span,
             command: fields.required("command"),
             success,
             pattern: fields.filled("failurePattern"),

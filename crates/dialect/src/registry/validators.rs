@@ -2,14 +2,16 @@
 
 use cuegate_flow::{
     Act, Bound, Counter, CounterId, Diagnostic, Draft, Edge, Ending, Gate, Name, Outcome, Step, Target,
-    Template, Validator,
+    Validator,
 };
 
 use super::definition::RegistryDefinition;
+use super::failure_values::{Asked, Use, report_unused};
 use super::gate::outcome;
 use super::inputs::DeclaredInput;
 use super::kinds::{Intent, StepKind};
-use super::prompt::Compiler;
+use super::matter::User;
+use super::prompt::{Compiler, Prompt};
 use super::prompt_files::{PromptKey, Search};
 use super::step::StepDefinition;
 use super::validation::{FailurePattern, OnFailure, ValidationStep, ValidatorDefinition};
@@ -51,11 +53,18 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         for validator in &self.registry.validators {
             self.check_pattern(validator);
         }
+        let mut uses = Vec::new();
         for validation in &self.registry.validations {
-            if let Some(closure) = self.closure_of(validation) {
-                self.lower_one(validation, closure, draft);
+            match self.closure_of(validation) {
+                Some(closure) => self.lower_one(validation, closure, draft, &mut uses),
+                None => uses.extend(
+                    self.conditions(validation)
+                        .iter()
+                        .map(|condition| Use { validator: condition.validator, asked: Asked::Unknown }),
+                ),
             }
         }
+        report_unused(self.registry, &uses, &self.compiler.desk.found);
     }
 
     fn check_pattern(&self, validator: &ValidatorDefinition<'_>) {
@@ -98,10 +107,30 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             );
             return None;
         }
+        if step
+            .gate
+            .as_ref()
+            .is_some_and(|gate| gate.intents.iter().all(|(intent, _)| *intent != Intent::Closing))
+        {
+            let message =
+                format!("`{}` does not allow `closing`, so that its validators never run", validation.id);
+            self.push(
+                Diagnostic::error(codes::INERT_VALIDATION, validation.span, message)
+                    .step(validation.id)
+                    .hint("add `closing` to its `allowedIntents`, or name the closure step that decides it"),
+            );
+            return None;
+        }
         Some(step)
     }
 
-    fn lower_one(&self, validation: &ValidationStep<'j>, closure: &StepDefinition<'j>, draft: &mut Draft) {
+    fn lower_one(
+        &self,
+        validation: &ValidationStep<'j>,
+        closure: &'v StepDefinition<'j>,
+        draft: &mut Draft,
+        uses: &mut Vec<Use<'v, 'j>>,
+    ) {
         let conditions: Vec<Condition<'v, 'j>> = self.conditions(validation);
         if conditions.is_empty() {
             return;
@@ -114,20 +143,35 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         if counted {
             draft.counters.push(Counter { name: format!("{} attempts", validation.id).into() });
         }
+        let mut found_by = Vec::new();
         let mut edges = vec![Edge::new(Outcome::Pass, Target::End(Ending::Completed), validation.span)];
         for (index, condition) in conditions.iter().enumerate() {
             let on = Outcome::Fail(index as u16);
+            let mut asked = Asked::Nothing;
             if let OnFailure::Retry(max @ 1..) = validation.on_failure {
-                let remedy = self.remedy(validation, closure, condition, &origins);
+                let remedy;
+                (remedy, asked) = match self.remedy(validation, closure, condition, &origins) {
+                    Some((prompt, by)) => {
+                        found_by.push(by);
+                        let asked = match prompt.malformed {
+                            true => Asked::Unknown,
+                            false => Asked::Prompt(prompt.failure_values),
+                        };
+                        (Some(prompt.template), asked)
+                    }
+                    None => (None, Asked::Unknown),
+                };
                 edges.push(Edge {
                     bound: Some(Bound { counter, max }),
                     remedy,
                     ..Edge::new(on.clone(), Target::Origin { among: origins.clone() }, validation.span)
                 });
             }
+            uses.push(Use { validator: condition.validator, asked });
             let to = Target::End(ending(validation.on_failure, condition.validator.name));
             edges.push(Edge::new(on, to, validation.span));
         }
+        self.check_place(validation, &found_by);
         let title =
             validation.name.map_or_else(|| format!("validators of `{}`", validation.id), str::to_owned);
         draft.steps.push(Step {
@@ -192,15 +236,15 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         origins
     }
 
-    /// The failure prompt: with `c2` and `c3` of the validation, else of the closure step, else of a work step that
-    /// hands off to it.
+    /// The failure prompt, with `c2` and `c3` of the validation, else of the closure step, else of a work step that
+    /// hands off to it; and the how-manieth of these places it was found at, from 0.
     fn remedy(
         &self,
         validation: &ValidationStep<'j>,
-        closure: &StepDefinition<'j>,
+        closure: &'v StepDefinition<'j>,
         condition: &Condition<'_, 'j>,
         origins: &[Name],
-    ) -> Option<Template> {
+    ) -> Option<(Prompt, usize)> {
         let pattern = condition.pattern?;
         let edition = pattern.edition?;
         let adaptation = pattern.adaptation.map(|adaptation| adaptation.text);
@@ -216,8 +260,12 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             })
             .collect();
         match self.compiler.files.find(&keys, pattern.span, self.compiler.desk) {
-            Search::Faulty => None,
+            Search::Faulty => {
+                self.compiler.reads.unreadable();
+                None
+            }
             Search::Missing(tried) => {
+                self.compiler.reads.unreadable();
                 let message =
                     format!("failure pattern `{}` has no prompt: no file {}", pattern.name, list(&tried));
                 self.push(
@@ -229,22 +277,36 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             }
             Search::Found(file) => {
                 let inputs = self.shared_inputs(&origin_steps);
-                let prompt = self.compiler.remedy(&file, Scope::Remedy(&inputs), validation.id);
+                let user = User::Remedy { closure, origins: &origin_steps, pattern, key: keys[file.by] };
+                let prompt = self.compiler.compile(&file, Scope::Remedy(&inputs), user);
                 self.check_values(validation, condition, pattern, &prompt.failure_values);
-                Some(prompt.template)
+                for origin in &origin_steps {
+                    self.compiler.reads.inputs(origin.id, self.inputs_of(origin), &prompt);
+                }
+                Some((prompt, file.by))
             }
+        }
+    }
+
+    /// Where every failure prompt was found elsewhere, `c2` and `c3` of the validation have no effect.
+    fn check_place(&self, validation: &ValidationStep<'_>, found_by: &[usize]) {
+        let Some(written) = validation.c2.or(validation.c3) else { return };
+        if !found_by.is_empty() && found_by.iter().all(|by| *by > 0) {
+            let message = format!(
+                "`c2` and `c3` of the validation of `{}` lead to no failure prompt, so that others are taken",
+                validation.id
+            );
+            self.push(
+                Diagnostic::warning(codes::STRAY_KEY, written.span, message)
+                    .step(validation.id)
+                    .hint("move the failure prompts there, or remove `c2` and `c3`"),
+            );
         }
     }
 
     /// What every step declares that a failure prompt can stand in for.
     fn shared_inputs(&self, origins: &[&StepDefinition<'j>]) -> Vec<DeclaredInput> {
-        let of = |step: &StepDefinition<'j>| {
-            self.inputs
-                .iter()
-                .find(|(id, _)| *id == step.id)
-                .map(|(_, inputs)| inputs.as_slice())
-                .unwrap_or_default()
-        };
+        let of = |step| self.inputs_of(step);
         let Some((first, others)) = origins.split_first() else { return Vec::new() };
         let everywhere = |input: &&DeclaredInput| {
             others.iter().all(|other| of(other).iter().any(|known| known.input.name == input.input.name))
@@ -252,7 +314,12 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         of(first).iter().filter(everywhere).cloned().collect()
     }
 
-    /// A value that no extractor yields stays empty.
+    fn inputs_of(&self, step: &StepDefinition<'j>) -> &'v [DeclaredInput] {
+        let inputs = self.inputs.iter().find(|(id, _)| *id == step.id);
+        inputs.map(|(_, inputs)| inputs.as_slice()).unwrap_or_default()
+    }
+
+    /// A value that no extractor yields stays empty. One that the prompt does not read is another matter.
     fn check_values(
         &self,
         validation: &ValidationStep<'_>,
@@ -261,14 +328,9 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         read: &[(String, cuegate_flow::Span)],
     ) {
         let yields = |name: &str| condition.validator.extract.iter().any(|(known, _)| known.text == name);
-        let promised = pattern.params.iter().map(|param| (param.text, param.span));
-        let read = read.iter().map(|(name, span)| (name.as_str(), *span));
-        let mut reported: Vec<&str> = Vec::new();
-        for (name, span) in promised.chain(read).filter(|(name, _)| !yields(name)) {
-            if reported.contains(&name) {
-                continue;
-            }
-            reported.push(name);
+        for (name, span) in read.iter().filter(|(name, _)| !yields(name)) {
+            let promised = pattern.params.iter().find(|param| param.text == *name);
+            let span = promised.map_or(*span, |param| param.span);
             let message = format!(
                 "validator `{}` yields no `{name}`, so that it stays empty",
                 condition.validator.name

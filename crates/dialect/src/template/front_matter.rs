@@ -13,22 +13,51 @@ pub(crate) struct FrontMatter<'t> {
     pub(crate) body: &'t str,
     /// Where the prompt begins, in bytes of the file.
     pub(crate) body_at: usize,
+    /// The front matter as written, and where it begins, in bytes of the file.
+    yaml: (&'t str, usize),
+}
+
+impl FrontMatter<'_> {
+    /// The texts that a key lists; none when it is absent or no list.
+    pub(crate) fn names(&self, key: &str) -> Vec<String> {
+        let items = self.matter.as_ref().and_then(|matter| matter.get(key)).and_then(Value::as_array);
+        items.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// Where a key of the front matter stands, in bytes of the file; its beginning when that cannot be told.
+    pub(crate) fn at(&self, key: &str) -> usize {
+        let (yaml, yaml_at) = self.yaml;
+        let is_key = |line: &str| {
+            let line = line.trim_start_matches(['"', '\'']);
+            let rest = line.strip_prefix(key).map(|rest| rest.trim_start_matches(['"', '\'', ' ']));
+            rest.is_some_and(|rest| rest.starts_with(':'))
+        };
+        let mut at = yaml_at;
+        for line in yaml.split_inclusive('\n') {
+            if is_key(line) {
+                return at;
+            }
+            at += line.len();
+        }
+        yaml_at
+    }
 }
 
 /// Splits a prompt file. A file that begins with a line of `---` has a front matter when another such line
 /// follows and what stands between is a YAML mapping, or is no YAML at all (which is a fault): two horizontal
 /// rules around a paragraph are none.
 pub(crate) fn split(text: &str) -> FrontMatter<'_> {
-    let plain = FrontMatter { matter: None, fault: None, body: text, body_at: 0 };
+    let plain = FrontMatter { matter: None, fault: None, body: text, body_at: 0, yaml: ("", 0) };
     let Some((matter_at, matter_end, body_at)) = borders(text) else { return plain };
     let body = text[body_at..].trim_start_matches(['\r', '\n']);
     let body_at = text.len() - body.len();
     let yaml = &text[matter_at..matter_end];
+    let with = |matter, fault| FrontMatter { matter, fault, body, body_at, yaml: (yaml, matter_at) };
     if yaml.trim().is_empty() {
-        return FrontMatter { matter: Some(serde_json::Map::new()), fault: None, body, body_at };
+        return with(Some(serde_json::Map::new()), None);
     }
     match serde_saphyr::from_str::<Value>(yaml) {
-        Ok(Value::Object(matter)) => FrontMatter { matter: Some(matter), fault: None, body, body_at },
+        Ok(Value::Object(matter)) => with(Some(matter), None),
         Ok(_) => plain,
         Err(error) => {
             let at = error.location().map_or(0, |location| line_start(yaml, location.line()));
@@ -36,7 +65,7 @@ pub(crate) fn split(text: &str) -> FrontMatter<'_> {
             // The place is given in the file, not in the front matter.
             let reason = reason.lines().next().unwrap_or_default();
             let reason = reason.rsplit_once(" at line ").map_or(reason, |(reason, _)| reason).to_owned();
-            FrontMatter { matter: None, fault: Some((matter_at + at, reason)), body, body_at }
+            with(None, Some((matter_at + at, reason)))
         }
     }
 }
@@ -70,6 +99,13 @@ mod tests {
         let split = split("---\nstepId: a\nuvVariables:\n  - issue\n---\n\nHello\n---\n");
         assert_eq!(split.matter.unwrap()["uvVariables"][0], "issue");
         assert_eq!((split.body, split.body_at), ("Hello\n---\n", 42));
+    }
+
+    #[test]
+    fn keys_have_places() {
+        let split = split("---\nstepId: a\nlist:\n  - c2: x\n\"c2\" : y\n---\nHello");
+        let places: Vec<usize> = ["stepId", "list", "c2", "c3"].iter().map(|key| split.at(key)).collect();
+        assert_eq!(places, [4, 14, 30, 4]);
     }
 
     #[test]

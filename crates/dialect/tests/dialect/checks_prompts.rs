@@ -84,7 +84,7 @@ fn templates() {
         ("unknown section", &[("{section.context}", "{section.contxt}")]),
         ("section that includes itself", &[("Be kind. ", "Be kind. {section.context}")]),
         ("words are text", &[("Be kind. ", "Be {kind}. {\"json\": {}}")]),
-        ("custom variables", &[("stepId: initial.fix\n", "customVariables: [a, b, c]\n"), ("{section.context}", "{a}{b}{a}")]),
+        ("custom variables", &[("stepId: initial.fix\n", "customVariables: [a, b, c]\n"), ("{section.context}", "{section.context}{a}{b}{a}")]),
         ("notes in a front matter", &[("stepId: initial.fix\n", "author: me\n")]),
         ("bad front matter", &[("stepId: initial.fix\n", "stepId: [\n")]),
         ("front matter of another type", &[("uvVariables:\n  - issue", "uvVariables: issue")]),
@@ -98,13 +98,14 @@ fn templates() {
     # words are text
     nothing
     # custom variables
-    f_default.md:7:1 warning[empty-custom-variable]: nothing fills `a`, `b` of `.agent/fixer/prompts/steps/initial/fix/f_default.md`
+    f_default.md:2:1 warning[empty-custom-variable]: `.agent/fixer/prompts/steps/initial/fix/f_default.md` does not use its custom variables `c`
+    f_default.md:7:18 warning[empty-custom-variable]: nothing fills `a`, `b` of `.agent/fixer/prompts/steps/initial/fix/f_default.md`
     # notes in a front matter
-    f_default.md:1:1 warning[stray-key]: `author` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` has no effect
+    f_default.md:2:1 warning[stray-key]: `author` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` has no effect
     # bad front matter
     f_default.md:4:1 error[invalid-front-matter]: the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` is no YAML: "-" is only valid inside a block
     # front matter of another type
-    f_default.md:1:1 error[wrong-type]: `uvVariables` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` must be a list of texts
+    f_default.md:3:1 error[wrong-type]: `uvVariables` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` must be a list of texts
     # malformed blocks
     f_failed_git-dirty.md:1:1 error[malformed-template]: `{{#if changedFiles}}` is never closed
     f_failed_git-dirty.md:1:28 error[malformed-template]: `{{#each changedFiles}}` is never closed
@@ -152,7 +153,7 @@ fn validators() {
     # unknown extractor
     steps_registry.json:18:42 warning[unknown-extractor]: `parseChanges` is no extractor, so that `changedFiles` stays empty
     # param that nothing yields
-    steps_registry.json:11:34 warning[undeclared-failure-param]: validator `git-clean` yields no `branch`, so that it stays empty
+    steps_registry.json:11:34 warning[unused-failure-param]: the prompt of failure pattern `git-dirty` does not read `branch`
     # value that nothing yields
     f_failed_git-dirty.md:1:83 warning[undeclared-failure-param]: validator `git-clean` yields no `branch`, so that it stays empty
     # pattern without description

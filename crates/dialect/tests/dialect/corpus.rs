@@ -35,6 +35,10 @@ fn the_iterator_as_it_is() {
     27 warning[unknown-variable]
     14 warning[unreachable-step]
     5 warning[unsupported-yet]
+    1 warning[unused-failure-pattern]
+    4 warning[unused-parameter]
+    1 warning[unused-section]
+    5 warning[unused-validator]
     1 warning[unused-variable]
     ");
 }
@@ -67,6 +71,10 @@ fn the_iterator_counting_its_iterations() {
     27 warning[unknown-variable]
     14 warning[unreachable-step]
     4 warning[unsupported-yet]
+    1 warning[unused-failure-pattern]
+    4 warning[unused-parameter]
+    1 warning[unused-section]
+    5 warning[unused-validator]
     1 warning[unused-variable]
     1 warning[verdict-past-validators]
     ");

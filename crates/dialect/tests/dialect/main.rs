@@ -5,9 +5,15 @@
 #[cfg(test)]
 mod checks_agent;
 #[cfg(test)]
+mod checks_effect;
+#[cfg(test)]
+mod checks_matter;
+#[cfg(test)]
 mod checks_prompts;
 #[cfg(test)]
 mod checks_steps;
+#[cfg(test)]
+mod checks_unread;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]

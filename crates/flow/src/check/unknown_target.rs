@@ -6,8 +6,9 @@ pub(super) const CODE: Code = Code {
     page: "\
 unknown-target: a name leads to no step
 
-A transition, an entry, a member or a monitor names a step that the definition does not have. A run that came
-there could not go on.
+A transition, an entry, a member or a monitor names a step that the definition does not have, or one that is no
+step of its flow, as the sections of a step registry, which only other prompts include. A run that came there
+could not go on.
 
 Correct the name, or define the step. The hint names the nearest one there is.
 ",

@@ -1,0 +1,151 @@
+//! What a definition declares for prompts, and no prompt reads.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+
+use cuegate_flow::Diagnostic;
+
+use super::agent::AgentDefinition;
+use super::inputs::DeclaredInput;
+use super::prompt::Prompt;
+use super::step::StepDefinition;
+use crate::codes;
+use crate::findings::Findings;
+use crate::nearest::nearest;
+
+/// What the prompts of a registry have read so far. All of them have to be compiled before it says what is unused.
+#[derive(Debug, Default)]
+pub(crate) struct Reads {
+    params: RefCell<BTreeSet<String>>,
+    sections: RefCell<BTreeSet<String>>,
+    /// Step and name of each input.
+    inputs: RefCell<BTreeSet<(String, String)>>,
+    /// What prompts read that there is not: one of these may be meant.
+    unknown: RefCell<BTreeSet<String>>,
+    /// Whether a prompt includes a section that there is not.
+    unknown_section: Cell<bool>,
+    /// Whether a prompt could not be read: what it would have read is unknown.
+    unreadable: Cell<bool>,
+}
+
+/// Parameters that the resource is found by which `poll:state` or GitHub stands for.
+const OF_RESOURCES: [&str; 4] = ["issue", "repository", "file", "url"];
+
+impl Reads {
+    /// A prompt reads a parameter.
+    pub(super) fn param(&self, name: &str) {
+        self.params.borrow_mut().insert(name.to_owned());
+    }
+
+    /// A prompt reads a variable that nobody gives.
+    pub(super) fn unknown(&self, name: &str) {
+        self.unknown.borrow_mut().insert(name.to_owned());
+    }
+
+    /// Whether a prompt reads something that is nearly called so: it was meant, and that has been reported.
+    fn is_meant(&self, name: &str) -> bool {
+        self.unknown.borrow().iter().any(|unknown| nearest(unknown, [name]).is_some())
+    }
+
+    /// A prompt includes a section.
+    pub(super) fn section(&self, id: &str) {
+        self.sections.borrow_mut().insert(id.to_owned());
+    }
+
+    /// A prompt includes a section that there is not.
+    pub(super) fn unknown_section(&self) {
+        self.unknown_section.set(true);
+    }
+
+    /// A prompt that a step is asked with reads some of its inputs.
+    pub(super) fn inputs(&self, step: &str, inputs: &[DeclaredInput], prompt: &Prompt) {
+        let reads = |declared: &&DeclaredInput| {
+            prompt.used.iter().any(|name| *declared.input.name == **name || declared.variable == *name)
+        };
+        let read = inputs.iter().filter(reads);
+        self.inputs.borrow_mut().extend(read.map(|read| (step.to_owned(), read.input.name.to_string())));
+    }
+
+    /// A prompt could not be read.
+    pub(super) fn unreadable(&self) {
+        self.unreadable.set(true);
+    }
+
+    /// Reports what nobody reads. Says nothing when a prompt could not be read, or there is no step that could be
+    /// asked: both have been reported.
+    pub(super) fn report(
+        &self,
+        agent: &AgentDefinition<'_>,
+        steps: &[StepDefinition<'_>],
+        inputs: &[(&str, Vec<DeclaredInput>)],
+        found: &Findings,
+    ) {
+        if self.unreadable.get() || steps.iter().all(|step| step.section) {
+            return;
+        }
+        self.report_params(agent, found);
+        self.report_sections(steps, found);
+        for (step, inputs) in inputs {
+            // What has no effect in a section has been reported.
+            if !steps.iter().any(|known| known.id == *step && known.section) {
+                self.report_inputs(step, inputs, found);
+            }
+        }
+    }
+
+    fn report_params(&self, agent: &AgentDefinition<'_>, found: &Findings) {
+        let read = self.params.borrow();
+        let resource =
+            agent.closure_action.is_some() || matches!(agent.verdict.kind, "poll:state" | "meta:composite");
+        for param in agent.params.iter().filter(|param| !read.contains(&*param.name)) {
+            if resource && OF_RESOURCES.contains(&&*param.name) || self.is_meant(&param.name) {
+                continue;
+            }
+            let name = &param.name;
+            let message =
+                format!("no prompt reads the parameter `{name}`, so that giving it changes nothing");
+            found.push(
+                Diagnostic::warning(codes::UNUSED_PARAMETER, param.span, message).hint(format!(
+                    "write `{{uv-{name}}}` in the prompt that needs it, or remove the parameter"
+                )),
+            );
+        }
+    }
+
+    fn report_sections(&self, steps: &[StepDefinition<'_>], found: &Findings) {
+        if self.unknown_section.get() {
+            return;
+        }
+        let included = self.sections.borrow();
+        for step in steps.iter().filter(|step| step.section && !included.contains(step.id)) {
+            let hint = match step.id.starts_with("section.") {
+                true => format!("write `{{{}}}` in the prompt it belongs to, or remove the step", step.id),
+                false => format!("call it `section.{}` and include it by that name", step.id),
+            };
+            found.push(
+                Diagnostic::warning(
+                    codes::UNUSED_SECTION,
+                    step.span,
+                    format!("no prompt includes `{}`", step.id),
+                )
+                .step(step.id)
+                .hint(hint),
+            );
+        }
+    }
+
+    fn report_inputs(&self, step: &str, inputs: &[DeclaredInput], found: &Findings) {
+        let read = self.inputs.borrow();
+        for DeclaredInput { input, .. } in inputs {
+            if read.contains(&(step.to_owned(), input.name.to_string())) || self.is_meant(&input.name) {
+                continue;
+            }
+            let message = format!("no prompt of `{step}` reads its input `{}`", input.name);
+            found.push(
+                Diagnostic::warning(codes::UNUSED_VARIABLE, input.span, message)
+                    .step(step)
+                    .hint(format!("write `{{uv-{}}}` in the prompt, or remove the input", input.name)),
+            );
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What is checked in prompt files as such and in their front matters.
+
+use crate::support::{DIR, Project, edit, findings, sound, table};
+
+#[test]
+fn front_matters_agree_with_the_registry() {
+    let matter = |line: &'static str| [("stepId: initial.fix\n", line)];
+    insta::assert_snapshot!(table(&[
+        ("of another step", &matter("stepId: closure.fix\n")),
+        ("of no step", &matter("stepId: initial.fx\n")),
+        ("other place", &matter("c1: step\nc2: continuation\nc3: mend\nedition: failed\nadaptation: x\n")),
+        ("this place", &matter("stepId: initial.fix\nc1: steps\nc2: initial\nc3: fix\nedition: default\nstepKind: work\nusesStdin: true\n")),
+        ("nothing said", &matter("adaptation: ''\nedition:\n")),
+        ("other kind", &matter("stepKind: closure\n")),
+        ("other task", &matter("usesStdin: false\n")),
+        ("no flag", &matter("usesStdin: perhaps\n")),
+        ("params of a step", &matter("params: [a]\n")),
+        ("params are no list", &matter("params: a\n")),
+        ("notes", &matter("name: Fix\ntitle: Fix\ndescription: Fixes\nversion: 2\n")),
+        ("keys that nobody reads", &matter("author: me\n\"options\": {}\n")),
+        ("variable that nobody reads", &[("Close #{uv-issue}, ", "---\nuvVariables: [issue, baseBranch]\n---\nClose #{uv-issue}, "),
+            ("\"uvVariables\": [\"issue\"],", "")]),
+        ("variables that are read", &[("Close #{uv-issue}, ", "---\nuvVariables: [issue]\n---\nClose #{uv-issue}, "), ("\"uvVariables\": [\"issue\"],", "")]),
+        ("not at the beginning", &[("Close #{uv-issue}", "\n---\nstepId: closure.fix\n---\nClose #{uv-issue}")]),
+        ("two rules", &[("Close #{uv-issue}", "\n---\nNote: closes\n---\nClose #{uv-issue}")]),
+        ("of a section", &[("Be kind. ", "---\nstepId: section.context\nstepKind: section\n---\nBe kind. ")]),
+        ("of another section", &[("Be kind. ", "---\nstepId: section.contxt\nstepKind: work\n---\nBe kind. ")]),
+        ("custom variables that are not used", &matter("customVariables: [a]\n")),
+    ]), @"
+    # of another step
+    f_default.md:2:1 warning[front-matter-mismatch]: the front matter belongs to `closure.fix`, but the prompt to `initial.fix`
+    # of no step
+    f_default.md:2:1 warning[front-matter-mismatch]: the front matter belongs to `initial.fx`, but the prompt to `initial.fix`
+    # other place
+    f_default.md:2:1 warning[front-matter-mismatch]: the front matter says `c1` `step`, the registry `steps`
+    f_default.md:3:1 warning[front-matter-mismatch]: the front matter says `c2` `continuation`, the registry `initial`
+    f_default.md:4:1 warning[front-matter-mismatch]: the front matter says `c3` `mend`, the registry `fix`
+    f_default.md:5:1 warning[front-matter-mismatch]: the front matter says `edition` `failed`, the registry `default`
+    f_default.md:6:1 warning[front-matter-mismatch]: the front matter says `adaptation` `x`, the registry none
+    # this place
+    nothing
+    # nothing said
+    nothing
+    # other kind
+    f_default.md:2:1 warning[front-matter-mismatch]: the front matter says `stepKind` `closure`, the registry `work`
+    # other task
+    f_default.md:2:1 warning[front-matter-mismatch]: the front matter says `usesStdin` `false`, `initial.fix` says `true`
+    # no flag
+    f_default.md:2:1 warning[front-matter-mismatch]: the front matter says `usesStdin` `perhaps`, `initial.fix` says `true`
+    # params of a step
+    f_default.md:2:1 warning[stray-key]: `params` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` have no effect
+    # params are no list
+    f_default.md:2:1 error[wrong-type]: `params` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` must be a list of texts
+    # notes
+    nothing
+    # keys that nobody reads
+    f_default.md:2:1 warning[stray-key]: `author` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` has no effect
+    f_default.md:3:1 warning[stray-key]: `options` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` has no effect
+    # variable that nobody reads
+    f_default.md:2:1 warning[unused-variable]: the front matter lists `baseBranch`, which the prompt does not read
+    # variables that are read
+    nothing
+    # not at the beginning
+    f_default.md:2:1 warning[invalid-front-matter]: the front matter of `.agent/fixer/prompts/steps/closure/fix/f_default.md` does not begin the file, so that it is part of the prompt
+    # two rules
+    nothing
+    # of a section
+    nothing
+    # of another section
+    f_default.md:2:1 warning[front-matter-mismatch]: the front matter belongs to `section.contxt`, but the prompt to `section.context`
+    f_default.md:3:1 warning[front-matter-mismatch]: the front matter says `stepKind` `work`, the registry `section`
+    # custom variables that are not used
+    f_default.md:2:1 warning[empty-custom-variable]: `.agent/fixer/prompts/steps/initial/fix/f_default.md` does not use its custom variables `a`
+    ");
+}
+
+#[test]
+fn front_matters_of_failure_and_system_prompts() {
+    let failure = |matter: &str| {
+        let from = "{{#if changedFiles}}Commit";
+        edit(&sound(), from, &format!("---\n{matter}---\n{from}"))
+    };
+    let system = |matter: &str| edit(&sound(), "You fix", &format!("---\n{matter}---\nYou fix"));
+    let cases: [(&str, Project); 12] = [
+        ("params of the pattern", failure("params:\n  - changedFiles\n")),
+        ("other params", failure("params:\n  - changedFiles\n  - branch\n")),
+        (
+            "params, the pattern has none",
+            edit(&failure("params: [changedFiles]\n"), "\"params\": [\"changedFiles\"]", "\"params\": []"),
+        ),
+        (
+            "params that are not read, the pattern has none",
+            edit(&failure("params: [changedFiles, x]\n"), "\"params\": [\"changedFiles\"]", "\"params\": []"),
+        ),
+        (
+            "place",
+            failure(
+                "c2: retry\nc3: fix\nedition: failed\nadaptation: git-dirty\nstepKind: work\nusesStdin: false\n",
+            ),
+        ),
+        ("other place", failure("c2: closure\nadaptation: dirty\nstepKind: verification\nusesStdin: true\n")),
+        ("names of its own", failure("stepId: retry.fix\n")),
+        ("of a step it is for", failure("stepId: continuation.fix\n")),
+        ("of another step", failure("stepId: initial.fix\n")),
+        ("variables", failure("uvVariables: [issue, baseBranch]\n")),
+        ("system", system("uvVariables: [issue]\nname: System\nstepId: system\n")),
+        ("system, needless", system("uvVariables: [baseBranch]\nstepId: initial.fix\nusesStdin: true\n")),
+    ];
+    let mut text = String::new();
+    for (name, files) in cases {
+        let found = findings(&files, DIR);
+        text += &format!("# {name}\n{}", if found.is_empty() { "nothing\n" } else { &found });
+    }
+    insta::assert_snapshot!(text, @"
+    # params of the pattern
+    nothing
+    # other params
+    f_failed_git-dirty.md:2:1 warning[front-matter-mismatch]: the front matter lists `branch`, which `params` of `git-dirty` do not
+    # params, the pattern has none
+    nothing
+    # params that are not read, the pattern has none
+    f_failed_git-dirty.md:2:1 warning[front-matter-mismatch]: the front matter lists `x`, which the prompt does not read
+    # place
+    nothing
+    # other place
+    f_failed_git-dirty.md:2:1 warning[front-matter-mismatch]: the front matter says `c2` `closure`, the registry `retry`
+    f_failed_git-dirty.md:3:1 warning[front-matter-mismatch]: the front matter says `adaptation` `dirty`, the registry `git-dirty`
+    f_failed_git-dirty.md:4:1 warning[front-matter-mismatch]: the front matter says `stepKind` `verification`, the registry `closure`, `work`
+    f_failed_git-dirty.md:5:1 warning[front-matter-mismatch]: the front matter says `usesStdin` `true`, but the prompt does not read the task
+    # names of its own
+    nothing
+    # of a step it is for
+    nothing
+    # of another step
+    f_failed_git-dirty.md:2:1 warning[front-matter-mismatch]: the front matter belongs to `initial.fix`, but the prompt to `closure.fix`, `continuation.fix`
+    # variables
+    f_failed_git-dirty.md:2:1 warning[unused-variable]: the front matter lists `baseBranch`, which the prompt does not read
+    # system
+    nothing
+    # system, needless
+    system.md:2:1 warning[unused-variable]: the front matter lists `baseBranch`, which the prompt does not read
+    system.md:3:1 warning[front-matter-mismatch]: the front matter belongs to `initial.fix`, but the file is the system prompt
+    system.md:4:1 warning[front-matter-mismatch]: the front matter says `usesStdin` `true`, but the prompt does not read the task
+    ");
+}
+
+/// A file that serves two steps can agree with one of them only.
+#[test]
+fn a_file_of_two_steps() {
+    let shared = |step: &str| {
+        let files = edit(
+            &sound(),
+            "\"c2\": \"continuation\", \"c3\": \"fix\"",
+            "\"stepKind\": \"work\", \"c2\": \"closure\", \"c3\": \"fix\"",
+        );
+        let files = edit(
+            &files,
+            "\"uvVariables\": [\"approach\", \"previous_summary\"],",
+            "\"uvVariables\": [\"issue\"],",
+        );
+        let files = edit(&files, "\"inputs\": { \"approach\": { \"from\": \"initial.fix.approach\" } },", "");
+        let from = "Close #{uv-issue}";
+        findings(&edit(&files, from, &format!("---\nstepId: {step}\nstepKind: closure\n---\n{from}")), DIR)
+    };
+    assert_eq!(shared("closure.fix"), "");
+    assert_eq!(shared("continuation.fix"), "");
+    insta::assert_snapshot!(shared("initial.fix"), @"f_default.md:2:1 warning[front-matter-mismatch]: the front matter belongs to `initial.fix`, but the prompt to `continuation.fix`");
+}
+
+#[test]
+fn prompts_without_a_prompt() {
+    let with = |name: &str, text: &str| {
+        let mut files = sound();
+        let path = format!(".agent/fixer/prompts/{name}");
+        assert!(files.insert(path, text.as_bytes().to_vec()).is_some());
+        findings(&files, DIR)
+    };
+    let text = [
+        with("system.md", ""),
+        with("steps/section/context/f_default.md", " \n\n"),
+        with("steps/closure/fix/f_default.md", "---\nuvVariables: [issue]\n---\n"),
+        with("steps/retry/fix/f_failed_git-dirty.md", "---\n---\n\n"),
+    ]
+    .join("--\n");
+    insta::assert_snapshot!(text, @"
+    system.md:1:1 warning[empty-prompt]: `.agent/fixer/prompts/system.md` is empty
+    --
+    f_default.md:1:1 warning[empty-prompt]: `.agent/fixer/prompts/steps/section/context/f_default.md` is empty
+    --
+    f_default.md:1:1 warning[empty-prompt]: `.agent/fixer/prompts/steps/closure/fix/f_default.md` has a front matter, but no prompt
+    steps_registry.json:56:49 warning[unused-variable]: `uvVariables` list `issue`, which the prompt of `closure.fix` does not read
+    --
+    f_failed_git-dirty.md:1:1 warning[empty-prompt]: `.agent/fixer/prompts/steps/retry/fix/f_failed_git-dirty.md` has a front matter, but no prompt
+    steps_registry.json:11:18 warning[unused-failure-param]: the prompt of failure pattern `git-dirty` does not read `changedFiles`
+    ");
+}
