@@ -172,6 +172,8 @@ pub struct Agent {
     pub model: Option<String>,
     /// The provider's names of the models that the definition names.
     models: BTreeMap<Str, String>,
+    /// The model of asks that name none.
+    default_model: Option<String>,
 }
 
 impl Agent {
@@ -206,7 +208,14 @@ impl Agent {
                 code: crate::exit::ENVIRONMENT,
             });
         }
-        let agent = Agent { provider, inspection, model, models };
+        // What is configured for the provider is closer to the user than what a format falls back to.
+        let configured = inspection.model.is_some();
+        let default_model = flow
+            .default_model
+            .as_ref()
+            .filter(|_| !configured && name != "scripted")
+            .and_then(|name| models::one(name, &*provider, mapped));
+        let agent = Agent { provider, inspection, model, models, default_model };
         if budget.usd_micro.is_some() || budget.ask_usd_micro.is_some() {
             agent.prices_known(flow)?;
         }
@@ -220,7 +229,12 @@ impl Agent {
             _ => None,
         });
         for model in named {
-            let model = self.model.as_ref().or(model).or(self.inspection.model.as_ref());
+            let model = self
+                .model
+                .as_ref()
+                .or(model)
+                .or(self.default_model.as_ref())
+                .or(self.inspection.model.as_ref());
             if !self.provider.is_priced(model.map(String::as_str)) {
                 let who = self.provider.name();
                 let (what, key) = match model {
@@ -248,7 +262,7 @@ impl Agent {
         names.sort_unstable();
         names.dedup();
         if names.is_empty() {
-            names.extend(&self.inspection.model);
+            names.extend(self.default_model.as_ref().or(self.inspection.model.as_ref()));
         }
         let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
         (!names.is_empty()).then(|| names.join(", "))
@@ -369,6 +383,7 @@ pub fn begin(
         provider: agent.provider,
         model: agent.model,
         models: agent.models,
+        default_model: agent.default_model,
         ask_timeout: config.run.ask_timeout.unwrap_or(ASK_TIMEOUT),
         shim: program.shim(),
         work: PathBuf::from(&ground.place.work),
@@ -429,6 +444,7 @@ pub fn no_flow() -> Arc<Flow> {
         monitors: Vec::new(),
         verdict: Verdict::Flow,
         limits: Limits { iterations_max: 0 },
+        default_model: None,
         params: Vec::new(),
     })
 }
@@ -512,6 +528,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         provider: agent.provider,
         model: agent.model,
         models: agent.models,
+        default_model: agent.default_model,
         ask_timeout: config.run.ask_timeout.unwrap_or(ASK_TIMEOUT),
         shim: program.shim(),
         work,

@@ -46,6 +46,8 @@ pub struct Draft {
     pub verdict: Verdict,
     /// How long it may go on.
     pub limits: Limits,
+    /// The model of asks that name none, where the provider knows one of that name; else it is the provider's own.
+    pub default_model: Option<Str>,
     /// Values it can be given at start.
     pub params: Vec<Param>,
 }
@@ -65,6 +67,7 @@ impl Draft {
             monitors: Vec::new(),
             verdict: Verdict::Flow,
             limits: Limits { iterations_max: 20 },
+            default_model: None,
             params: Vec::new(),
         }
     }
@@ -91,6 +94,8 @@ pub struct Flow {
     pub verdict: Verdict,
     /// How long it may go on.
     pub limits: Limits,
+    /// The model of asks that name none, where the provider knows one of that name; else it is the provider's own.
+    pub default_model: Option<Str>,
     /// Values it can be given at start.
     pub params: Vec<Param>,
 }

@@ -43,6 +43,8 @@ pub struct Setting {
     pub model: Option<String>,
     /// The provider's names of the models that the definition names.
     pub models: BTreeMap<Str, String>,
+    /// The model of asks that name none; `None` = as the provider likes.
+    pub default_model: Option<String>,
     /// After how long an ask is stopped.
     pub ask_timeout: Duration,
     /// How our own binary is started as a shim.

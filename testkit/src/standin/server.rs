@@ -152,6 +152,9 @@ impl Standin {
             "analytics.enabled=false",
             "-c",
             "check_for_update_on_startup=false",
+            // Its sandbox would put an empty `.git` into /tmp for as long as it runs, above the projects of other tests.
+            "-c",
+            "sandbox_workspace_write.exclude_slash_tmp=true",
         ];
         words.map(str::to_owned).to_vec()
     }

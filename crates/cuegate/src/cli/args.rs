@@ -288,3 +288,24 @@ pub(super) struct Diff {
     #[arg(long)]
     pub(super) json: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::Cli;
+
+    /// A parameter of a definition that has the name of one of our flags is reported: by this list.
+    #[test]
+    fn the_flags_of_run_are_those_that_definitions_may_not_take() {
+        let mut cli = Cli::command();
+        cli.build();
+        let run = cli.find_subcommand("run").unwrap();
+        let mut ours: Vec<String> =
+            run.get_arguments().filter_map(|arg| arg.get_long()).map(|long| format!("--{long}")).collect();
+        let mut listed: Vec<String> = cuegate_dialect::OWN_FLAGS.map(str::to_owned).to_vec();
+        ours.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(ours, listed);
+    }
+}

@@ -111,7 +111,7 @@ mod tests {
         insta::assert_snapshot!(refused("[budget]\nusd = -3"), @"cuegate.toml:2:7: an amount of US dollars has to be more than 0, as `2.50`");
         insta::assert_snapshot!(refused("[run]\nwait_max = \"soon\""), @"cuegate.toml:2:12: `soon` is no span of time; write one as `90s`, `10m` or `1h 30m`");
         insta::assert_snapshot!(refused("[run]\nwait_max = "), @"cuegate.toml:2:12: string values must be quoted, expected literal string");
-        insta::assert_snapshot!(refused("[providers.gemini]\nmodel = \"x\""), @"cuegate.toml:1:12: unknown field `gemini`, expected `openai`");
+        insta::assert_snapshot!(refused("[providers.gemini]\nmodel = \"x\""), @"cuegate.toml:1:12: unknown field `gemini`, expected one of `claude`, `codex`, `openai`");
         insta::assert_snapshot!(refused("[run]\nrepairs_max = 101"), @"cuegate.toml: `repairs_max` is more than 100");
     }
 }

@@ -57,7 +57,7 @@ impl Set {
                 let lines: Vec<String> = standin
                     .codex_args()
                     .iter()
-                    .filter(|word| word.starts_with("model_providers."))
+                    .filter(|word| word.starts_with("model_providers.") || word.starts_with("sandbox_"))
                     .map(|word| format!("  '{word}',\n"))
                     .collect();
                 format!("[providers.codex]\nservice = \"standin\"\nconfig = [\n{}]\n", lines.concat())
@@ -192,6 +192,7 @@ fn a_model_without_tools_is_asked_and_does_not_pass() {
 /// How often the program is killed while each agent is asked.
 const KILLS: usize = 50;
 
+#[expect(clippy::print_stderr, reason = "what the kills hit is worth seeing")]
 fn killed_while_asking(provider: &'static str) {
     let (mut kills, mut runs, mut adopted) = (0, 0, 0);
     let mut random: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -241,7 +242,7 @@ fn killed_while_asking(provider: &'static str) {
         set.project.all_gone();
     }
     assert!(adopted >= KILLS / 10, "only {adopted} asks had just ended");
-    println!("{provider}: {kills} kills while it was asked, in {runs} runs; {adopted} asks had just ended");
+    eprintln!("{provider}: {kills} kills while it was asked, in {runs} runs; {adopted} asks had just ended");
 }
 
 /// The example's project with so many files that a look at them takes a moment.

@@ -60,7 +60,8 @@ a model is none of those that the format names
 The format knows `sonnet`, `opus` and `haiku`. Any other name goes to the provider as it is written: one that
 knows it takes that model, one that does not refuses the ask.
 
-Correct the name, or make sure that the provider you run with knows it.
+Correct the name, or say in cuegate.toml what the provider you run with calls it, as
+`NAME = 'MODEL'` below `[models.PROVIDER]`.
 "
 INERT_PERMISSION = "inert-permission": "\
 a step asks for more than its agent may do

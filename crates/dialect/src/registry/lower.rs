@@ -31,6 +31,10 @@ use crate::nearest::list;
 pub(crate) const DIALECT: &str = "registry-closing";
 
 /// The key of the one conversation that all asks of a run continue.
+/// The model where neither a step nor its agent names one: section 14 of the runner's guide and the agent guide say so.
+/// It is one vendor's name, so that a provider which knows no such model takes its own.
+const SYSTEM_MODEL: &str = "opus";
+
 const SESSION: &str = "run";
 
 /// What a draft is lowered from.
@@ -56,6 +60,7 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     draft.span = registry.span;
     draft.params = params(agent, set);
     draft.verdict = agent.verdict.verdict.clone();
+    draft.default_model = Some(SYSTEM_MODEL.into());
     draft.limits = Limits { iterations_max: agent.verdict.iterations_max };
 
     let files = PromptFiles::new(registry, agent, places, desk);
@@ -223,7 +228,6 @@ impl StepLowering<'_, '_, '_, '_> {
                 prompt,
                 system: self.system.clone(),
                 schema,
-                // Without either it is the provider's default: the documents' `opus` is one vendor's name.
                 model: step.model.or(agent.default_model).map(Into::into),
                 persona: None,
                 session: SessionRule::Continue(SESSION.into()),

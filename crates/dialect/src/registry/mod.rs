@@ -41,5 +41,6 @@ pub use gate::LoweredGate;
 pub use inputs::{DeclaredInput, expand_inputs};
 pub use kinds::{StepKind, infer_kind};
 pub use load::load_agent;
+pub use parameters::OWN_FLAGS;
 pub use schema_resolver::{SchemaFault, resolve_schema};
 pub use validation::{extractor, success_when};

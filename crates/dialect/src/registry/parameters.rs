@@ -6,7 +6,7 @@ use crate::codes;
 use crate::json::{Entry, Fields, Json, Kind};
 
 /// Flags that `cuegate run` has itself. A parameter of such a flag is given with `--set`.
-const OWN_FLAGS: [&str; 15] = [
+pub const OWN_FLAGS: [&str; 17] = [
     "--set",
     "--input",
     "--provider",
@@ -21,6 +21,8 @@ const OWN_FLAGS: [&str; 15] = [
     "--budget-tokens",
     "--budget-asks",
     "--budget-minutes",
+    "--ask-usd",
+    "--ask-tokens",
     "--help",
 ];
 

@@ -51,6 +51,7 @@ pub(super) fn resolve(draft: Draft, found: &mut Vec<Diagnostic>) -> Option<Resol
         monitors,
         verdict: draft.verdict,
         limits: draft.limits,
+        default_model: draft.default_model,
         params: draft.params,
     };
     Some(Resolved { flow, other_entries: others.unwrap_or_default(), complete })

@@ -45,7 +45,9 @@ pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
             if mode == "workspace-write" && settings.commits {
                 let folders: Vec<String> =
                     git_folders(&request.work).iter().map(|folder| toml(&folder.to_string_lossy())).collect();
-                args.config(&format!("sandbox_workspace_write.writable_roots=[{}]", folders.join(",")));
+                if !folders.is_empty() {
+                    args.config(&format!("sandbox_workspace_write.writable_roots=[{}]", folders.join(",")));
+                }
             }
         }
         None => {

@@ -57,7 +57,8 @@ impl Provider for ScriptedProvider {
             sessions: true,
             fork: true,
             system_prompt: true,
-            tools: false,
+            // It has none but what its script says.
+            tools: true,
             cost: true,
             edits: true,
             progress: false,

@@ -160,7 +160,11 @@ impl Local {
         let named = command.model.as_ref();
         let mapped =
             |name| self.setting.models.get(name).cloned().unwrap_or_else(|| ToString::to_string(name));
-        self.setting.model.clone().or_else(|| named.map(mapped))
+        self.setting
+            .model
+            .clone()
+            .or_else(|| named.map(mapped))
+            .or_else(|| self.setting.default_model.clone())
     }
 
     /// Asks by a program, or takes what a former run of it left complete.
