@@ -53,6 +53,8 @@ pub struct Setting {
     pub work: PathBuf,
     /// Whether the run owns that folder and may restore it.
     pub owned: bool,
+    /// The branch of a folder that the run owns.
+    pub branch: Option<String>,
     /// The working tree, where there is git.
     pub trees: Option<Trees>,
     /// Whether the tree may differ from what the journal says: after a crash or an interruption.
@@ -153,10 +155,17 @@ impl Local {
         if !self.setting.owned || !*suspect {
             return Ok(());
         }
+        let branch = self.setting.branch.clone();
         blocking(move || {
-            if state_of(&trees)?.tree != to.tree {
+            let is = state_of(&trees)?;
+            if is.tree != to.tree {
                 trees.set_aside()?;
                 trees.restore(&to.tree)?;
+            }
+            if let (Some(branch), Some(head)) = (branch, &to.head)
+                && is.head != to.head
+            {
+                trees.restore_head(&branch, head)?;
             }
             Ok(())
         })

@@ -398,6 +398,26 @@ fn a_reader_may_not_commit_either() {
 }
 
 #[test]
+fn what_a_reader_commits_in_a_worktree_is_taken_back() {
+    let commit = "git -c user.name=A -c user.email=a@localhost commit --quiet --allow-empty -m mine";
+    let elsewhere = "git branch --quiet somebody-else";
+    let answers = json!([
+        says_with("work", "handoff", json!({"runs": ["echo x >> a.txt; git add a.txt", commit, elsewhere]})),
+        says_with("work", "handoff", json!({"kind": "repair"})),
+        says("close", "closing")
+    ]);
+    let (project, ran) = go(&reader(), answers, &["--worktree"]);
+    let result = ended(&ran, 0, "completed");
+    assert_eq!(result["steps"][0]["violations"], json!(["a.txt", "HEAD"]));
+    let branch = result["place"]["branch"].as_str().unwrap();
+    assert_eq!(project.git(&["log", "--format=%s", branch]), "begin\n");
+    let work = result["place"]["work"].as_str().unwrap();
+    assert_eq!(project.git(&["-C", work, "status", "--porcelain"]), "");
+    // Branches of others are not the run's to judge: whoever works beside it makes some.
+    assert!(project.git(&["branch", "--list"]).contains("somebody-else"));
+}
+
+#[test]
 fn ignored_files_are_free() {
     let answers = json!([writes("work", "handoff", "script-notes.txt"), says("close", "closing")]);
     let (_project, ran) = go(&reader(), answers, &[]);

@@ -79,7 +79,8 @@ impl Local {
         let seen = if edited { self.seen(command.tree.as_ref()).await? } else { None };
         if let Some(seen) = &seen
             && !command.boundary.permission.may_write()
-            && !seen.changed.is_empty()
+            && (!seen.changed.is_empty()
+                || Some(&seen.tree.head) != command.tree.as_ref().map(|tree| &tree.head))
         {
             // The engine will reject it; a tree that the run owns is put back before the next ask.
             *self.suspect.lock().await = true;

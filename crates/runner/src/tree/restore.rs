@@ -1,5 +1,6 @@
 use super::changes::{Change, object_id};
 use super::error::Error;
+use super::git::Git;
 use super::snapshot::Trees;
 
 impl Trees {
@@ -31,4 +32,25 @@ impl Trees {
         self.git.run(&["read-tree", "--reset", "-u", to])?;
         self.changes(to, &self.tree()?)
     }
+
+    /// Makes `head` the commit that is checked out on `branch`, and the user's index that of this commit. Files stay.
+    /// Commits that were made since are no longer on the branch; the reflog still names them.
+    ///
+    /// Only for a worktree that the run owns.
+    ///
+    /// # Errors
+    /// `head` is unknown, or git cannot write.
+    pub fn restore_head(&self, branch: &str, head: &str) -> Result<(), Error> {
+        let _guard = self.guard()?;
+        let git = Git::at(&self.root);
+        let branch = format!("refs/heads/{branch}");
+        let head = object_id(head)?;
+        git.run(&["symbolic-ref", "-m", WHY, "HEAD", &branch])?;
+        git.run(&["update-ref", "-m", WHY, &branch, head])?;
+        git.run(&["reset", "--quiet", "--mixed"])?;
+        Ok(())
+    }
 }
+
+/// What the reflog says of it.
+const WHY: &str = "cuegate: put back";
