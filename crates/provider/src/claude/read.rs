@@ -39,7 +39,7 @@ pub(super) struct ClaudeReader {
     streaming: BTreeMap<String, String>,
     /// The uses of tools that were denied.
     denied: BTreeSet<String>,
-    /// The last thing that the agent said.
+    /// The last thing that the agent said, or gave as its structured answer.
     last_text: String,
     said: fault::Said,
     /// What it says that this ask used up, over all results: it can go on after one.
@@ -124,7 +124,10 @@ impl ClaudeReader {
                     self.last_text = text(part, "/text").to_owned();
                     activities.push(Activity::Text { text: self.last_text.clone() });
                 }
-                "tool_use" if text(part, "/name") != STRUCTURED => activities.push(Activity::Tool {
+                "tool_use" if text(part, "/name") == STRUCTURED => {
+                    self.last_text = part["input"].to_string();
+                }
+                "tool_use" => activities.push(Activity::Tool {
                     name: text(part, "/name").to_owned(),
                     target: wire::tool_target(&part["input"]),
                 }),
@@ -273,8 +276,8 @@ impl AnswerReader for ClaudeReader {
             return Err(fault);
         };
         let (usage, totals) = self.usages(&result);
-        // It tried to make the agent give a structured answer and gave up: what it said can be repaired like
-        // any other answer that does not fit.
+        // It tried to make the agent give a structured answer and gave up: the last one that it gave can be repaired
+        // like any other answer that does not fit.
         let unstructured = text(&result, "/subtype") == "error_max_structured_output_retries";
         if result["is_error"] == false || unstructured {
             return Ok(self.answer(&result, usage, totals));

@@ -146,10 +146,15 @@ fn without_a_structured_answer_there_is_the_text() {
     let lines = [
         init(),
         said("m1", json!([{ "type": "text", "text": "Here is it." }]), used(1, 0, 0, 1)),
+        said(
+            "m1",
+            json!([{ "type": "tool_use", "name": "StructuredOutput", "input": { "ok": 1 } }]),
+            json!({}),
+        ),
         result(gave_up),
     ];
     let answer = read_with(&Settings::default(), None, &lines, Ended::Exit(1), "").end.unwrap();
-    assert_eq!((answer.output, answer.text.as_str()), (None, "Here is it."));
+    assert_eq!((answer.output, answer.text.as_str()), (None, r#"{"ok":1}"#), "what can be repaired");
     assert_eq!(answer.usage.input_tokens, 130);
 }
 

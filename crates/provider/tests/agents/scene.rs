@@ -1,0 +1,246 @@
+//! A provider with everything that an ask of it needs.
+
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use cuegate_provider::{
+    Cap, Kind, Permission, Price, Prices, Provider, Request, Session,
+    claude::{self, Claude},
+    codex::{self, Codex},
+    openai::{self, OpenAiProgram, OpenAiProvider},
+    scripted::{ScriptedProgram, ScriptedProvider},
+};
+use cuegate_testkit::{
+    offline,
+    standin::{Scenario, Standin},
+};
+use tempfile::TempDir;
+
+use crate::{
+    drive::{self, Asked, Running},
+    script,
+};
+
+/// The models that are asked, for which prices are known.
+const CLAUDE_MODEL: &str = "claude-sonnet-4-5";
+const OPENAI_MODEL: &str = "gpt-5.1-codex";
+
+/// A provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(non_camel_case_types, reason = "the words of `suite.rs`, which are those of the tests' names")]
+pub enum Who {
+    claude,
+    codex,
+    openai,
+    scripted,
+}
+
+impl Who {
+    /// All of them, in the order of the table.
+    pub const ALL: [Who; 4] = [Who::claude, Who::codex, Who::openai, Who::scripted];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Who::claude => "claude",
+            Who::codex => "codex",
+            Who::openai => "openai",
+            Who::scripted => "scripted",
+        }
+    }
+
+    /// The model that its asks name.
+    pub fn model(self) -> &'static str {
+        match self {
+            Who::claude => CLAUDE_MODEL,
+            _ => OPENAI_MODEL,
+        }
+    }
+}
+
+/// A provider, the service that it asks, and a folder to work in.
+pub struct Scene {
+    /// The service. The scripted one asks none.
+    pub standin: Standin,
+    /// The provider.
+    pub provider: Box<dyn Provider>,
+    folder: TempDir,
+    asks: Cell<u32>,
+}
+
+impl Scene {
+    /// A provider whose service plays a scenario.
+    pub fn new(who: Who, scenario: Scenario) -> Scene {
+        Scene::with_env(who, scenario, &[])
+    }
+
+    /// The same, with more variables for its program.
+    pub fn with_env(who: Who, scenario: Scenario, more: &[(&str, &str)]) -> Scene {
+        let script = (who == Who::scripted).then(|| script::of(&scenario));
+        let standin = Standin::start(scenario);
+        let env = |own: Vec<(String, String)>| {
+            let more = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            own.into_iter().chain(more).collect()
+        };
+        let provider: Box<dyn Provider> = match who {
+            Who::claude => Box::new(Claude::new(claude::Settings {
+                program: offline::agents().claude,
+                model: Some(CLAUDE_MODEL.to_owned()),
+                prices: prices(CLAUDE_MODEL),
+                env: env(address_and_key(standin.claude_env())),
+                ..claude::Settings::default()
+            })),
+            Who::codex => Box::new(Codex::new(codex::Settings {
+                program: offline::agents().codex,
+                model: Some(OPENAI_MODEL.to_owned()),
+                service: Some("standin".to_owned()),
+                config: vec![service(&standin)],
+                prices: prices(OPENAI_MODEL),
+                env: env(standin.codex_env()),
+                ..codex::Settings::default()
+            })),
+            Who::openai => {
+                let program = OpenAiProgram { exe: example("openai_agent"), args: Vec::new() };
+                let settings = openai::Settings {
+                    // Any key is taken, and this variable is one that there is.
+                    key_env: Some("HOME".to_owned()),
+                    model: Some(OPENAI_MODEL.to_owned()),
+                    prices: prices(OPENAI_MODEL),
+                    ..openai::Settings::at(standin.openai_base())
+                };
+                Box::new(OpenAiProvider::new(settings, program))
+            }
+            Who::scripted => {
+                let program = ScriptedProgram { exe: example("scripted_agent"), args: Vec::new() };
+                Box::new(ScriptedProvider::new(script.unwrap(), Some(program)))
+            }
+        };
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("work")).unwrap();
+        Scene { standin, provider, folder, asks: Cell::new(0) }
+    }
+
+    /// The folder in which asks work.
+    pub fn work(&self) -> PathBuf {
+        self.folder.path().join("work").canonicalize().unwrap()
+    }
+
+    /// A folder beside it, where nothing may be written.
+    pub fn beside(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap()
+    }
+
+    /// What an ask left in a file of the working folder.
+    pub fn file(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.work().join(name)).ok()
+    }
+
+    /// An ask that may read.
+    pub fn ask(&self, prompt: &str) -> Request {
+        self.asks.set(self.asks.get() + 1);
+        let id = format!("run/{}", self.asks.get());
+        let scratch = self.folder.path().join(format!("scratch-{}", self.asks.get()));
+        Request {
+            id,
+            step: "work".to_owned(),
+            persona: None,
+            kind: Kind::Work,
+            prompt: prompt.to_owned(),
+            system: None,
+            schema: None,
+            model: None,
+            session: None,
+            permission: Permission::Default,
+            tools: None,
+            work: self.work(),
+            timeout_ms: 600_000,
+            cap: Cap::default(),
+            scratch,
+        }
+    }
+
+    /// An ask that may edit files.
+    pub fn work_ask(&self, prompt: &str) -> Request {
+        Request { permission: Permission::AcceptEdits, ..self.ask(prompt) }
+    }
+
+    /// An ask that continues, or branches off, the conversation of another one.
+    pub fn next_ask(&self, prompt: &str, before: &Asked, fork: bool) -> Request {
+        let before = before.answer();
+        let id = before.session.clone().expect("an answer names its conversation");
+        Request { session: Some(Session { id, fork, totals: before.totals }), ..self.ask(prompt) }
+    }
+
+    /// Puts an ask and waits for its end.
+    pub fn put(&self, request: &Request) -> Asked {
+        drive::put(&*self.provider, request)
+    }
+
+    /// Puts a plain ask and waits for its end.
+    pub fn say(&self, prompt: &str) -> Asked {
+        self.put(&self.ask(prompt))
+    }
+
+    /// Begins an ask.
+    pub fn begin(&self, request: &Request) -> Running {
+        Running::begin(&*self.provider, request)
+    }
+
+    /// Waits until something is so, and panics when it never is.
+    pub fn wait(&self, what: &str, is: impl Fn() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while !is() {
+            assert!(Instant::now() < deadline, "never came: {what}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// The body of the newest request that the service answered, as text.
+    pub fn told(&self) -> String {
+        let answered = self.standin.answered();
+        answered
+            .last()
+            .unwrap_or_else(|| panic!("nothing was asked: {:?}", self.standin.unmatched()))
+            .body
+            .to_string()
+    }
+}
+
+/// Of what the stand-in says of itself, not what keeps Claude from trying again and from updating itself: the provider
+/// has to do that.
+fn address_and_key(env: Vec<(String, String)>) -> Vec<(String, String)> {
+    env.into_iter().filter(|(name, _)| name.starts_with("ANTHROPIC_")).collect()
+}
+
+fn prices(model: &str) -> Prices {
+    Prices(BTreeMap::from([(
+        model.to_owned(),
+        Price { input: 1_000.0, cached_input: Some(0.0), output: 2_000.0 },
+    )]))
+}
+
+/// The stand-in as a service of codex' configuration. Its retries are not turned off: the provider has to do that.
+fn service(standin: &Standin) -> String {
+    format!(
+        "model_providers.standin={{name=\"standin\",base_url=\"{}\",env_key=\"OPENAI_API_KEY\",\
+         wire_api=\"responses\",supports_websockets=false}}",
+        standin.openai_base()
+    )
+}
+
+fn example(name: &str) -> PathBuf {
+    let test = env::current_exe().unwrap();
+    let exe = test.ancestors().nth(2).map(|target| target.join("examples").join(name)).unwrap();
+    assert!(
+        Path::new(&exe).exists(),
+        "{} is missing; `cargo build -p cuegate-provider --examples` makes it",
+        exe.display()
+    );
+    exe
+}

@@ -1,0 +1,106 @@
+//! What an agent does, and what it may not.
+
+use cuegate_provider::{FaultClass, Permission, Request};
+use cuegate_testkit::standin::{Reply, Scenario};
+use tempfile::TempDir;
+
+use crate::scene::{Scene, Who};
+
+/// A reply that writes a file and says so.
+fn writes(path: &str) -> Scenario {
+    Scenario::new().reply(Reply::to("Write").text("I write it.").write(path, "made").text("Done.").for_ever())
+}
+
+/// A folder where nobody works. Beside the working folder it would be in the one for temporary files.
+fn elsewhere() -> TempDir {
+    tempfile::tempdir_in("/var/tmp").unwrap()
+}
+
+pub fn edits(who: Who) {
+    let scene = Scene::new(who, writes("made.txt"));
+    let asked = scene.put(&scene.work_ask("Write it."));
+    assert_eq!(scene.file("made.txt").as_deref(), Some("made"), "{asked:#?}");
+    assert!(asked.used_tool_on("made.txt"), "{asked:#?}");
+    assert!(asked.answer().edited);
+}
+
+pub fn plan_writes_nothing(who: Who) {
+    writes_nothing(who, Permission::Plan);
+}
+
+pub fn default_writes_nothing(who: Who) {
+    writes_nothing(who, Permission::Default);
+}
+
+fn writes_nothing(who: Who, permission: Permission) {
+    let scene = Scene::new(who, writes("made.txt"));
+    let asked = scene.put(&Request { permission, ..scene.ask("Write it.") });
+    assert_eq!(asked.answer().text, "Done.", "the agent is told and goes on");
+    assert_eq!(scene.file("made.txt"), None);
+}
+
+pub fn a_denial_is_seen(who: Who) {
+    let scene = Scene::new(who, writes("made.txt"));
+    let asked = scene.say("Write it.");
+    asked.answer();
+    assert!(asked.was_denied(), "{asked:#?}");
+}
+
+pub fn nothing_outside(who: Who) {
+    let elsewhere = elsewhere();
+    let file = elsewhere.path().join("made.txt");
+    let scene = Scene::new(who, writes(file.to_str().unwrap()));
+    let asked = scene.put(&scene.work_ask("Write it."));
+    assert!(!file.exists(), "{asked:#?}");
+    if who == Who::scripted {
+        assert_eq!(asked.class(), FaultClass::Violation);
+    } else {
+        assert_eq!(asked.answer().text, "Done.");
+    }
+}
+
+/// Whether everything may be done as root is nothing that anybody but the user decides.
+pub fn everything(who: Who) {
+    let elsewhere = elsewhere();
+    let file = elsewhere.path().join("made.txt");
+    let ask = |env: &[(&str, &str)]| {
+        let scene = Scene::with_env(who, writes(file.to_str().unwrap()), env);
+        scene.put(&Request { permission: Permission::BypassPermissions, ..scene.ask("Write it.") })
+    };
+    let asked = ask(&[]);
+    if who == Who::claude && rustix::process::geteuid().is_root() {
+        assert_eq!(asked.class(), FaultClass::Refused);
+        assert!(asked.fault().message.contains("IS_SANDBOX=1"));
+        assert!(!file.exists());
+        ask(&[("IS_SANDBOX", "1")]).answer();
+    } else {
+        asked.answer();
+    }
+    assert!(file.exists());
+}
+
+pub fn a_list_restricts(who: Who) {
+    let scene = Scene::new(who, writes("made.txt"));
+    let only = |tools: &[&str]| Some(tools.iter().map(|tool| (*tool).to_owned()).collect());
+    scene.put(&Request { tools: only(&["Read", "Grep"]), ..scene.work_ask("Write it.") }).answer();
+    let offered = &scene.standin.answered()[0].tools;
+    assert!(
+        offered.iter().all(|tool| !["Bash", "Edit", "Write", "Task"].contains(&tool.as_str())),
+        "{offered:?}"
+    );
+    assert_eq!(scene.file("made.txt"), None);
+    scene.put(&Request { tools: only(&[]), ..scene.work_ask("Write nothing.") }).answer();
+    assert_eq!(scene.standin.answered().last().unwrap().tools, [""; 0]);
+}
+
+/// What is in the list needs nobody's approval.
+pub fn a_list_approves(who: Who) {
+    let scenario = Scenario::new()
+        .reply(Reply::to("Run").shell("env true && sh -c 'echo ran > ran.txt'").text("Done.").for_ever());
+    let scene = Scene::new(who, scenario);
+    scene.put(&scene.work_ask("Run it.")).answer();
+    assert_eq!(scene.file("ran.txt"), None, "without a list it needs an approval");
+    let tools = Some(vec!["Bash".to_owned()]);
+    scene.put(&Request { tools, ..scene.work_ask("Run it.") }).answer();
+    assert_eq!(scene.file("ran.txt").as_deref(), Some("ran\n"));
+}
