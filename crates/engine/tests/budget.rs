@@ -140,7 +140,11 @@ fn cuts_and_crashes_anywhere_stay_within() {
                     (Command::Ask(_), 0) => {
                         let usage = Usage { input_tokens: roll % 50, ..Usage::default() };
                         let ask = command.id();
-                        assert!(case.complete(Completion::Cut { ask, usage, spoilt: roll % 2 == 0 }));
+                        assert!(case.complete(Completion::Cut {
+                            ask,
+                            usage,
+                            spoilt: roll.is_multiple_of(2)
+                        }));
                         cuts += 1;
                     }
                     (_, 1) => {
