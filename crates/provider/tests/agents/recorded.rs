@@ -14,12 +14,13 @@ use cuegate_provider::{
 use serde_json::{Value, json};
 
 /// The streams that lie beside the repository, when they are there; `CUEGATE_SHARED` says where.
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn streams() -> Option<PathBuf> {
     let root = env::var_os("CUEGATE_SHARED")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
     let folder = root.join("fixtures/agents");
     if !folder.exists() {
-        println!("skipped: {} is not there (set CUEGATE_SHARED)", folder.display());
+        eprintln!("skipped: {} is not there (set CUEGATE_SHARED)", folder.display());
         return None;
     }
     Some(folder)
