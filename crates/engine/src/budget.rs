@@ -174,6 +174,10 @@ impl Ledger {
             Event::Faulted { ask, class, usage, .. } if class.costs_unknown() => {
                 self.settle_cut(*ask, usage);
             }
+            // Turned away before a token was read: that costs nothing, and is known to.
+            Event::Faulted { ask, usage, .. } if tokens(usage) == 0 && usage.cost_usd.is_none() => {
+                self.settle(*ask, &Usage { cost_usd: Some(0.0), ..*usage });
+            }
             Event::Faulted { ask, usage, .. } => self.settle(*ask, usage),
             Event::AskCut { ask, usage, .. } => self.settle_cut(*ask, usage),
             Event::Overspent { what, .. } => self.overspent = Some(what.clone()),

@@ -221,6 +221,25 @@ fn what_an_ask_without_known_cost_takes_is_its_share() {
 }
 
 #[test]
+fn an_ask_that_was_turned_away_costs_nothing() {
+    let flow = flows::closing();
+    let mut case = Case::new(&flow);
+    case.start_within(budget(5_000_000, 1_000, 10));
+    let ask = first(&case);
+    let fault = cuegate_engine::Fault {
+        class: FaultClass::RateLimited,
+        message: "slow down".to_owned(),
+        resets_in_ms: Some(10),
+        usage: Usage::default(),
+        receipt: None,
+    };
+    assert!(case.complete(Completion::Faulted { ask, fault, seen: None }));
+    let spent = case.run.ledger.spent;
+    assert_eq!((spent.usd_micro, spent.tokens, spent.asks), (0, 0, 1));
+    assert_eq!(case.run.state, State::Running);
+}
+
+#[test]
 fn time_that_is_used_up_stops_what_is_at_work_where_it_stands() {
     let flow = flows::closing();
     let mut case = Case::new(&flow);
