@@ -83,8 +83,9 @@ pub(crate) fn doing(pending: &Pending, now_ms: i64) -> String {
             let pause = duration(u64::try_from(at.saturating_sub(now_ms)).unwrap_or(0));
             format!("asks {step} ({}) again in {pause}", kind.as_str())
         }
-        Pending::Ask { step, kind, since_ms, .. } => {
-            format!("asking {step} ({}) for {}", kind.as_str(), passed(*since_ms))
+        Pending::Ask { step, kind, since_ms, not_before_ms } => {
+            let since_ms = not_before_ms.unwrap_or(*since_ms).max(*since_ms);
+            format!("asking {step} ({}) for {}", kind.as_str(), passed(since_ms))
         }
         Pending::Command { step, index, since_ms } => {
             format!("running command {} of {step} for {}", index + 1, passed(*since_ms))

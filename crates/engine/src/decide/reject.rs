@@ -1,6 +1,6 @@
 //! Answers that cannot be used: asked again as often as allowed, then the definition's fallback, else the end.
 
-use cuegate_flow::{Step, StepId};
+use cuegate_flow::{FieldPath, Gate, Reader, Step, StepId};
 
 use super::{Decider, answered::follow_up, join, leave};
 use crate::{
@@ -44,18 +44,26 @@ pub(super) fn reject(
         return;
     }
     let iteration = decider.run.iterations;
-    let reason = if bad.absent {
+    let reason = match field_of(asked).filter(|_| bad.absent) {
         // The words of rule R4 in the "Step Flow Design" that owners of step registries know.
-        format!(
+        Some(field) => format!(
             "[StepFlow] No intent produced for iteration {iteration} on step \"{}\". Flow steps must produce \
-             structured output with a valid intent. Check that the step's schema includes next_action.action and \
-             the LLM returns valid JSON. ({})",
+             structured output with a valid intent. Check that the step's schema includes {field} and the LLM returns \
+             valid JSON. ({})",
             asked.name, bad.why
-        )
-    } else {
-        format!("the answer of `{}` cannot be used: {}", asked.name, bad.why)
+        ),
+        None => format!("the answer of `{}` cannot be used: {}", asked.name, bad.why),
     };
     decider.fail(reason);
+}
+
+/// The field of its answer that a step's outcome is read from, where it is read from one.
+fn field_of(step: &Step<StepId>) -> Option<&FieldPath> {
+    let Gate::Readers(readers) = &step.gate else { return None };
+    readers.iter().find_map(|reader| match reader {
+        Reader::Field { path, .. } => Some(path),
+        _ => None,
+    })
 }
 
 /// Takes the outcome that the definition falls back to, when it has one.
