@@ -105,6 +105,16 @@ mod tests {
         assert_eq!(config.prices.0["m"].output, 2.0);
     }
 
+    /// The page of the configuration is one.
+    #[test]
+    fn what_the_documents_show_is_understood() {
+        let page = include_str!("../../../../docs/configuration.md");
+        let text = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+        let config: Config = Value::Table(read(Path::new("docs"), text).unwrap()).try_into().unwrap();
+        assert_eq!(config.budget.budget().usd_micro, Some(5_000_000));
+        assert_eq!(config.providers.codex.service.as_deref(), Some("azure"));
+    }
+
     #[test]
     fn what_nobody_understands_has_a_place() {
         insta::assert_snapshot!(refused("[run]\nretries = 3"), @"cuegate.toml:2:1: unknown field `retries`, expected one of `provider`, `repairs_max`, `wait_max`, `ask_timeout`");

@@ -33,7 +33,7 @@ mod tests {
     fn a_repository_and_a_linked_worktree() {
         let dir = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(dir.path()).unwrap();
-        assert_eq!(git_folders(&root.join("nowhere")), [PathBuf::new(); 0]);
+        assert_eq!(git_folders(&root.join("nowhere")), Vec::<PathBuf>::new());
         let linked = root.join("main/.git/worktrees/other");
         fs::create_dir_all(&linked).unwrap();
         fs::create_dir_all(root.join("main/src")).unwrap();
