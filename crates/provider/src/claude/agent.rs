@@ -64,3 +64,19 @@ impl Provider for Claude {
         Ok(Prepared::Process { launch, reader })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_of_other_houses_have_to_be_mapped() {
+        let claude = Claude::new(Settings::default());
+        for own in ["opus", "sonnet", "haiku", "claude-opus-5-5", "sonnet[1m]", "us.anthropic.claude-x"] {
+            assert_eq!(claude.model(own).as_deref(), Some(own));
+        }
+        for foreign in ["gpt-5", "o3-mini", "codex-mini", "gemini-3-pro"] {
+            assert_eq!(claude.model(foreign), None);
+        }
+    }
+}

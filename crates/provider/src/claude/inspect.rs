@@ -8,8 +8,9 @@ use crate::{
     program::probe::{self, Version},
 };
 
-/// The version that the tests run: older ones lack options that an ask needs.
-const OLDEST: Version = Version(2, 1, 330);
+/// The oldest version with which `tests/agents` was seen to pass. Before 2.1.280 or so it cannot be kept from replacing
+/// `@/some/file` in a prompt by that file.
+const OLDEST: Version = Version(2, 1, 300);
 
 const INSTALL: &str =
     "install it with `npm install -g @anthropic-ai/claude-code`, or update it with `claude update`";

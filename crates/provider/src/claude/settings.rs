@@ -1,6 +1,6 @@
 //! What a user decides about it.
 
-use std::{env, path::PathBuf};
+use std::{env, num::NonZeroU32, path::PathBuf};
 
 use serde::Deserialize;
 
@@ -17,8 +17,8 @@ pub struct Settings {
     pub program: PathBuf,
     /// The model when an ask names none; `None` leaves it to the program.
     pub model: Option<String>,
-    /// The most turns of one ask, 1 or more; `None` = no bound.
-    pub max_turns: Option<u32>,
+    /// The most turns of one ask; `None` = no bound.
+    pub max_turns: Option<NonZeroU32>,
     /// Whose settings it loads: `user`, `project`, `local`. They hold instructions (`CLAUDE.md`), hooks, permissions,
     /// MCP servers. Only the project's by default, because a run has to go the same way for everyone. None = neither
     /// settings nor MCP servers. Who logs in by a helper that stands in the user's settings needs `user`.
@@ -28,7 +28,7 @@ pub struct Settings {
     /// What tokens cost, for telling how much of its cap an ask has used up while it works. At its end the program
     /// says itself what it cost.
     pub prices: Prices,
-    /// Environment on top of the caller's.
+    /// Environment on top of the caller's. It stands on disk while an ask is at work: no secrets.
     #[serde(deserialize_with = "crate::program::pairs")]
     pub env: Vec<(String, String)>,
     /// More arguments, as the program takes them (`--effort=high`). One that changes what it prints makes each ask

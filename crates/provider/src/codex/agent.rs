@@ -65,3 +65,34 @@ impl Provider for Codex {
         Ok(Prepared::Process { launch, reader })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Price, Prices};
+
+    #[test]
+    fn models_of_anthropic_have_to_be_mapped() {
+        let codex = Codex::new(Settings::default());
+        for own in ["gpt-5", "o3", "llama-4"] {
+            assert_eq!(codex.model(own).as_deref(), Some(own));
+        }
+        for foreign in ["opus", "sonnet", "haiku", "claude-opus-5-5", "anthropic/claude-x"] {
+            assert_eq!(codex.model(foreign), None);
+        }
+    }
+
+    #[test]
+    fn a_price_is_one_of_the_model_that_is_asked() {
+        let price = Price { input: 1.0, cached_input: None, output: 1.0 };
+        let prices = Prices([("gpt-5".to_owned(), price)].into());
+        let default = |model: Option<&str>| {
+            let model = model.map(str::to_owned);
+            Codex::new(Settings { model, prices: prices.clone(), ..Settings::default() })
+        };
+        assert!(default(None).is_priced(Some("gpt-5")));
+        assert!(default(Some("gpt-5")).is_priced(None));
+        assert!(!default(None).is_priced(None), "nobody knows which model that is");
+        assert!(!default(Some("gpt-5")).is_priced(Some("other")));
+    }
+}

@@ -11,8 +11,9 @@ use crate::{
     program::probe::{self, Version},
 };
 
-/// The version that the tests run: older ones cannot branch off a conversation (`codex exec fork`).
-const OLDEST: Version = Version(0, 169, 0);
+/// The oldest version with which `tests/agents` was seen to pass. Much older ones cannot branch off a conversation
+/// (`codex exec fork`).
+const OLDEST: Version = Version(0, 160, 0);
 
 const INSTALL: &str = "install or update it with `npm install -g @openai/codex`";
 

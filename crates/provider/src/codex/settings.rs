@@ -32,7 +32,7 @@ pub struct Settings {
     pub config: Vec<String>,
     /// What tokens cost, by model: the program does not say.
     pub prices: Prices,
-    /// Environment on top of the caller's.
+    /// Environment on top of the caller's. It stands on disk while an ask is at work: no secrets.
     #[serde(deserialize_with = "crate::program::pairs")]
     pub env: Vec<(String, String)>,
 }

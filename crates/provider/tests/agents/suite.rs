@@ -51,6 +51,10 @@ behaviours! {
     "edits files, and is seen to" edits tools::edits {
         claude Yes, codex Yes, openai No("its model has no tools", lack::tools), scripted Yes,
     }
+    "commits where it may edit" commits tools::commits {
+        claude So("where its tools are listed, `Bash` among them; else a command needs an approval"),
+        codex So("unless `commits = false`"),
+    }
     "`plan` writes nothing" plan_writes_nothing tools::plan_writes_nothing { claude Yes, codex So("by its sandbox") }
     "`default` writes nothing" default_writes_nothing tools::default_writes_nothing { claude Yes, codex So("by its sandbox") }
     "what is denied is seen" denials tools::a_denial_is_seen {

@@ -1,3 +1,5 @@
+use std::num::NonZeroU32;
+
 use serde_json::json;
 
 use super::*;
@@ -61,7 +63,7 @@ fn settings_of_the_user() {
     let settings = Settings {
         program: "/opt/claude".into(),
         model: Some("sonnet".to_owned()),
-        max_turns: Some(7),
+        max_turns: NonZeroU32::new(7),
         setting_sources: Vec::new(),
         env: vec![("CLAUDE_CODE_MAX_RETRIES".to_owned(), "2".to_owned())],
         args: vec!["--effort=high".to_owned()],

@@ -1,5 +1,7 @@
 //! What an agent does, and what it may not.
 
+use std::process::Command;
+
 use cuegate_provider::{FaultClass, Permission, Request};
 use cuegate_testkit::standin::{Reply, Scenario};
 use tempfile::TempDir;
@@ -103,4 +105,18 @@ pub fn a_list_approves(who: Who) {
     let tools = Some(vec!["Bash".to_owned()]);
     scene.put(&Request { tools, ..scene.work_ask("Run it.") }).answer();
     assert_eq!(scene.file("ran.txt").as_deref(), Some("ran\n"));
+}
+
+/// Where it may edit it may commit as well.
+pub fn commits(who: Who) {
+    let commit = "echo x > x.txt && git add -A && git -c user.name=a -c user.email=a@b commit -qm made";
+    let scene = Scene::new(who, Scenario::new().reply(Reply::to("Commit").shell(commit).text("Done.")));
+    let git = |words: &[&str]| {
+        let output = Command::new("git").args(words).current_dir(scene.work()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    git(&["init", "-q"]);
+    let tools = Some(vec!["Bash".to_owned()]);
+    let asked = scene.put(&Request { tools, ..scene.work_ask("Commit it.") });
+    assert_eq!(git(&["log", "--format=%s"]), "made\n", "{asked:#?}");
 }
