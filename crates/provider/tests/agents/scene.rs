@@ -100,7 +100,8 @@ impl Scene {
                 program: offline::agents().codex,
                 model: Some(OPENAI_MODEL.to_owned()),
                 service: Some("standin".to_owned()),
-                config: vec![service(&standin)],
+                // Its sandbox would put an empty `.git` into /tmp, above the projects of other tests.
+                config: vec![service(&standin), "sandbox_workspace_write.exclude_slash_tmp=true".to_owned()],
                 prices: prices(OPENAI_MODEL),
                 env: env(standin.codex_env()),
                 ..codex::Settings::default()
