@@ -191,6 +191,7 @@ fn fault(ask: CommandId, class: FaultClass, nth: usize) -> Completion {
         message: "as scripted".to_owned(),
         resets_in_ms: nth.is_multiple_of(2).then_some(100),
         usage: Usage { input_tokens: 5, output_tokens: 0, cost_usd: None, ..Usage::default() },
+        usage_unknown: false,
         receipt: None,
     };
     Completion::Faulted { ask, fault, seen: None }

@@ -12,7 +12,7 @@ use cuegate_flow::{Act, BlobRef, Flow, Limits, StepId, Str, Tools, Verdict};
 use cuegate_journal::{Journal, RunId};
 use cuegate_provider::{Inspection, Login, Shared, openai::OpenAiProgram, scripted::ScriptedProgram};
 use cuegate_runner::{
-    Book, Doing, Entry, Home, Local, Notice, Setting, drive, lookup,
+    Book, Doing, Entry, FormerProviders, Home, Local, Notice, Setting, drive, lookup,
     process::Shim,
     state_of,
     tree::{self, Trees, worktree},
@@ -104,7 +104,7 @@ pub struct Wishes {
 }
 
 /// How often a bad answer is asked again when nobody says.
-const REPAIRS_MAX: u32 = 1;
+pub const REPAIRS_MAX: u32 = 1;
 /// After how long an ask is stopped when nobody says. Agents work for tens of minutes; one that is silent for an hour is
 /// lost.
 const ASK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
@@ -195,8 +195,9 @@ impl Agent {
         let mapped = providers::mapped(name, config);
         let (model, models) = match model {
             Some(model) => {
-                let model = models::one(model, &*provider, mapped).unwrap_or_else(|| model.to_owned());
-                (Some(model), BTreeMap::new())
+                let named =
+                    models::one(model, &*provider, mapped).ok_or_else(|| models::unknown(model, name))?;
+                (Some(named), BTreeMap::new())
             }
             None => (None, models::resolve(flow, &*provider, mapped)?),
         };
@@ -311,6 +312,11 @@ impl Agent {
         cannot
     }
 
+    /// Whose agent settings are loaded, in words.
+    pub fn loads(&self) -> String {
+        self.provider.loads()
+    }
+
     /// Whether a subscription pays.
     pub fn is_notional(&self) -> bool {
         self.inspection.login == Login::Subscription
@@ -367,7 +373,7 @@ pub fn begin(
         model: wishes.model.clone(),
         script,
         iterations_max: wishes.iterations_max.unwrap_or(flow.limits.iterations_max),
-        repairs_max: wishes.repairs_max.or(config.run.repairs_max).unwrap_or(REPAIRS_MAX),
+        repairs_max: wishes.repairs_max.unwrap_or(REPAIRS_MAX),
         wait_max_ms: wishes.wait_max_ms,
         budget: wishes.budget,
         notional: agent.is_notional(),
@@ -389,6 +395,7 @@ pub fn begin(
         work: PathBuf::from(&ground.place.work),
         owned: ground.place.owned,
         branch: ground.place.branch.clone(),
+        former: Box::new(|_| None),
         trees: ground.trees,
         suspect: false,
         activity: tell,
@@ -407,6 +414,10 @@ pub struct Again {
     pub provider: Option<String>,
     /// Another script, by path and content.
     pub script: Option<(String, String)>,
+    /// Another model for all asks.
+    pub model: Option<String>,
+    /// How long a limit of the provider is waited for, in milliseconds.
+    pub wait_max_ms: Option<u64>,
     /// Other limits, where it has some.
     pub budget: Budget,
 }
@@ -430,6 +441,25 @@ pub fn reload(journal: &dyn Journal, run: &Run) -> Result<Arc<Flow>, Failure> {
             hint: Some(format!("continue it with cuegate {}", started.program)),
             code: crate::exit::ENVIRONMENT,
         }
+    })
+}
+
+/// Makes the providers that may have been asked before this run was resumed, to read what they left.
+fn former_providers(
+    started: &Started,
+    script: Option<(String, String)>,
+    program: &Program,
+    config: &Config,
+) -> FormerProviders {
+    let (program, config) = (program.clone(), config.clone());
+    let scripted = started.provider == "scripted";
+    Box::new(move |name| {
+        // Of a script only its own reader knows how far it is; what a scripted agent left under another provider is asked
+        // again.
+        if name == "scripted" && !scripted {
+            return None;
+        }
+        providers::make(name, script.as_ref(), &program, &config).ok()
     })
 }
 
@@ -494,7 +524,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         (None, None) => None,
     };
     // A model by another provider's name means nothing to this one.
-    let model = started.model.clone().filter(|_| name == started.provider);
+    let model = again.model.clone().or_else(|| started.model.clone().filter(|_| name == started.provider));
     let budget = book.run().ledger.budget.with(again.budget);
     let agent = Agent::find(&name, script.as_ref(), model.as_deref(), book.flow(), &budget, program, config)?;
     let work = PathBuf::from(&started.place.work);
@@ -514,11 +544,15 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
             repairs_max: again.repairs_max,
             provider: again.provider.clone(),
             script: new_script,
+            model: again.model.clone(),
+            wait_max_ms: again.wait_max_ms.filter(|wait| *wait != started.wait_max_ms),
+            notional: Some(agent.is_notional()).filter(|notional| *notional != started.notional),
             budget: again.budget.limits().then_some(again.budget),
             found,
         },
         texts,
     )?;
+    let former = former_providers(&started, script.clone(), program, config);
     let journaled = entries.iter().chain(&entry).map(|entry| entry.events.as_slice());
     agent.provider.restore(&Run::receipts(journaled));
     let (tell, activity) = mpsc::channel(256);
@@ -535,6 +569,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         work,
         owned: started.place.owned,
         branch: started.place.branch.clone(),
+        former,
         trees,
         suspect,
         activity: tell,

@@ -21,18 +21,23 @@ pub fn resolve(
         let Act::Ask(ask) = &step.act else { continue };
         let Some(name) = &ask.model else { continue };
         let Some(model) = one(name, provider, mapped) else {
-            let who = provider.name();
-            return Err(Failure::usage(
-                format!("`{}` names the model `{name}`, which {who} does not know", step.name),
-                format!(
-                    "say which it is in cuegate.toml, below `[models.{who}]` as `{name} = \"…\"`, or name one for all \
-                     asks with `--model`"
-                ),
-            ));
+            let Failure { message, hint, code } = unknown(name, provider.name());
+            return Err(Failure { message: format!("`{}` names a model: {message}", step.name), hint, code });
         };
         models.insert(name.clone(), model);
     }
     Ok(models)
+}
+
+/// That a provider has no model of a name.
+pub fn unknown(name: &str, provider: &str) -> Failure {
+    Failure::usage(
+        format!("{provider} does not know the model `{name}`"),
+        format!(
+            "say which it is in cuegate.toml, below `[models.{provider}]` as `{name} = \"…\"`, or name one that it knows \
+             for all asks with `--model`"
+        ),
+    )
 }
 
 /// The provider's name of one model; `None` when it has none.

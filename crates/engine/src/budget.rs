@@ -22,7 +22,7 @@ pub struct Budget {
     /// Asks, whatever they are for; those that found no answer or were cut off too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<u64>,
-    /// How long the run is driven, in milliseconds. Neither the time in which nobody drives it counts nor that in
+    /// How long the run is driven since this was first limited, in milliseconds. Neither the time in which nobody drives it counts nor that in
     /// which the machine sleeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driven_ms: Option<u64>,
@@ -35,9 +35,9 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// What one ask may use up of a limited budget when nobody says: five US dollars.
+    /// What one ask may use up of a limited budget when nobody says, if half of the budget is not less: five US dollars.
     pub const ASK_USD_MICRO: u64 = 5_000_000;
-    /// What one ask may use up of a limited budget when nobody says. Agents read their conversation anew in each turn,
+    /// What one ask may use up of a limited budget when nobody says, if half of the budget is not less. Agents read their conversation anew in each turn,
     /// so that a long ask comes to millions.
     pub const ASK_TOKENS: u64 = 5_000_000;
 
@@ -59,11 +59,11 @@ impl Budget {
     }
 
     fn ask_usd(&self) -> Option<u64> {
-        self.ask_usd_micro.or(self.usd_micro.map(|_| Budget::ASK_USD_MICRO))
+        self.ask_usd_micro.or(self.usd_micro.map(|all| all.div_ceil(2).min(Budget::ASK_USD_MICRO)))
     }
 
     fn ask_tokens(&self) -> Option<u64> {
-        self.ask_tokens.or(self.tokens.map(|_| Budget::ASK_TOKENS))
+        self.ask_tokens.or(self.tokens.map(|all| all.div_ceil(2).min(Budget::ASK_TOKENS)))
     }
 }
 
@@ -98,6 +98,8 @@ pub struct Ledger {
     pub budget: Budget,
     /// What was used up.
     pub spent: Spent,
+    /// The part of it that nobody saw: what asks had set aside that were cut off or failed at their work.
+    pub unseen: Share,
     /// What pending asks have set aside.
     pub reserved: BTreeMap<CommandId, Share>,
     /// What an ask used up beyond its share, in words: then no other begins until somebody looks.
@@ -141,8 +143,9 @@ impl Ledger {
             return Err(Lack::Time);
         }
         let one = |limit: Option<u64>, spent: u64, reserved: u64, cap: Option<u64>, lack: Lack| {
-            let left = limit.map(|limit| limit.saturating_sub(spent).saturating_sub(reserved) / n.max(1));
-            match (left, cap) {
+            let left = limit.map(|limit| limit.saturating_sub(spent).saturating_sub(reserved));
+            // Whoever comes first gets the last unit; the others wait for what it leaves.
+            match (left.map(|left| (left / n.max(1)).max(left.min(1))), cap) {
                 (Some(0), _) => Err(lack),
                 (Some(left), Some(cap)) => Ok(Some(left.min(cap))),
                 (left, cap) => Ok(left.or(cap)),
@@ -171,7 +174,9 @@ impl Ledger {
             Event::Answered { ask, usage, .. } | Event::AnsweredLate { ask, usage } => {
                 self.settle(*ask, usage);
             }
-            Event::Faulted { ask, class, usage, .. } if class.costs_unknown() => {
+            Event::Faulted { ask, class, usage, usage_unknown, .. }
+                if *usage_unknown || class.costs_unknown() =>
+            {
                 self.settle_cut(*ask, usage);
             }
             // Turned away before a token was read: that costs nothing, and is known to.
@@ -219,8 +224,14 @@ impl Ledger {
     /// Settles an ask that nobody knows the end of at its share, or at what it was seen to use when that is more.
     fn settle_cut(&mut self, ask: CommandId, seen: &Usage) {
         let share = self.reserved.remove(&ask).unwrap_or_default();
-        let usd = seen.cost_usd.and_then(micro).unwrap_or(0).max(share.usd_micro.unwrap_or(0));
-        self.charge(usd, tokens(seen).max(share.tokens.unwrap_or(0)));
+        let (usd_seen, tokens_seen) = (seen.cost_usd.and_then(micro).unwrap_or(0), tokens(seen));
+        let usd = usd_seen.max(share.usd_micro.unwrap_or(0));
+        let all = tokens_seen.max(share.tokens.unwrap_or(0));
+        let more =
+            |unseen: Option<u64>, n: u64| (n > 0).then(|| unseen.unwrap_or(0).saturating_add(n)).or(unseen);
+        self.unseen.usd_micro = more(self.unseen.usd_micro, usd - usd_seen);
+        self.unseen.tokens = more(self.unseen.tokens, all - tokens_seen);
+        self.charge(usd, all);
     }
 
     fn charge(&mut self, usd_micro: u64, tokens: u64) {
@@ -245,22 +256,32 @@ impl Ledger {
     pub(crate) fn describe(&self, lack: Lack) -> String {
         let Ledger { budget, spent, .. } = self;
         match lack {
-            Lack::Usd => format!(
-                "the budget of {} is used up: {} were spent",
-                dollars(budget.usd_micro.unwrap_or(0)),
-                dollars(spent.usd_micro)
-            ),
-            Lack::Tokens => format!(
-                "the budget of {} tokens is used up: {} were spent",
-                budget.tokens.unwrap_or(0),
-                spent.tokens
-            ),
+            Lack::Usd => {
+                let unseen = self.unseen.usd_micro.unwrap_or(0);
+                let all = dollars(budget.usd_micro.unwrap_or(0));
+                let seen = dollars(spent.usd_micro.saturating_sub(unseen));
+                format!("the budget of {all} is used up: {seen} were spent{}", lost(unseen, &dollars(unseen)))
+            }
+            Lack::Tokens => {
+                let unseen = self.unseen.tokens.unwrap_or(0);
+                let (all, seen) = (budget.tokens.unwrap_or(0), spent.tokens.saturating_sub(unseen));
+                let lost = lost(unseen, &unseen.to_string());
+                format!("the budget of {all} tokens is used up: {seen} were spent{lost}")
+            }
             Lack::Asks => format!("the budget of {} asks is used up", budget.asks.unwrap_or(0)),
             Lack::Time => {
                 format!("the budget of {} is used up", minutes(budget.driven_ms.unwrap_or(0)))
             }
             Lack::Overspent => self.overspent.clone().unwrap_or_default(),
         }
+    }
+}
+
+/// What was settled without being seen, in words.
+fn lost(unseen: u64, amount: &str) -> String {
+    match unseen {
+        0 => String::new(),
+        _ => format!(", {amount} count for asks that broke off, of which nobody knows what they used"),
     }
 }
 
@@ -282,9 +303,12 @@ fn dollars(micro: u64) -> String {
     if micro.is_multiple_of(10_000) { format!("${usd:.2}") } else { format!("${usd:.4}") }
 }
 
-/// `90 min`, `0.5 min`.
+/// `90 min`, `0.5 min`; less than half a minute in seconds.
 fn minutes(ms: u64) -> String {
-    format!("{} min", (ms as f64 / 600.0).round() / 100.0)
+    match ms {
+        0..30_000 => format!("{} s", ms as f64 / 1_000.0),
+        _ => format!("{} min", (ms as f64 / 600.0).round() / 100.0),
+    }
 }
 
 #[cfg(test)]

@@ -84,6 +84,8 @@ pub enum Completion {
         /// The tree, after what was at work there had been stopped.
         seen: Option<Seen>,
     },
+    /// Time passed while something was at work: told now and then, so that a kill loses little of it.
+    TimePassed,
     /// The time of the run is used up; what was at work has been stopped.
     OutOfTime {
         /// The tree, after that.
@@ -111,6 +113,12 @@ pub struct Resume {
     pub provider: Option<String>,
     /// Another script.
     pub script: Option<SourceBlob>,
+    /// Another model.
+    pub model: Option<String>,
+    /// How long a limit of the provider is waited for, in milliseconds.
+    pub wait_max_ms: Option<u64>,
+    /// Whether a subscription pays.
+    pub notional: Option<bool>,
     /// Limits in place of the run's own.
     pub budget: Option<Budget>,
     /// The tree as it was found, and what differs from the one that the run stood on.
@@ -170,6 +178,8 @@ pub struct Fault {
     pub resets_in_ms: Option<u64>,
     /// What it used up nevertheless.
     pub usage: Usage,
+    /// Whether it used up more than that, and nobody knows how much.
+    pub usage_unknown: bool,
     /// The provider's mark.
     pub receipt: Option<String>,
 }

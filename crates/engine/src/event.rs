@@ -267,6 +267,9 @@ pub enum Event {
         /// What it used up nevertheless.
         #[serde(default)]
         usage: Usage,
+        /// Whether it used up more than that, and nobody knows how much.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        usage_unknown: bool,
         /// The provider's mark.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         receipt: Option<String>,
@@ -409,6 +412,15 @@ pub enum Event {
         /// With another script; receipts begin anew.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         script: Option<SourceBlob>,
+        /// With another model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// With another patience for limits of the provider, in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wait_max_ms: Option<u64>,
+        /// Whether a subscription pays from now on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        notional: Option<bool>,
         /// With these limits in place of its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         budget: Option<Budget>,

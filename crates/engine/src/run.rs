@@ -413,19 +413,34 @@ impl Run {
                 }
             }
             Event::Suspended { waiting } => self.state = State::Suspended(waiting.clone()),
-            Event::Resumed { iterations_max, repairs_max, provider, script, found, .. } => {
+            Event::Resumed {
+                iterations_max,
+                repairs_max,
+                provider,
+                script,
+                model,
+                wait_max_ms,
+                notional,
+                found,
+                ..
+            } => {
                 self.stand_on(found);
                 self.state = State::Running;
                 self.forget_faults();
                 self.iterations_max = iterations_max.unwrap_or(self.iterations_max);
                 self.repairs_max = repairs_max.unwrap_or(self.repairs_max);
                 // A conversation is one of the provider that began it.
-                if provider.as_ref().is_some_and(|name| *name != self.started().provider) {
+                let another = provider.as_ref().is_some_and(|name| *name != self.started().provider);
+                if another {
                     self.sessions.clear();
                 }
                 if let Some(started) = self.started.as_mut().map(Arc::make_mut) {
                     started.provider = provider.clone().unwrap_or_else(|| started.provider.clone());
                     started.script = script.clone().or_else(|| started.script.clone());
+                    // A name of another provider's model means nothing to this one.
+                    started.model = model.clone().or_else(|| started.model.take().filter(|_| !another));
+                    started.wait_max_ms = wait_max_ms.unwrap_or(started.wait_max_ms);
+                    started.notional = notional.unwrap_or(started.notional);
                 }
             }
             Event::Ended { state, reason, hold, stays, .. } => {

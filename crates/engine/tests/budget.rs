@@ -206,18 +206,25 @@ fn an_answer_beyond_its_share_counts_and_stops_the_run_before_the_next_ask() {
 fn what_an_ask_without_known_cost_takes_is_its_share() {
     let flow = flows::closing();
     let mut case = Case::new(&flow);
-    case.start_within(budget(5_000_000, 1_000, 10));
+    case.start_within(Budget { ask_usd_micro: Some(5_000_000), ..budget(5_000_000, 1_000, 10) });
     let ask = first(&case);
     let fault = cuegate_engine::Fault {
         class: FaultClass::Crashed,
         message: "gone".to_owned(),
         resets_in_ms: None,
         usage: Usage::default(),
+        usage_unknown: false,
         receipt: None,
     };
     assert!(case.complete(Completion::Faulted { ask, fault, seen: None }));
     assert_eq!(case.run.ledger.spent.usd_micro, 5_000_000);
     assert!(stopped(&case), "nothing is left for another try");
+    let State::Ended { reason, .. } = &case.run.state else { unreachable!("it stopped") };
+    assert_eq!(
+        reason,
+        "the budget of $5.00 is used up: $0.00 were spent, $5.00 count for asks that broke off, of which nobody knows \
+         what they used"
+    );
 }
 
 #[test]
@@ -231,6 +238,7 @@ fn an_ask_that_was_turned_away_costs_nothing() {
         message: "slow down".to_owned(),
         resets_in_ms: Some(10),
         usage: Usage::default(),
+        usage_unknown: false,
         receipt: None,
     };
     assert!(case.complete(Completion::Faulted { ask, fault, seen: None }));

@@ -72,6 +72,7 @@ impl<'f> Script<'f> {
             message: "as scripted".to_owned(),
             resets_in_ms,
             usage: Usage::default(),
+            usage_unknown: false,
             receipt: None,
         };
         let ask = self.pending()[0].id();

@@ -35,6 +35,10 @@ pub struct Book {
     since: Instant,
 }
 
+/// How often the time that a run is driven is journaled, where it is limited, while nothing else is.
+const TELL_MIN: Duration = Duration::from_secs(1);
+const TELL_MAX: Duration = Duration::from_secs(15);
+
 /// The time, in milliseconds since 1970.
 pub fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -133,6 +137,13 @@ impl Book {
         let most = Duration::from_millis(ledger.budget.driven_ms?);
         let spent = Duration::from_millis(ledger.spent.driven_ms);
         Some(most.saturating_sub(spent).saturating_sub(self.since.elapsed()))
+    }
+
+    /// Whether so much of a limited time passed since the last record that a kill should not lose it.
+    pub fn time_to_tell(&self) -> bool {
+        self.run.ledger.budget.driven_ms.is_some_and(|most| {
+            self.since.elapsed() >= Duration::from_millis(most / 50).clamp(TELL_MIN, TELL_MAX)
+        })
     }
 
     /// The state.

@@ -116,6 +116,11 @@ pub async fn drive<P: Performer + 'static>(
                 Some(doing) = activity.recv() => tell(Notice::Activity(&doing)),
                 _ = ticks.tick() => {
                     tell(Notice::Tick);
+                    if book.time_to_tell()
+                        && let Err(error) = book.commit(Completion::TimePassed, Vec::new(), &[])
+                    {
+                        failed = Some(error);
+                    }
                     break;
                 }
             }

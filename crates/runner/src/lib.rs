@@ -17,6 +17,6 @@ pub use book::{Book, Entry, now_ms, records};
 pub use drive::{Doing, Letter, Notice, answered, drive, is_over, waits_for_person};
 pub use error::Error;
 pub use home::Home;
-pub use local::{Local, Setting, state_of};
+pub use local::{FormerProviders, Local, Setting, state_of};
 pub use performer::{Look, Performance, Performed, Performer};
 pub use prompt::{join, lookup};

@@ -29,6 +29,9 @@ use crate::{
 /// How many bytes a validator may print: the end of it goes into a prompt, and all of it into the journal.
 const VALIDATOR_OUTPUT_MAX: u64 = 4 << 20;
 
+/// Makes a provider by its name; `None` when that cannot be.
+pub type FormerProviders = Box<dyn Fn(&str) -> Option<provider::Shared> + Send + Sync>;
+
 /// What the performer works with.
 pub struct Setting {
     /// The run.
@@ -55,6 +58,8 @@ pub struct Setting {
     pub owned: bool,
     /// The branch of a folder that the run owns.
     pub branch: Option<String>,
+    /// Makes a provider that may have been asked before, to read what it left.
+    pub former: FormerProviders,
     /// The working tree, where there is git.
     pub trees: Option<Trees>,
     /// Whether the tree may differ from what the journal says: after a crash or an interruption.

@@ -123,10 +123,10 @@ pub(super) struct Limits {
     /// The most minutes in which the run is driven
     #[arg(long, value_name = "N")]
     budget_minutes: Option<Minutes>,
-    /// The most money of one ask; with a budget in dollars 5 when nobody says
+    /// The most money of one ask; with a budget in dollars 5, or half of it, when nobody says
     #[arg(long, value_name = "USD")]
     ask_usd: Option<Usd>,
-    /// The most tokens of one ask; with a budget in tokens 5 million when nobody says
+    /// The most tokens of one ask; with a budget in tokens 5 million, or half of it, when nobody says
     #[arg(long, value_name = "N")]
     ask_tokens: Option<Count>,
 }
@@ -201,6 +201,9 @@ pub(super) struct Resume {
     /// Another script for the scripted agent, from its beginning
     #[arg(long, value_name = "FILE")]
     pub(super) script: Option<PathBuf>,
+    /// Another model for all asks
+    #[arg(long, value_name = "NAME")]
+    pub(super) model: Option<String>,
     /// The most iterations, counted from the beginning of the run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_iterations: Option<u32>,

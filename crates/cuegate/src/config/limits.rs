@@ -104,7 +104,7 @@ impl fmt::Display for Usd {
 
 /// A TOML number, whole or not.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a number is wanted, without quotes")]
 enum Number {
     Whole(i64),
     Broken(f64),

@@ -36,11 +36,12 @@ pub fn load(root: &Path) -> Result<Config, Failure> {
             }
         }
     }
-    // Each file was read as a configuration by itself, so that this cannot fail for a reason that has a place.
+    // Each file was read as a configuration by itself: what is wrong now is that something stands in neither.
     Value::Table(whole).try_into().map_err(|error: toml::de::Error| {
+        let names: Vec<String> = files(root).iter().map(|path| format!("`{}`", path.display())).collect();
         Failure::usage(
-            format!("the files `{NAME}` do not fit together: {}", error.message()),
-            "see the README",
+            format!("{}: {}", names.join(" and "), error.to_string().trim().replace('\n', " ")),
+            "docs/configuration.md names all keys",
         )
     })
 }
@@ -56,15 +57,19 @@ fn read(path: &Path, text: &str) -> Result<Table, Failure> {
         });
         Failure::usage(
             format!("{}{place}: {}", path.display(), error.message()),
-            "see the README for its keys",
+            "docs/configuration.md names all keys",
         )
     };
-    let config: Config = toml::from_str(text).map_err(wrong)?;
-    if config.run.repairs_max.is_some_and(|repairs| repairs > 100) {
-        return Err(Failure::usage(
-            format!("{}: `repairs_max` is more than 100", path.display()),
-            "0 to 100 can be given",
-        ));
+    match toml::from_str::<Config>(text) {
+        Ok(config) if config.run.repairs_max.is_some_and(|repairs| repairs > 100) => {
+            return Err(Failure::usage(
+                format!("{}: `repairs_max` is more than 100", path.display()),
+                "0 to 100 can be given",
+            ));
+        }
+        // What one file leaves out may stand in the other.
+        Err(error) if !error.message().starts_with("missing field") => return Err(wrong(error)),
+        Ok(_) | Err(_) => {}
     }
     toml::from_str(text).map_err(wrong)
 }
@@ -105,6 +110,15 @@ mod tests {
         assert_eq!(config.prices.0["m"].output, 2.0);
     }
 
+    #[test]
+    fn what_one_file_leaves_out_may_stand_in_the_other() {
+        let mut whole =
+            read(Path::new("a"), "[providers.openai]\nbase_url = \"http://localhost:1/v1\"").unwrap();
+        merge(&mut whole, read(Path::new("b"), "[providers.openai]\nmodel = \"m\"").unwrap());
+        let config: Config = Value::Table(whole).try_into().unwrap();
+        assert_eq!(config.providers.openai.unwrap().model.as_deref(), Some("m"));
+    }
+
     /// The page of the configuration is one.
     #[test]
     fn what_the_documents_show_is_understood() {
@@ -119,6 +133,7 @@ mod tests {
     fn what_nobody_understands_has_a_place() {
         insta::assert_snapshot!(refused("[run]\nretries = 3"), @"cuegate.toml:2:1: unknown field `retries`, expected one of `provider`, `repairs_max`, `wait_max`, `ask_timeout`");
         insta::assert_snapshot!(refused("[budget]\nusd = -3"), @"cuegate.toml:2:7: an amount of US dollars has to be more than 0, as `2.50`");
+        insta::assert_snapshot!(refused("[budget]\nusd = \"5\""), @"cuegate.toml:2:7: a number is wanted, without quotes");
         insta::assert_snapshot!(refused("[run]\nwait_max = \"soon\""), @"cuegate.toml:2:12: `soon` is no span of time; write one as `90s`, `10m` or `1h 30m`");
         insta::assert_snapshot!(refused("[run]\nwait_max = "), @"cuegate.toml:2:12: string values must be quoted, expected literal string");
         insta::assert_snapshot!(refused("[providers.gemini]\nmodel = \"x\""), @"cuegate.toml:1:12: unknown field `gemini`, expected one of `claude`, `codex`, `openai`");

@@ -46,7 +46,6 @@ pub fn fixer() -> Scenario {
 pub struct Set {
     pub project: Project,
     pub standin: Standin,
-    provider: &'static str,
 }
 
 impl Set {
@@ -70,7 +69,7 @@ impl Set {
         };
         project.write("cuegate.toml", &toml);
         project.write(".git/info/exclude", "/cuegate.toml\n");
-        Set { project, standin, provider }
+        Set { project, standin }
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
@@ -78,10 +77,7 @@ impl Set {
         let bin = offline::agents().bin;
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", bin.display()));
-        match self.provider {
-            "claude" => command.envs(self.standin.claude_env()),
-            _ => command.envs(self.standin.codex_env()).env("CODEX_API_KEY", "none"),
-        };
+        command.envs(self.standin.claude_env()).envs(self.standin.codex_env()).env("CODEX_API_KEY", "none");
         command
     }
 
@@ -310,6 +306,32 @@ fn ended_asks(project: &Project) -> Vec<u64> {
         (exit["cut"] == false && is_agent).then_some(name)
     });
     whole.collect()
+}
+
+/// An ask that had ended is read by whom it was put to, whoever is asked from now on.
+#[test]
+fn what_one_agent_answered_is_not_asked_of_another() {
+    if !offline::inside() {
+        return;
+    }
+    let mut scenario = fixer();
+    scenario.replies.iter_mut().for_each(|reply| reply.times = 0);
+    let set = Set::of("codex", large(), scenario);
+    let begin = ["run", "fixer", "The test fails. Make it pass.", "--provider", "claude"];
+    let mut child = set.command(&begin).spawn().unwrap();
+    assert!(kill_while_asking(&mut child, &set.project, None));
+    let whole = complete_asks(&set.project);
+    let ran = set.run(&["resume", "last", "--provider", "codex", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let answered = set.project.events("answered");
+    let by =
+        |seq: u64| answered.iter().find(|event| event["ask"]["seq"] == seq).map(|event| &event["provider"]);
+    assert!(
+        !whole.is_empty() && whole.iter().all(|seq| by(*seq) == Some(&json!("claude"))),
+        "{whole:?} {answered:#?}"
+    );
+    assert_eq!(answered.last().unwrap()["provider"], "codex");
+    assert_eq!(rows(&ran.json()), ROWS);
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn time() {
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let result = ran.json();
     assert_eq!(result["state"], "exhausted");
-    assert_eq!(result["reason"], "the budget of 0.02 min is used up");
+    assert_eq!(result["reason"], "the budget of 1.2 s is used up");
     project.all_gone();
     project.write("script-go", "");
     let on = project.run(&["resume", "last", "--budget-minutes", "5", "--json"]);

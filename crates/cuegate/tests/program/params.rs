@@ -212,7 +212,11 @@ fn nobody_to_ask() {
         &["run", "agent", "--provider", "nobody"],
         "error: there is no provider `nobody`\nhint: ",
     );
-    refused(&project, &["run", "agent", "--provider", "nobody", "--script", "script.json"], "`nobody`");
+    refused(
+        &project,
+        &["run", "agent", "--provider", "claude", "--script", "script.json"],
+        "error: `--script` is for the scripted agent, and `--provider claude` is another one\nhint: ",
+    );
 }
 
 #[test]

@@ -117,6 +117,9 @@ fn goes_on(decider: &mut Decider<'_>, resume: Resume) {
         repairs_max: resume.repairs_max,
         provider: resume.provider,
         script: resume.script,
+        model: resume.model,
+        wait_max_ms: resume.wait_max_ms,
+        notional: resume.notional,
         budget: resume.budget,
         found: resume.found.map(|seen| seen.tree),
     });

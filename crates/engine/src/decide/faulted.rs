@@ -36,6 +36,7 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
         class: fault.class,
         message: fault.message.clone(),
         usage: fault.usage,
+        usage_unknown: fault.usage_unknown,
         receipt: fault.receipt.clone(),
         changed_files,
         tree,

@@ -41,6 +41,7 @@ pub fn decide(flow: &Flow, run: &Run, now: impl Into<Moment>, completion: Comple
     let Moment { at_ms, driven_ms } = now.into();
     let mut decider = Decider { flow, run: run.clone(), now: at_ms, decision: Decision::default() };
     let timed = run.ledger.budget.driven_ms.is_some() && driven_ms > 0;
+    let wanted = matches!(completion, Completion::TimePassed);
     if timed {
         decider.emit(Event::TimePassed { ms: driven_ms });
     }
@@ -53,11 +54,12 @@ pub fn decide(flow: &Flow, run: &Run, now: impl Into<Moment>, completion: Comple
         Completion::PersonAnswered { text, found } => person::answered(&mut decider, &text, found),
         Completion::Interrupted { seen } => control::interrupted(&mut decider, seen),
         Completion::Cancelled { seen } => control::cancelled(&mut decider, seen),
+        Completion::TimePassed => {}
         Completion::OutOfTime { seen } => cut::out_of_time(&mut decider, seen),
         Completion::Resumed(resume) => control::resumed(&mut decider, *resume),
     }
     fund::fund(&mut decider);
-    if timed && decider.decision.events.len() == 1 {
+    if timed && !wanted && decider.decision.events.len() == 1 {
         // Nothing happened: the time is told with what happens next.
         decider.decision.events.clear();
     }

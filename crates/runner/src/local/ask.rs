@@ -20,13 +20,18 @@ use crate::{
     translate::{self, Details},
 };
 
+/// Files that a program reads, in the folder of its command.
+const FILES: &str = "files";
+/// One of them is for us: the name of the provider that was asked.
+const ASKED: &str = "asked-provider";
+
 /// How many bytes an agent may print in one ask.
 const ASK_OUTPUT_MAX: u64 = 256 << 20;
 
 /// What came of an ask.
 enum Came {
-    /// An answer, or a fault.
-    Back(Box<Result<provider::Answer, Fault>>),
+    /// An answer, or a fault; and who gave it, when that was another provider than is asked now.
+    Back(Box<Result<provider::Answer, Fault>>, Option<String>),
     /// Nothing: it was cut off now, and is put again when the run goes on.
     Nothing,
     /// A former start of it had been cut off.
@@ -35,7 +40,7 @@ enum Came {
 
 impl Came {
     fn back(answered: Result<provider::Answer, Fault>) -> Came {
-        Came::Back(Box::new(answered))
+        Came::Back(Box::new(answered), None)
     }
 }
 
@@ -63,8 +68,8 @@ impl Local {
                 self.process(&command, &dir, &request, launch, reader, &mut cut).await?
             }
         };
-        let answered = match came {
-            Came::Back(answered) => *answered,
+        let (answered, who) = match came {
+            Came::Back(answered, who) => (*answered, who),
             Came::Nothing => return Ok(None),
             Came::CutBefore(usage) => {
                 let spoilt = put.session == SessionBy::Continued;
@@ -93,7 +98,13 @@ impl Local {
             }
             Ok(answer) => {
                 let provider::Request { prompt: told, system: system_told, .. } = request;
-                let mut answer = translate::answer(answer, self.setting.provider.name());
+                let who = who.unwrap_or_else(|| self.setting.provider.name().to_owned());
+                let foreign = who != self.setting.provider.name();
+                let mut answer = translate::answer(answer, &who);
+                if foreign {
+                    // A conversation with somebody else is not one that can be continued.
+                    (answer.session, answer.totals) = (None, None);
+                }
                 answer.put = Some(put);
                 answer.prompt = Some(BlobRef::of(told.as_bytes()));
                 answer.system_prompt = system_told.as_ref().map(|text| BlobRef::of(text.as_bytes()));
@@ -150,7 +161,7 @@ impl Local {
             }),
             model: self.model(command),
             work: self.setting.work.clone(),
-            scratch: dir.join("files"),
+            scratch: dir.join(FILES),
             timeout: self.setting.ask_timeout,
         };
         Ok((translate::request(&self.setting.run, command, details), put))
@@ -168,6 +179,24 @@ impl Local {
             .or_else(|| self.setting.default_model.clone())
     }
 
+    /// What reads the output of a former start: the reader of the provider that was asked then, with its name where that
+    /// is another one than now. `None` when nobody can read it any more.
+    fn former_reader(
+        &self,
+        dir: &Path,
+        request: &provider::Request,
+        own: Box<dyn AnswerReader>,
+    ) -> Option<(Option<String>, Box<dyn AnswerReader>)> {
+        let name = std::fs::read_to_string(dir.join(FILES).join(ASKED)).unwrap_or_default();
+        if name.is_empty() || name == self.setting.provider.name() {
+            return Some((None, own));
+        }
+        match (self.setting.former)(&name)?.prepare(request) {
+            Ok(Prepared::Process { reader, .. }) => Some((Some(name), reader)),
+            _ => None,
+        }
+    }
+
     /// Asks by a program, or takes what a former run of it left complete.
     async fn process(
         &self,
@@ -181,18 +210,26 @@ impl Local {
         let id = command.id;
         match process::former(dir).await? {
             Former::None => {}
-            Former::Whole(finished) => return Ok(whole(reader, &finished, 0)),
+            Former::Whole(finished) => match self.former_reader(dir, request, reader) {
+                Some((name, reader)) => return Ok(by(name, whole(reader, &finished, 0))),
+                None => return Ok(Came::CutBefore(Usage::default())),
+            },
             Former::Cut { stdout } => {
                 self.after_cut(former_start(dir)).await?;
                 let mut meter = Meter::new(request.cap);
-                for line in stdout.split(|byte| *byte == b'\n') {
-                    reader.line(line).iter().for_each(|activity| meter.saw(activity));
+                let reader = self.former_reader(dir, request, reader);
+                if let Some((_, mut reader)) = reader {
+                    for line in stdout.split(|byte| *byte == b'\n') {
+                        reader.line(line).iter().for_each(|activity| meter.saw(activity));
+                    }
                 }
                 return Ok(Came::CutBefore(translate::usage(meter.used)));
             }
         }
         self.restore(command.tree.as_ref()).await?;
-        lay_out(&request.scratch, &launch.files).await?;
+        let mut files = launch.files;
+        files.push((ASKED.to_owned(), self.setting.provider.name().into()));
+        lay_out(&request.scratch, &files).await?;
         let begun = SystemTime::now();
         let launch = Launch {
             args: launch.args,
@@ -244,6 +281,14 @@ impl Local {
             self.after_cut(Some(begun)).await?;
         }
         Ok(Came::back(reader.end(ended(&finished), &finished.stderr)))
+    }
+}
+
+/// The same, told to be another provider's.
+fn by(name: Option<String>, came: Came) -> Came {
+    match came {
+        Came::Back(answered, _) => Came::Back(answered, name),
+        other => other,
     }
 }
 

@@ -144,6 +144,7 @@ impl Scene {
                                 cost_usd: None,
                                 ..Usage::default()
                             },
+                            usage_unknown: false,
                             receipt: None,
                         };
                         Completion::Faulted { ask: id, fault, seen: None }
@@ -232,6 +233,7 @@ impl Scene {
             message: message.into(),
             resets_in_ms,
             usage: Usage { input_tokens: 10, output_tokens: 0, cost_usd: None, ..Usage::default() },
+            usage_unknown: false,
             receipt: None,
         };
         let ask = self.first();

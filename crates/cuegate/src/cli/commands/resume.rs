@@ -29,6 +29,8 @@ pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
         repairs_max: args.repairs,
         provider: args.provider.clone().or_else(|| script.as_ref().map(|_| "scripted".to_owned())),
         script,
+        model: args.model.clone(),
+        wait_max_ms: Some(run::wait_max_ms(&config)),
         budget: args.limits.budget(),
     };
     let host =

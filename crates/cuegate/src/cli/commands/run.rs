@@ -50,7 +50,7 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
         model: args.model.clone(),
         worktree: args.worktree,
         iterations_max: args.max_iterations,
-        repairs_max: args.repairs,
+        repairs_max: args.repairs.or(config.run.repairs_max),
         wait_max_ms: wait_max_ms(&config),
         budget: config.budget.budget().with(args.limits.budget()),
     };
@@ -88,6 +88,10 @@ pub(super) fn durability(durability: Durability) -> sqlite::Durability {
 /// A script is for the scripted agent; without one somebody has to be named.
 fn provider_name(args: &Run, config: &Config) -> Result<String, Failure> {
     match (&args.provider, &args.script, &config.run.provider) {
+        (Some(name), Some(_), _) if name != "scripted" => Err(Failure::usage(
+            format!("`--script` is for the scripted agent, and `--provider {name}` is another one"),
+            "leave out one of them",
+        )),
         (Some(name), ..) => Ok(name.clone()),
         (None, Some(_), _) => Ok("scripted".to_owned()),
         (None, None, Some(name)) => Ok(name.clone()),
@@ -230,7 +234,7 @@ fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, age
                     .to_owned(),
             }
         ),
-        settings: if scripted { "not read by the scripted agent" } else { "the project's own" }.to_owned(),
+        settings: agent.loads(),
         unsupported: definition.settings.unsupported.clone(),
         cannot: agent.cannot(flow),
     };
@@ -261,5 +265,5 @@ fn most_asks(flow: &cuegate_flow::Flow, wishes: &Wishes) -> u64 {
         .max()
         .unwrap_or(1);
     let iterations = u64::from(wishes.iterations_max.unwrap_or(flow.limits.iterations_max));
-    iterations * widest * (1 + u64::from(wishes.repairs_max.unwrap_or(1)))
+    iterations * widest * (1 + u64::from(wishes.repairs_max.unwrap_or(begin::REPAIRS_MAX)))
 }
