@@ -169,7 +169,7 @@ fn run(test: &str, words: &[&str], scratch: &Path) -> (bool, String) {
     let err = out.try_clone().expect("a file can be shared");
     let mut command = Command::new("unshare");
     command.args(words).arg("--").arg(env::current_exe().expect("a test knows its own file"));
-    command.args([test, "--exact", "--nocapture"]);
+    command.args([test, "--exact", "--nocapture", "--include-ignored"]);
     for (name, _) in env::vars_os().filter(|(name, _)| is_forgotten(name)) {
         command.env_remove(name);
     }

@@ -9,10 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
-    demo,
+    agents, demo,
     shell::{cargo, root, run},
 };
 
@@ -45,6 +45,7 @@ pub(crate) fn bench() -> Result<(), String> {
     start_up(&cuegate, &root, &mut figures)?;
     steps(&cuegate, place.path(), &mut figures)?;
     snapshots(&cuegate, place.path(), &mut figures)?;
+    turns(&cuegate, &root, place.path(), &mut figures)?;
     println!("{:<58} {:>9}   {:>9}", "figure (median)", "got", "at most");
     for figure in &figures {
         let most = figure.most.map_or_else(String::new, |most| format!("{most:.3} {}", figure.unit));
@@ -123,7 +124,7 @@ fn long(place: &Path, steps: usize) -> Result<PathBuf, String> {
         fs::create_dir_all(path.parent().unwrap_or(place)).map_err(|error| error.to_string())?;
         fs::write(&path, text).map_err(|error| format!("failed to write `{}`: {error}", path.display()))
     };
-    let step = |id: &str, kind: &str, intents: [&str; 2], transitions: serde_json::Value| {
+    let step = |id: &str, kind: &str, intents: [&str; 2], transitions: Value| {
         json!({"stepId": id, "name": id, "stepKind": kind, "c2": kind, "c3": "it", "edition": "default",
             "outputSchemaRef": {"file": "s.json", "schema": id},
             "structuredGate": {"allowedIntents": intents, "intentField": "action",
@@ -279,5 +280,28 @@ fn snapshots(cuegate: &Path, place: &Path, figures: &mut Vec<Figure>) -> Result<
         unit: "ms",
         most: None,
     });
+    Ok(())
+}
+
+/// What a run adds to a turn of a real agent. A test of the testkit takes the times, where there is no network.
+fn turns(cuegate: &Path, root: &Path, place: &Path, figures: &mut Vec<Figure>) -> Result<(), String> {
+    agents::agents()?;
+    let told = place.join("turns.json");
+    let env = |path: &Path| path.display().to_string();
+    let test = ["test", "--quiet", "--package", "cuegate-testkit", "--test", "turn", "--", "--ignored"];
+    let set = [("CUEGATE_BENCH_PROGRAM", &*env(cuegate)), ("CUEGATE_BENCH_FIGURES", &*env(&told))];
+    run(root, &cargo(), &test, &set)?;
+    let told = fs::read(&told).map_err(|error| format!("the turns were not measured: {error}"))?;
+    let told: Value = serde_json::from_slice(&told).map_err(|error| error.to_string())?;
+    for name in ["claude", "codex"] {
+        let time = |key: &str| told[name][key].as_f64().ok_or_else(|| format!("no `{key}` of {name}"));
+        let (bare, whole) = (time("bare_ms")?, time("run_ms")?);
+        let mut add = |what: String, got: f64, unit: &'static str, most: Option<f64>| {
+            figures.push(Figure { what, got, unit, most });
+        };
+        add(format!("a bare turn of {name}, answered at once"), bare, "ms", None);
+        add("a run of that one turn, beyond it".to_owned(), whole - bare, "ms", None);
+        add(format!("the same, in turns of {name}"), (whole - bare) / bare, "×", Some(0.25));
+    }
     Ok(())
 }

@@ -15,3 +15,4 @@ pub use ask::{
     Local, Login, Permission, Prepared, Problem, Provider, Request, Session, Shared, Usage,
 };
 pub use price::{Price, Prices};
+pub use program::probe::look;

@@ -1,10 +1,6 @@
 //! Git, disk, and what can hold agents.
 
-use std::{
-    path::Path,
-    process::{Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::{path::Path, time::Duration};
 
 use super::{Finding, Standing};
 
@@ -17,31 +13,11 @@ const DISK_LESS: u64 = 1 << 30;
 /// No probe takes longer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a program prints when it is asked something cheap; why not, when it does not work.
+/// What a program prints first when it is asked something cheap; why not, when it does not work.
 fn ask(program: &str, args: &[&str]) -> Result<String, String> {
-    let mut child = Command::new(program)
-        .args(args)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| format!("`{program}` could not be started: {error}"))?;
-    let until = Instant::now() + PATIENCE;
-    while matches!(child.try_wait(), Ok(None)) {
-        if Instant::now() >= until {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(format!("`{program}` did not answer within {} s", PATIENCE.as_secs()));
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let output = child.wait_with_output().map_err(|error| format!("`{program}` was lost: {error}"))?;
-    let said =
-        |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().next().unwrap_or_default().trim().to_owned();
-    match output.status.success() {
-        true => Ok(said(&output.stdout)),
-        false => Err(format!("`{program}` failed: {} {}", output.status, said(&output.stderr))),
-    }
+    let said = cuegate_provider::look(program.as_ref(), args, &[], PATIENCE);
+    let first = |said: String| said.lines().next().unwrap_or_default().trim().to_owned();
+    said.map(first).map_err(|why| format!("`{program}` does not work: {why}"))
 }
 
 /// Git, and whether the project is in a repository.
@@ -49,7 +25,13 @@ pub(super) fn git(root: &Path) -> Finding {
     let hint = "install git 2.31 or newer; without it nobody sees what agents change";
     match ask("git", &["--version"]) {
         Err(why) => Finding::of_machine("git", Standing::Bad, why, Some(hint)),
-        Ok(version) if number(&version).is_none_or(|found| found < GIT_MIN) => {
+        Ok(said) if number(&said).is_none() => Finding::of_machine(
+            "git",
+            Standing::Bad,
+            "`git --version` names no version".to_owned(),
+            Some(hint),
+        ),
+        Ok(version) if number(&version).is_some_and(|found| found < GIT_MIN) => {
             Finding::of_machine("git", Standing::Bad, format!("{version} is too old"), Some(hint))
         }
         Ok(version) if root.join(".git").exists() => {
@@ -133,6 +115,6 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_says_so() {
         let why = ask("cuegate-has-no-such-program", &[]).unwrap_err();
-        assert!(why.starts_with("`cuegate-has-no-such-program` could not be started: "), "{why}");
+        assert!(why.starts_with("`cuegate-has-no-such-program` does not work: No such file"), "{why}");
     }
 }

@@ -56,7 +56,12 @@ impl Finding {
 /// Looks at everything that runs of the project at `root` need.
 pub fn look(root: &Path, program: &Program, config: &Config) -> Vec<Finding> {
     let mut findings = vec![machine::git(root), machine::disk(root)];
-    findings.extend(providers::NAMES.map(|name| provider(name, program, config)));
+    // At once: each of them may have to be given up.
+    std::thread::scope(|scope| {
+        let looks = providers::NAMES.map(|name| (name, scope.spawn(move || provider(name, program, config))));
+        let lost = |name| provider_failed(name, "looking at it failed".to_owned(), None);
+        findings.extend(looks.map(|(name, look)| look.join().unwrap_or_else(|_| lost(name))));
+    });
     findings.extend([machine::namespaces(), machine::wall()]);
     findings
 }
@@ -68,14 +73,12 @@ pub fn can_run(findings: &[Finding]) -> bool {
         && findings.iter().filter(|finding| finding.provider).any(|finding| works(&finding))
 }
 
+fn provider_failed(name: &str, found: String, hint: Option<String>) -> Finding {
+    Finding { name: name.to_owned(), standing: Standing::Bad, found, hint, provider: true }
+}
+
 fn provider(name: &str, program: &Program, config: &Config) -> Finding {
-    let failed = |found: String, hint: Option<String>| Finding {
-        name: name.to_owned(),
-        standing: Standing::Bad,
-        found,
-        hint,
-        provider: true,
-    };
+    let failed = |found: String, hint: Option<String>| provider_failed(name, found, hint);
     let provider = match providers::make(name, None, program, config) {
         Ok(provider) => provider,
         Err(failure) => return failed(failure.message, failure.hint),

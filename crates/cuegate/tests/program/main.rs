@@ -6,6 +6,7 @@ mod agents;
 mod budget;
 mod check;
 mod crash;
+mod doctor;
 mod gates;
 mod init;
 #[cfg(target_os = "linux")]

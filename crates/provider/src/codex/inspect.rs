@@ -19,7 +19,9 @@ const INSTALL: &str = "install or update it with `npm install -g @openai/codex`"
 
 pub(super) fn inspect(settings: &Settings) -> Inspection {
     let mut inspection = probe::program(&settings.program, &settings.env, OLDEST, INSTALL);
-    let login = login(settings, inspection.at.as_deref());
+    // One that does not even tell its version is not asked more.
+    let program = inspection.at.as_deref().filter(|_| inspection.version.is_some());
+    let login = login(settings, program);
     if login == Login::Missing {
         inspection.problems.push(Problem {
             what: "codex is not logged in".to_owned(),
@@ -55,7 +57,7 @@ fn login(settings: &Settings, program: Option<&str>) -> Login {
         return Login::Key("CODEX_API_KEY".to_owned());
     }
     let Some(program) = program else { return Login::Unknown };
-    match probe::look(Path::new(program), &["login", "status"], &settings.env) {
+    match probe::look(Path::new(program), &["login", "status"], &settings.env, probe::LOOK_MAX) {
         Ok(said) if said.contains("ChatGPT") => Login::Subscription,
         Ok(said) if said.contains("API key") => Login::Key("its own login".to_owned()),
         Ok(_) => Login::Unknown,

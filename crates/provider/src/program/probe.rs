@@ -2,59 +2,106 @@
 
 use std::{
     fmt,
-    io::Read as _,
+    io::Read,
     path::Path,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
+    sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
 
 use crate::{FaultClass, Inspection, Problem};
 
-/// How long a look may take. A version is printed within a second even on a busy machine.
-const LOOK_MAX: Duration = Duration::from_secs(20);
+/// How long a look may take. A version is printed within a second or two even on a busy machine.
+pub(crate) const LOOK_MAX: Duration = Duration::from_secs(10);
 /// How often it is looked whether the program has ended.
 const GLANCE: Duration = Duration::from_millis(10);
+/// How long streams that stay open are listened to when the program has ended.
+const LINGER: Duration = Duration::from_secs(1);
+/// What is more than this is no version.
+const BYTES_MAX: u64 = 64 << 10;
+/// The most characters of what a program says about its failure that are passed on.
+const CHARS_MAX: usize = 200;
 
-/// What a program printed to both of its streams.
+/// What a program printed, its standard output first, when it is asked something cheap. When it has not
+/// ended after `patience`, it is killed with all that it started.
 ///
 /// # Errors
-/// When it cannot be started, does not end in time, or exits with anything but 0.
-pub(crate) fn look(program: &Path, args: &[&str], env: &[(String, String)]) -> Result<String, String> {
-    let mut child = Command::new(program)
+/// When it cannot be started, does not end in time, or exits with anything but 0: why, on one line.
+pub fn look(
+    program: &Path,
+    args: &[&str],
+    env: &[(String, String)],
+    patience: Duration,
+) -> Result<String, String> {
+    let mut command = Command::new(program);
+    command
         .args(args)
         .envs(env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| error.to_string())?;
-    let (out, err) = (child.stdout.take(), child.stderr.take());
-    let read = |stream: Option<Box<dyn std::io::Read + Send>>| {
-        thread::spawn(move || {
-            let mut bytes = Vec::new();
-            // What is more than this is no version.
-            stream.map(|stream| stream.take(64 << 10).read_to_end(&mut bytes));
-            String::from_utf8_lossy(&bytes).into_owned()
-        })
-    };
-    let out = read(out.map(|stream| Box::new(stream) as _));
-    let err = read(err.map(|stream| Box::new(stream) as _));
-    let deadline = Instant::now() + LOOK_MAX;
+        .stderr(Stdio::piped());
+    // A group of its own: agents are often started by a script, which is not what hangs.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let deadline = Instant::now() + patience;
+    let streams = [child.stdout.take().map(heard), child.stderr.take().map(heard)];
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
             Ok(None) if Instant::now() < deadline => thread::sleep(GLANCE),
             Ok(None) => {
-                child.kill().ok();
-                child.wait().ok();
-                return Err(format!("no answer within {} s", LOOK_MAX.as_secs()));
+                end(&mut child);
+                return Err(format!("no answer within {} s", patience.as_secs()));
             }
-            Err(error) => return Err(error.to_string()),
+            Err(error) => {
+                end(&mut child);
+                return Err(error.to_string());
+            }
         }
     };
-    let said = [out, err].map(|reader| reader.join().unwrap_or_default()).concat();
-    if status.success() { Ok(said) } else { Err(format!("{status}: {}", said.trim())) }
+    let said = streams.iter().flatten().map(rest).collect::<String>();
+    if status.success() {
+        return Ok(said);
+    }
+    let line = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it says nothing");
+    Err(format!("{status}: {}", line.chars().take(CHARS_MAX).collect::<String>()))
+}
+
+/// Listens to a stream.
+fn heard(stream: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        let mut stream = stream.take(BYTES_MAX);
+        while let Ok(read @ 1..) = stream.read(&mut bytes) {
+            if tell.send(bytes[..read].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    told
+}
+
+/// What was heard, with what still comes. Whoever inherited the stream may keep it open for ever.
+fn rest(told: &mpsc::Receiver<Vec<u8>>) -> String {
+    let mut all = Vec::new();
+    while let Ok(bytes) = told.recv_timeout(LINGER) {
+        all.extend(bytes);
+    }
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+/// Kills a program with all that it started.
+fn end(child: &mut Child) {
+    #[cfg(unix)]
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        // It is not reaped yet, so that its id means nobody else.
+        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
+    }
+    child.kill().ok();
+    child.wait().ok();
 }
 
 /// A version of three numbers.
@@ -93,7 +140,7 @@ pub(crate) fn program(
         problem(format!("there is no program `{}`", program.display()), install.to_owned());
         return inspection;
     };
-    let version = look(&at, &["--version"], env);
+    let version = look(&at, &["--version"], env, LOOK_MAX);
     match version.as_ref().map(|said| Version::find(said)) {
         Ok(Some(version)) if version < oldest => problem(
             format!("`{}` is {version}; {oldest} or newer is needed", at.display()),
@@ -115,6 +162,55 @@ pub(crate) fn program(
 mod tests {
     use super::*;
 
+    fn script(folder: &Path, name: &str, body: &str) -> std::path::PathBuf {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let file = folder.join(name);
+        std::fs::write(&file, format!("#!/bin/sh\n{body}\n")).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        file
+    }
+
+    #[test]
+    fn one_that_hangs_is_given_up_with_all_that_it_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let pid = folder.path().join("pid");
+        let hangs = script(folder.path(), "hangs", &format!("sleep 600 & echo $! >{}; wait", pid.display()));
+        let patience = Duration::from_secs(2);
+        assert_eq!(look(&hangs, &[], &[], patience), Err("no answer within 2 s".to_owned()));
+        let pid: i32 = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        // Init has to reap it.
+        let alive = || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+        };
+        while alive() {
+            assert!(Instant::now() < deadline, "{pid} is still there");
+            thread::sleep(GLANCE);
+        }
+    }
+
+    #[test]
+    fn what_it_leaves_behind_does_not_hold_up_the_look() {
+        let folder = tempfile::tempdir().unwrap();
+        let leaves = script(folder.path(), "leaves", "sleep 60 & echo agent 1.2.3");
+        let said = look(&leaves, &[], &[], Duration::from_secs(50));
+        assert_eq!(said, Ok("agent 1.2.3\n".to_owned()));
+    }
+
+    #[test]
+    fn of_a_failure_one_short_line_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let long = script(
+            folder.path(),
+            "long",
+            "echo; yes no | tr -d '\\n' | head -c 9000; echo; echo more; exit 1",
+        );
+        let why = look(&long, &[], &[], LOOK_MAX).unwrap_err();
+        assert_eq!((why.lines().count(), why.len()), (1, "exit status: 1: ".len() + CHARS_MAX));
+    }
+
     #[test]
     fn versions_are_found_and_compared_by_number() {
         assert_eq!(Version::find("2.1.330 (Claude Code)\n"), Some(Version(2, 1, 330)));
@@ -131,14 +227,7 @@ mod tests {
             (found.version, found.problems.into_iter().map(|problem| problem.what).collect::<Vec<_>>())
         };
         let folder = tempfile::tempdir().unwrap();
-        let script = |name: &str, body: &str| {
-            use std::os::unix::fs::PermissionsExt as _;
-
-            let file = folder.path().join(name);
-            std::fs::write(&file, format!("#!/bin/sh\n{body}\n")).unwrap();
-            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
-            file.display().to_string()
-        };
+        let script = |name: &str, body: &str| script(folder.path(), name, body).display().to_string();
         let good = script("good", "echo agent 1.2.3");
         assert_eq!(what(&good, Version(1, 2, 3)), (Some("1.2.3".to_owned()), vec![]));
         assert_eq!(

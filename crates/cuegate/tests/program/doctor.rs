@@ -1,0 +1,280 @@
+//! What `doctor` says of a machine that the test makes: programs in a folder of its own, a home with nothing in it.
+
+use std::{
+    env, fs,
+    net::TcpListener,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::PathBuf,
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{Project, Ran, at_work_in};
+
+/// Values that nobody may ever see.
+const SECRETS: [(&str, &str); 3] = [
+    ("ANTHROPIC_API_KEY", "sk-ant-of-the-test"),
+    ("CODEX_API_KEY", "sk-codex-of-the-test"),
+    ("SERVICE_KEY", "sk-service-of-the-test"),
+];
+/// Versions that are new enough for long.
+const CLAUDE: &str = "echo '99.1.0 (Claude Code)'";
+/// The same of codex, which also tells of its login: of this one that it has none.
+const CODEX: &str =
+    r#"case "$1" in --version) echo codex-cli 99.1.0 ;; *) echo Not logged in >&2; exit 1 ;; esac"#;
+
+/// A machine with git and nothing else.
+struct Machine {
+    project: Project,
+    secrets: bool,
+}
+
+impl Machine {
+    fn new() -> Machine {
+        let machine = Machine { project: Project::empty(), secrets: false };
+        for folder in ["bin", "home", "here/.git"] {
+            fs::create_dir_all(machine.at(folder)).unwrap();
+        }
+        for program in ["sh", "sleep", "git"] {
+            let path = env::var_os("PATH").unwrap();
+            let found =
+                env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
+            symlink(found.unwrap(), machine.at("bin").join(program)).unwrap();
+        }
+        machine
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.project.path().join(path)
+    }
+
+    /// With a program that does this.
+    fn with(self, name: &str, body: &str) -> Machine {
+        let path = format!("bin/{name}");
+        let _ = fs::remove_file(self.at(&path));
+        self.project.write(&path, &format!("#!/bin/sh\n{body}\n"));
+        fs::set_permissions(self.at(&path), fs::Permissions::from_mode(0o755)).unwrap();
+        self
+    }
+
+    fn without(self, name: &str) -> Machine {
+        fs::remove_file(self.at("bin").join(name)).unwrap();
+        self
+    }
+
+    fn config(self, toml: &str) -> Machine {
+        self.project.write("here/cuegate.toml", toml);
+        self
+    }
+
+    /// With keys in the environment.
+    fn keys(self) -> Machine {
+        Machine { secrets: true, ..self }
+    }
+
+    fn doctor(&self, more: &[&str]) -> Ran {
+        let mut command = self.project.command(&[&["doctor"], more].concat());
+        command.current_dir(self.at("here")).env_clear();
+        // Codex wants its folder elsewhere than below the one for temporary files.
+        let folders = [("PATH", "bin"), ("HOME", "home"), ("CODEX_HOME", "home/codex"), ("TMPDIR", "tmp")];
+        command.envs(folders.map(|(name, folder)| (name, self.at(folder))));
+        if self.secrets {
+            command.envs(SECRETS);
+        }
+        let ran = Ran::of(command.output().unwrap());
+        for (name, secret) in SECRETS {
+            assert!(!format!("{ran:?}").contains(secret), "{name} is printed: {ran:?}");
+        }
+        ran
+    }
+
+    /// What is said of one thing: how it stands, what was found, and what to do.
+    fn says(&self, name: &str) -> [String; 3] {
+        let result = self.doctor(&["--json"]).json();
+        let row = row(&result, name);
+        ["standing", "found", "hint"].map(|key| {
+            let text = row[key].as_str().unwrap_or("-");
+            text.replace(self.project.path().to_str().unwrap(), "MACHINE")
+        })
+    }
+}
+
+fn row<'r>(result: &'r Value, name: &str) -> &'r Value {
+    result["findings"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap()
+}
+
+const INSTALL_CLAUDE: &str =
+    "install it with `npm install -g @anthropic-ai/claude-code`, or update it with `claude update`";
+
+#[test]
+fn with_git_and_one_agent_runs_work() {
+    let machine = Machine::new().with("claude", CLAUDE).keys();
+    let ran = machine.doctor(&["--json"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let result = ran.json();
+    assert_eq!((&result["schema"], &result["ok"]), (&json!("cuegate/doctor/v1"), &json!(true)));
+    let rows = result["findings"].as_array().unwrap();
+    let names: Vec<_> =
+        rows.iter().map(|row| (row["name"].as_str().unwrap(), row["provider"] == true)).collect();
+    let expected = [
+        ("git", false),
+        ("disk", false),
+        ("claude", true),
+        ("codex", true),
+        ("openai", true),
+        ("namespaces", false),
+        ("wall", false),
+    ];
+    assert_eq!(names, expected);
+    for row in rows {
+        let keys: Vec<_> = row.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["name", "provider", "standing", "found", "hint"]);
+        assert!(["ok", "less", "no"].contains(&row["standing"].as_str().unwrap()), "{row}");
+        assert_eq!(
+            row["hint"].is_null(),
+            row["standing"] == "ok",
+            "what does not work has something to do: {row}"
+        );
+    }
+    let [standing, found, _] = machine.says("claude");
+    assert_eq!(standing, "ok");
+    assert_eq!(found, "99.1.0, MACHINE/bin/claude, login: the key in ANTHROPIC_API_KEY");
+    assert_eq!(machine.says("wall")[0], "less", "without bubblewrap runs work, with less");
+    let ran = machine.doctor(&[]);
+    assert!(ran.stdout.ends_with("\nruns work here with every provider that is ok\n"), "{}", ran.stdout);
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+}
+
+#[test]
+fn with_nobody_to_ask_no_run_works() {
+    let ran = Machine::new().doctor(&[]);
+    assert_eq!(ran.code, 4, "{ran:?}");
+    assert!(ran.stdout.ends_with("\nno run works here yet\n"), "{}", ran.stdout);
+    for what in ["there is no program `claude`", "there is no program `codex`", INSTALL_CLAUDE, "base_url"] {
+        assert!(ran.stdout.contains(what), "{what}: {}", ran.stdout);
+    }
+    assert_eq!(Machine::new().doctor(&["--json"]).json()["ok"], false);
+}
+
+#[test]
+fn without_git_no_run_works() {
+    let machine = Machine::new().with("claude", CLAUDE).keys().without("git");
+    let ran = machine.doctor(&["--json"]);
+    assert_eq!((ran.code, &ran.json()["ok"]), (4, &json!(false)));
+    let [standing, found, hint] = machine.says("git");
+    assert_eq!(standing, "no");
+    assert!(found.starts_with("`git` does not work: No such file"), "{found}");
+    assert!(hint.starts_with("install git 2.31 or newer"), "{hint}");
+}
+
+#[test]
+fn git_has_to_be_new_enough_and_to_say_so() {
+    let old = Machine::new().with("git", "echo git version 2.30.9");
+    assert_eq!(old.says("git")[..2], ["no", "git version 2.30.9 is too old"]);
+    let odd = Machine::new().with("git", "echo '<html>not found</html>'");
+    assert_eq!(odd.says("git")[..2], ["no", "`git --version` names no version"]);
+    let outside = Machine::new().with("git", "echo git version 2.31.0");
+    fs::remove_dir(outside.at("here/.git")).unwrap();
+    assert_eq!(outside.says("git")[..2], ["less", "git version 2.31.0, but this folder is in no repository"]);
+}
+
+#[test]
+fn an_agent_has_to_be_new_enough() {
+    let machine = Machine::new().keys();
+    let machine =
+        machine.with("claude", "echo '1.0.128 (Claude Code)'").with("codex", "echo codex-cli 0.42.0");
+    let [standing, found, hint] = machine.says("claude");
+    assert_eq!((&*standing, &*hint), ("no", INSTALL_CLAUDE));
+    assert!(found.starts_with("`MACHINE/bin/claude` is 1.0.128; 2.1."), "{found}");
+    let [standing, found, hint] = machine.says("codex");
+    assert_eq!(standing, "no");
+    assert!(found.starts_with("`MACHINE/bin/codex` is 0.42.0; 0."), "{found}");
+    assert_eq!(hint, "install or update it with `npm install -g @openai/codex`");
+    assert_eq!(machine.doctor(&[]).code, 4);
+}
+
+/// What such a program says instead may be long, and about anything.
+#[test]
+fn an_agent_whose_version_is_no_version_is_not_taken() {
+    let machine = Machine::new().with("claude", "echo banana").keys();
+    assert_eq!(machine.says("claude")[..2], ["no", "`MACHINE/bin/claude --version` names no version"]);
+    let machine = Machine::new()
+        .with("codex", "i=0; while [ $i -lt 9 ]; do echo broken $i; i=$((i+1)); done >&2; exit 3");
+    let [standing, found, _] = machine.says("codex");
+    assert_eq!(standing, "no");
+    assert_eq!(found, "`MACHINE/bin/codex --version` failed: exit status: 3: broken 0");
+}
+
+#[test]
+fn an_agent_that_hangs_is_given_up() {
+    // What hangs is what the script started, and both hang at once.
+    let machine = Machine::new().with("claude", "sleep 600; :").with("codex", "sleep 600; :").keys();
+    let ran = machine.doctor(&["--json"]);
+    assert_eq!(ran.code, 4);
+    for name in ["claude", "codex"] {
+        let found = row(&ran.json(), name)["found"].as_str().unwrap().to_owned();
+        assert!(found.contains("--version` failed: no answer within "), "{found}");
+    }
+    machine.project.all_gone();
+    assert!(at_work_in(machine.project.path()).is_empty());
+}
+
+#[test]
+fn an_agent_has_to_be_logged_in() {
+    let machine = Machine::new().with("claude", CLAUDE).with("codex", CODEX);
+    let claude =
+        ["no", "claude is not logged in", "start `claude` once and log in, or set ANTHROPIC_API_KEY"];
+    if !cfg!(target_os = "macos") {
+        assert_eq!(machine.says("claude"), claude);
+        assert_eq!(machine.doctor(&[]).code, 4);
+    }
+    let [standing, found, hint] = machine.says("codex");
+    assert_eq!((&*standing, &*found), ("no", "codex is not logged in"));
+    assert!(hint.contains("`codex login`"), "{hint}");
+    let machine = machine.keys();
+    let codex = ["ok", "99.1.0, MACHINE/bin/codex, login: the key in CODEX_API_KEY", "-"];
+    assert_eq!(machine.says("codex"), codex);
+    // Part of a key is in what codex says of its login.
+    let told = CODEX.replace(
+        "echo Not logged in >&2; exit 1",
+        "echo 'Logged in using an API key - sk-codex-of-the-test'",
+    );
+    let machine = Machine::new().with("codex", &told);
+    assert_eq!(
+        machine.says("codex")[..2],
+        ["ok", "99.1.0, MACHINE/bin/codex, login: the key in its own login"]
+    );
+}
+
+/// A service of this machine is asked whether it is there, any other one is not: to its address, and to the proxy on
+/// the way there, nobody connects.
+#[test]
+fn nobody_outside_is_asked() {
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    proxy.set_nonblocking(true).unwrap();
+    let machine = Machine::new().keys().config(
+        "[providers.openai]\nbase_url = \"https://api.example.invalid/v1\"\nkey_env = \"SERVICE_KEY\"\nmodel = \"m\"\n",
+    );
+    let mut command = machine.project.command(&["doctor", "--json"]);
+    let address = format!("http://{}", proxy.local_addr().unwrap());
+    command.current_dir(machine.at("here")).env_clear().envs(SECRETS);
+    command.env("PATH", machine.at("bin")).env("HOME", machine.at("home"));
+    command.envs(["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"].map(|name| (name, &address)));
+    let ran = Ran::of(command.output().unwrap());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let found = row(&ran.json(), "openai")["found"].clone();
+    assert_eq!(found, "https://api.example.invalid/v1, login: the key in SERVICE_KEY, model m");
+    assert!(!ran.stdout.contains("sk-service-of-the-test"));
+    assert!(proxy.accept().is_err(), "somebody connected");
+}
+
+#[test]
+fn a_service_of_this_machine_has_to_be_there() {
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let toml = format!("[providers.openai]\nbase_url = \"http://{gone}/v1\"\n");
+    let machine = Machine::new().config(&toml);
+    let [standing, found, hint] = machine.says("openai");
+    assert_eq!(standing, "no", "{found}");
+    assert!(found.contains(&gone.to_string()) && hint != "-", "{found} {hint}");
+    assert_eq!(machine.doctor(&[]).code, 4);
+}
