@@ -7,7 +7,7 @@ use crate::{
     budget,
     format::{date_time, duration, plural},
     status::cost,
-    summary::{Liveness, RunState, RunView},
+    summary::{Liveness, RunState, RunView, tokens_of},
     text::{clean, labelled, pad},
 };
 
@@ -119,7 +119,7 @@ fn used(view: &RunView) -> String {
     format!(
         "{}, {}, {} in {}",
         plural(view.asks.total(), "ask"),
-        plural(view.usage.input_tokens + view.usage.output_tokens, "token"),
+        plural(tokens_of(&view.usage), "token"),
         match view.usage.cost_usd {
             None if view.asks.total() > 0 => "unknown cost".to_owned(),
             _ => cost(view),

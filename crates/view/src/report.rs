@@ -7,7 +7,7 @@ use crate::{
     format::{count, date_time, duration, money},
     stamped::Texts,
     status::{agent, asks, cost, place, tokens, way},
-    summary::{Row, RunView, ValidatorRow},
+    summary::{Row, RunView, ValidatorRow, tokens_of},
     text::{Align, clean, clean_lines, pad, pad_left, shorten, tail, widths},
 };
 
@@ -85,7 +85,7 @@ fn visit_row(row: &Row) -> Vec<String> {
         visit,
         way(row),
         count(row.asks),
-        count(row.usage.input_tokens + row.usage.output_tokens),
+        count(tokens_of(&row.usage)),
         match row.asks {
             0 => "–".to_owned(),
             _ => money(row.usage.cost_usd),

@@ -9,7 +9,7 @@ use super::line::{Kind, Line};
 use crate::{
     budget::limits,
     format::{date, date_time, duration, money, plural},
-    summary::RunFold,
+    summary::{RunFold, tokens_of},
 };
 
 /// Who a line is about that is about the run as a whole.
@@ -243,7 +243,7 @@ fn visit(fold: &RunFold, step: &str) -> String {
 }
 
 fn used(usage: &Usage) -> String {
-    let tokens = plural(usage.input_tokens + usage.output_tokens, "token");
+    let tokens = plural(tokens_of(usage), "token");
     match usage.cost_usd {
         Some(_) => format!(", {tokens}, {}", money(usage.cost_usd)),
         None => format!(", {tokens}"),
