@@ -4,6 +4,7 @@ use cuegate_flow::BlobRef;
 use jiff::tz::TimeZone;
 
 use crate::{
+    ending::{after, hints},
     format::{count, date_time, duration, money},
     stamped::Texts,
     status::{agent, asks, cost, place, tokens, way},
@@ -28,7 +29,7 @@ pub fn report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
         answer(view, texts),
         changed(view),
         totals(view),
-        more(view),
+        more(view, zone),
     ];
     let page: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
     clean_lines(&page.join("\n\n"))
@@ -188,9 +189,10 @@ fn totals(view: &RunView) -> String {
     section("Totals", &lines)
 }
 
-fn more(view: &RunView) -> String {
+fn more(view: &RunView, zone: &TimeZone) -> String {
+    let hints = hints(view).into_iter();
     let mut lines: Vec<String> =
-        crate::ending::hints(view).into_iter().map(|hint| format!("- go on: `{hint}`")).collect();
+        hints.map(|hint| format!("- go on: `{hint}`{}", after(view, zone).replacen("  ", " ", 1))).collect();
     for (command, what) in [("diff", "what changed"), ("log", "what happened, ask by ask")] {
         lines.push(format!("- `cuegate {command} {}`: {what}", view.run));
     }
