@@ -123,7 +123,7 @@ fn changed(view: &RunView) -> String {
 fn used(view: &RunView) -> String {
     let took = duration(view.elapsed_ms());
     let tokens = tokens_of(&view.usage);
-    let seen = view.asks.total() + view.unpriced + tokens > 0 || view.usage.cost_usd.is_some();
+    let seen = view.asks.total() > 0 || view.unpriced > 0 || tokens > 0 || view.usage.cost_usd.is_some();
     if !seen && view.unknown > 0 {
         return format!("{}, in {took}", cost(view));
     }
@@ -172,7 +172,7 @@ mod tests {
         insta::assert_snapshot!(ending(&scene.view(), &TimeZone::UTC, undo).join("\n"), @"
         done: `closure.fix` completed the flow
         changed     2 files: src/a.txt, src/b.txt
-        used        6 asks, 9,010 tokens, $0.0720 in 7.9 s
+        used        6 asks, 9,010 tokens, $0.0720 in 7.9 s, and what 1 ask that was cut off or failed used, which is not known
         see         cuegate diff r1    what changed
                     cuegate log r1     what happened
                     cuegate report r1  all of it

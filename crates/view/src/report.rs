@@ -322,7 +322,7 @@ mod tests {
 
         - Asks: 6: 4 work, 1 repair, 1 remedy
         - Tokens: 7,210 in, 1,800 out
-        - Cost: $0.0720
+        - Cost: $0.0720, and what 1 ask that was cut off or failed used, which is not known
         - Iterations: 5 of at most 8
 
         ## More

@@ -107,6 +107,9 @@ pub(crate) fn cost(view: &RunView) -> String {
     match (view.usage.cost_usd, failed) {
         (Some(_), _) => match not_known(view) {
             None => sum(view),
+            Some(asks) if view.unknown > 0 => {
+                format!("{}, and what {asks} used, which is not known", sum(view))
+            }
             Some(asks) => format!("{} and what {asks} cost, which is not known", sum(view)),
         },
         (None, failed) if view.asks.total() + view.unpriced > 0 => {
@@ -292,7 +295,7 @@ mod tests {
         iterations  5 of at most 8
         asks        6: 4 work, 1 repair, 1 remedy
         tokens      7,210 in, 1,800 out
-        cost        $0.0720
+        cost        $0.0720, and what 1 ask that was cut off or failed used, which is not known
         time        7.9 s, started 2026-11-21 12:00:00 (7 s ago)
         place       /work/project, in place, dirty at the start
         agent       scripted, model stand-in-1

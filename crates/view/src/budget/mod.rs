@@ -133,8 +133,9 @@ pub(crate) fn more(ledger: &Ledger, wanting: u64) -> Vec<String> {
 /// Whether an ask was stopped at a cap that no limit of the run sets: turns, or what a model may write at once.
 pub(crate) fn capped_elsewhere(ledger: &Ledger) -> bool {
     let Ledger { budget, overspent: Some(what), .. } = ledger else { return false };
-    let capped =
-        [budget.usd_micro, budget.ask_usd_micro, budget.tokens, budget.ask_tokens].iter().any(Option::is_some);
+    let capped = [budget.usd_micro, budget.ask_usd_micro, budget.tokens, budget.ask_tokens]
+        .iter()
+        .any(Option::is_some);
     // The step's name is no part of what happened.
     let said = what.split_once("at its cap: ").map_or("", |(_, said)| said).to_lowercase();
     !capped || ["turns", "output_tokens", "output tokens"].iter().any(|word| said.contains(word))
