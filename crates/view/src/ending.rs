@@ -6,8 +6,8 @@ use jiff::tz::TimeZone;
 use crate::{
     budget,
     format::{date_time, duration, plural},
-    status::cost,
-    summary::{Liveness, RunState, RunView},
+    status::{cost, not_known, sum},
+    summary::{Liveness, RunState, RunView, tokens_of},
     text::{clean, labelled, pad},
 };
 
@@ -52,7 +52,7 @@ pub fn hints(view: &RunView) -> Vec<String> {
         }
         RunState::Suspended(_) => vec![format!("cuegate resume {run}")],
         RunState::Ended(EndState::Exhausted) => {
-            let mut flags = budget::more(&view.ledger);
+            let mut flags = budget::more(&view.ledger, view.wanting);
             if view.iterations >= view.iterations_max {
                 flags.push(format!("--max-iterations {}", view.iterations_max.saturating_mul(2).max(1)));
             }
@@ -66,11 +66,16 @@ pub fn hints(view: &RunView) -> Vec<String> {
     }
 }
 
-/// When a hint is worth following: `  after 14:05`.
+/// When a hint is worth following: `  after 14:05`, or once something is raised that no flag sets.
 pub(crate) fn after(view: &RunView, zone: &TimeZone) -> String {
     match &view.state {
         RunState::Suspended(Waiting { kind: WaitKind::Quota, until_ms: Some(until), .. }) => {
             format!("  after {}", date_time(*until, zone))
+        }
+        RunState::Ended(EndState::Exhausted)
+            if view.reason == view.ledger.overspent && budget::capped_elsewhere(&view.ledger) =>
+        {
+            "  after raising the limit that the reason names".to_owned()
         }
         _ => String::new(),
     }
@@ -116,16 +121,25 @@ fn changed(view: &RunView) -> String {
 }
 
 fn used(view: &RunView) -> String {
-    format!(
-        "{}, {}, {} in {}",
-        plural(view.asks.total(), "ask"),
-        plural(view.usage.input_tokens + view.usage.output_tokens, "token"),
-        match view.usage.cost_usd {
-            None if view.asks.total() > 0 => "unknown cost".to_owned(),
-            _ => cost(view),
-        },
-        duration(view.elapsed_ms()),
-    )
+    let took = duration(view.elapsed_ms());
+    let tokens = tokens_of(&view.usage);
+    let seen = view.asks.total() > 0 || view.unpriced > 0 || tokens > 0 || view.usage.cost_usd.is_some();
+    if !seen && view.unknown > 0 {
+        return format!("{}, in {took}", cost(view));
+    }
+    let paid = match (view.usage.cost_usd, not_known(view)) {
+        (None, None) => "nothing".to_owned(),
+        (None, Some(_)) => "unknown cost".to_owned(),
+        (Some(_), _) => sum(view),
+    };
+    // Where no cost is known at all, that is said of every answer.
+    let beside = match view.usage.cost_usd {
+        Some(_) => not_known(view),
+        None => not_known(&RunView { unpriced: 0, ..view.clone() }),
+    };
+    let beside = beside.map(|asks| format!(", and what {asks} used, which is not known")).unwrap_or_default();
+    let asks = plural(view.asks.total(), "ask");
+    format!("{asks}, {}, {paid} in {took}{beside}", plural(tokens, "token"))
 }
 
 #[cfg(test)]
@@ -158,7 +172,7 @@ mod tests {
         insta::assert_snapshot!(ending(&scene.view(), &TimeZone::UTC, undo).join("\n"), @"
         done: `closure.fix` completed the flow
         changed     2 files: src/a.txt, src/b.txt
-        used        6 asks, 9,010 tokens, $0.0720 in 7.9 s
+        used        6 asks, 9,010 tokens, $0.0720 in 7.9 s, and what 1 ask that was cut off or failed used, which is not known
         see         cuegate diff r1    what changed
                     cuegate log r1     what happened
                     cuegate report r1  all of it

@@ -31,6 +31,8 @@ mod timeline;
 
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod unknowns;
 
 pub use beginning::{Beginning, beginning};
 pub use budget::limits;

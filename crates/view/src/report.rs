@@ -4,10 +4,11 @@ use cuegate_flow::BlobRef;
 use jiff::tz::TimeZone;
 
 use crate::{
+    ending::{after, hints},
     format::{count, date_time, duration, money},
     stamped::Texts,
     status::{agent, asks, cost, place, tokens, way},
-    summary::{Row, RunView, ValidatorRow},
+    summary::{Row, RunView, ValidatorRow, tokens_of},
     text::{Align, clean, clean_lines, pad, pad_left, shorten, tail, widths},
 };
 
@@ -28,7 +29,7 @@ pub fn report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
         answer(view, texts),
         changed(view),
         totals(view),
-        more(view),
+        more(view, zone),
     ];
     let page: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
     clean_lines(&page.join("\n\n"))
@@ -85,7 +86,7 @@ fn visit_row(row: &Row) -> Vec<String> {
         visit,
         way(row),
         count(row.asks),
-        count(row.usage.input_tokens + row.usage.output_tokens),
+        count(tokens_of(&row.usage)),
         match row.asks {
             0 => "–".to_owned(),
             _ => money(row.usage.cost_usd),
@@ -188,9 +189,10 @@ fn totals(view: &RunView) -> String {
     section("Totals", &lines)
 }
 
-fn more(view: &RunView) -> String {
+fn more(view: &RunView, zone: &TimeZone) -> String {
+    let hints = hints(view).into_iter();
     let mut lines: Vec<String> =
-        crate::ending::hints(view).into_iter().map(|hint| format!("- go on: `{hint}`")).collect();
+        hints.map(|hint| format!("- go on: `{hint}`{}", after(view, zone).replacen("  ", " ", 1))).collect();
     for (command, what) in [("diff", "what changed"), ("log", "what happened, ask by ask")] {
         lines.push(format!("- `cuegate {command} {}`: {what}", view.run));
     }
@@ -320,7 +322,7 @@ mod tests {
 
         - Asks: 6: 4 work, 1 repair, 1 remedy
         - Tokens: 7,210 in, 1,800 out
-        - Cost: $0.0720
+        - Cost: $0.0720, and what 1 ask that was cut off or failed used, which is not known
         - Iterations: 5 of at most 8
 
         ## More

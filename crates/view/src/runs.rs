@@ -42,7 +42,7 @@ pub fn runs_table(runs: &[RunView], now_ms: i64) -> String {
             shorten(&run.flow, 24),
             state(run),
             run.rows.len().to_string(),
-            match (run.asks.total(), run.usage.cost_usd) {
+            match (run.asks.total() + run.unpriced + run.unknown, run.usage.cost_usd) {
                 (0, None) => "–".to_owned(),
                 (_, cost) => money(cost),
             },

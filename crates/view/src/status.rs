@@ -103,16 +103,44 @@ fn next(pending: &Pending) -> String {
 
 /// What it cost; nothing asked is not the same as not known.
 pub(crate) fn cost(view: &RunView) -> String {
-    let text = match (view.asks.total(), view.usage.cost_usd) {
-        (0, None) => return "nothing".to_owned(),
-        (_, None) => return "not known: the provider does not say, and no price is configured".to_owned(),
-        (_, cost) => money(cost),
-    };
-    let text = match view.unpriced {
-        0 => text,
-        n => format!("{text} and what {} cost, which is not known", plural(n, "ask")),
-    };
+    let failed = (view.unknown > 0).then(|| format!("{} cut off or failed", were(view.unknown)));
+    match (view.usage.cost_usd, failed) {
+        (Some(_), _) => match not_known(view) {
+            None => sum(view),
+            Some(asks) if view.unknown > 0 => {
+                format!("{}, and what {asks} used, which is not known", sum(view))
+            }
+            Some(asks) => format!("{} and what {asks} cost, which is not known", sum(view)),
+        },
+        (None, failed) if view.asks.total() + view.unpriced > 0 => {
+            let failed = failed.map(|failed| format!("; {failed}")).unwrap_or_default();
+            format!("not known: the provider does not say, and no price is configured{failed}")
+        }
+        (None, Some(failed)) => format!("not known: {failed}"),
+        (None, None) => "nothing".to_owned(),
+    }
+}
+
+/// What is known of the cost.
+pub(crate) fn sum(view: &RunView) -> String {
+    let text = money(view.usage.cost_usd);
     if view.notional { format!("{text}, notional: a subscription pays") } else { text }
+}
+
+/// The asks whose cost is not in the sum: `1 ask and 2 asks that were cut off or failed`.
+pub(crate) fn not_known(view: &RunView) -> Option<String> {
+    let answered = (view.unpriced > 0).then(|| plural(view.unpriced, "ask"));
+    let failed = (view.unknown > 0).then(|| {
+        let were = if view.unknown == 1 { "was" } else { "were" };
+        format!("{} that {were} cut off or failed", plural(view.unknown, "ask"))
+    });
+    let asks: Vec<String> = [answered, failed].into_iter().flatten().collect();
+    (!asks.is_empty()).then(|| asks.join(" and "))
+}
+
+/// `1 ask was`, `2 asks were`.
+fn were(asks: u64) -> String {
+    format!("{} {}", plural(asks, "ask"), if asks == 1 { "was" } else { "were" })
 }
 
 /// `6: 3 work, 1 repair`.
@@ -267,7 +295,7 @@ mod tests {
         iterations  5 of at most 8
         asks        6: 4 work, 1 repair, 1 remedy
         tokens      7,210 in, 1,800 out
-        cost        $0.0720
+        cost        $0.0720, and what 1 ask that was cut off or failed used, which is not known
         time        7.9 s, started 2026-11-21 12:00:00 (7 s ago)
         place       /work/project, in place, dirty at the start
         agent       scripted, model stand-in-1

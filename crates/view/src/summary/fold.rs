@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cuegate_engine::{AskKind, CommandId, Event, RowEnd, Usage};
 use cuegate_flow::Str;
 
-use super::track::{Request, Track, charge, ended};
+use super::track::{Request, Track, charge, ended, tokens_of};
 use super::view::{
     Check, FaultRow, HandedRow, Liveness, Open, Pending, Row, RunState, RunView, ValidatorRow,
 };
@@ -66,6 +66,8 @@ impl RunFold {
             remedy: open.remedy.clone(),
         });
         view.pending = self.pending();
+        let shares = &view.ledger.reserved;
+        view.wanting = self.requests.keys().filter(|ask| !shares.contains_key(ask)).count() as u64;
         view
     }
 
@@ -115,7 +117,10 @@ impl RunFold {
             }
             Event::Answered { .. } => self.answered(event),
             Event::AskCut { ask, usage, .. } => self.cut(*ask, usage),
-            Event::AnsweredLate { usage, .. } => charge(&mut self.view.usage, usage),
+            Event::AnsweredLate { usage, .. } => {
+                self.view.unpriced += u64::from(usage.cost_usd.is_none());
+                charge(&mut self.view.usage, usage);
+            }
             Event::Faulted { .. } => self.faulted(at_ms, event),
             Event::BoundaryViolated { step, paths, .. } => self.violated(step, paths),
             Event::CommandFinished { .. } => self.executed(seq, event),
@@ -287,6 +292,7 @@ impl RunFold {
         let request = self.requests.remove(&ask);
         charge(&mut self.view.usage, usage);
         self.view.cut += 1;
+        self.view.unknown += 1;
         if let Some(track) = self.track(request.and_then(|request| request.member)) {
             charge(&mut track.usage, usage);
         }
@@ -296,6 +302,9 @@ impl RunFold {
         let Event::Faulted { ask, step, class, message, usage, changed_files, .. } = event else { return };
         let request = self.requests.remove(ask);
         charge(&mut self.view.usage, usage);
+        // One that was turned away before a token was read cost nothing.
+        let unpriced = usage.cost_usd.is_none() && tokens_of(usage) > 0;
+        self.view.unknown += u64::from(class.costs_unknown() || unpriced);
         self.changed.extend(changed_files.iter().cloned());
         let track = self.track(request.and_then(|request| request.member));
         let visit = track.as_ref().map_or(1, |track| track.visit);

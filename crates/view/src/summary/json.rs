@@ -47,6 +47,9 @@ impl RunView {
         if self.cut > 0 {
             put("cut_asks", json!(self.cut));
         }
+        if self.unknown > 0 {
+            put("unknown_asks", json!(self.unknown));
+        }
         put("budget", limits_json(&self.ledger.budget));
         if self.ledger.limits() {
             put("spent", spent_json(&self.ledger.spent));

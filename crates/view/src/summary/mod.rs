@@ -8,6 +8,7 @@ mod view;
 mod ways;
 
 pub(crate) use json::{cost, waiting};
+pub(crate) use track::tokens_of;
 pub(crate) use view::waits_for;
 
 pub use asks::Asks;

@@ -172,6 +172,7 @@ fn a_whole_run() {
         "output": 1800
       },
       "cost_usd": 0.072,
+      "unknown_asks": 1,
       "budget": {
         "usd": null,
         "tokens": null,

@@ -80,10 +80,16 @@ pub(super) fn ended(row: Row, end: &RowEnd) -> Row {
     }
 }
 
+/// Tokens read and written together.
+pub(crate) fn tokens_of(usage: &Usage) -> u64 {
+    usage.input_tokens.saturating_add(usage.output_tokens)
+}
+
 /// Adds what was used up; a cost that is not known adds nothing.
 pub(super) fn charge(sum: &mut Usage, usage: &Usage) {
-    sum.input_tokens += usage.input_tokens;
-    sum.output_tokens += usage.output_tokens;
+    // What a service counts is not for us to believe: a number too large must not keep a run from being shown.
+    sum.input_tokens = sum.input_tokens.saturating_add(usage.input_tokens);
+    sum.output_tokens = sum.output_tokens.saturating_add(usage.output_tokens);
     if let Some(cost) = usage.cost_usd {
         sum.cost_usd = Some(sum.cost_usd.unwrap_or(0.0) + cost);
     }

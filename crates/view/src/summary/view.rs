@@ -236,10 +236,14 @@ pub struct RunView {
     pub asks: Asks,
     /// What was used up, late answers and faulty tries included.
     pub usage: Usage,
-    /// Answered asks whose cost is not known: what they cost is not in the sum.
+    /// Answered asks, late ones included, whose cost is not known: what they cost is not in the sum.
     pub unpriced: u64,
     /// Asks that were cut off before they answered.
     pub cut: u64,
+    /// Asks without an answer of which nobody knows what they used up: they were cut off, or failed at work.
+    pub unknown: u64,
+    /// Asks that wait for a share of the budget.
+    pub wanting: u64,
     /// How asks were put.
     pub ways: Ways,
     /// What may be used up, and what counts against it.
@@ -296,6 +300,8 @@ impl RunView {
             usage: Usage::default(),
             unpriced: 0,
             cut: 0,
+            unknown: 0,
+            wanting: 0,
             ways: Ways::default(),
             ledger: Ledger::default(),
             notional: false,

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use cuegate_engine::{
-    Answer, Command, CommandId, Completion, Exec, Exit, Fault, FaultClass, Record, Resume, Run, Seen, Start,
-    Started, TreeState, Usage, decide, pending,
+    Answer, Budget, Command, CommandId, Completion, Exec, Exit, Fault, FaultClass, Record, Resume, Run, Seen,
+    Start, Started, TreeState, Usage, decide, pending,
 };
 use cuegate_flow::{BlobRef, Flow};
 use serde_json::{Value, json};
@@ -62,7 +62,12 @@ pub(crate) fn answer(output: Value) -> Answer {
 
 impl Scene {
     pub(crate) fn start(flow: Flow) -> Scene {
-        let started = started(&flow);
+        Scene::start_within(flow, Budget::default())
+    }
+
+    /// A run that may use up so much.
+    pub(crate) fn start_within(flow: Flow, budget: Budget) -> Scene {
+        let started = Started { budget, ..started(&flow) };
         let mut scene = Scene {
             flow,
             run: Run::default(),

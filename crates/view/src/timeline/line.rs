@@ -35,6 +35,8 @@ pub(super) enum Kind {
     Member,
     /// A validator.
     Validator,
+    /// Something beside what the record tells: no later event adds to it.
+    Aside,
     /// Anything else.
     #[default]
     Other,

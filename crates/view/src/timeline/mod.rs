@@ -10,7 +10,7 @@ use crate::{
     format::{count, date, money},
     stamped::Stamped,
     status::doing,
-    summary::RunFold,
+    summary::{RunFold, tokens_of},
 };
 
 /// The lines of a whole run.
@@ -64,7 +64,7 @@ impl Timeline {
             .open
             .as_ref()
             .map_or_else(String::new, |open| format!("visit {}, attempt {}, ", open.visit, open.attempt));
-        let tokens = count(view.usage.input_tokens + view.usage.output_tokens);
+        let tokens = count(tokens_of(&view.usage));
         let cost = view.usage.cost_usd.map_or_else(String::new, |cost| format!(", {}", money(Some(cost))));
         format!("{open}iteration {} of {}, {tokens} tokens{cost}", view.iterations, view.iterations_max)
     }

@@ -9,7 +9,7 @@ use super::line::{Kind, Line};
 use crate::{
     budget::limits,
     format::{date, date_time, duration, money, plural},
-    summary::RunFold,
+    summary::{RunFold, tokens_of},
 };
 
 /// Who a line is about that is about the run as a whole.
@@ -19,11 +19,13 @@ pub(super) struct Words<'t> {
     zone: &'t TimeZone,
     at_ms: i64,
     lines: Vec<Line>,
+    /// Whether a member ended in this record.
+    members: bool,
 }
 
 impl<'t> Words<'t> {
     pub(super) fn new(zone: &'t TimeZone, at_ms: i64) -> Words<'t> {
-        Words { zone, at_ms, lines: Vec::new() }
+        Words { zone, at_ms, lines: Vec::new(), members: false }
     }
 
     pub(super) fn into_lines(self) -> Vec<Line> {
@@ -35,7 +37,7 @@ impl<'t> Words<'t> {
         match event {
             Event::RunStarted(started) => self.started(started),
             Event::StepEntered { step, remedy, .. } => {
-                if let Some(line) = self.lines.last_mut() {
+                if let Some(line) = self.last() {
                     match remedy {
                         Some(_) => line.target = format!("remedy: {step}"),
                         None if line.kind == Kind::Other && line.who == RUN => line.target = step.to_string(),
@@ -62,7 +64,7 @@ impl<'t> Words<'t> {
                 self.lines.push(Line::new(kind, &who, format!("had been cut off{}", used(usage))));
             }
             Event::Overspent { what, .. } => {
-                self.lines.push(Line::new(Kind::Other, RUN, "over its share".to_owned()).detail(what));
+                self.lines.push(Line::new(Kind::Aside, RUN, "over its share".to_owned()).detail(what));
             }
             Event::AnsweredLate { usage, .. } => {
                 let what = format!("a late answer is charged{}", used(usage));
@@ -87,11 +89,13 @@ impl<'t> Words<'t> {
             }
             Event::Decided { step, outcome, fallback, .. } => self.decided(fold, step, outcome, *fallback),
             Event::MemberEnded { step, outcome: Some(outcome), .. } => {
+                self.members = true;
                 self.line(fold, step).way.push_str(&format!(" → {outcome}"));
             }
             Event::MemberEnded { step, why, .. } => {
+                self.members = true;
                 // What went wrong is told already, unless it said so itself.
-                if let (Some(why), Some("")) = (why, self.lines.last().map(|line| line.detail.as_str())) {
+                if let (Some(why), Some("")) = (why, self.last().map(|line| line.detail.as_str())) {
                     self.about(fold, step, "cannot proceed", why);
                 }
                 self.line(fold, step).way.push_str(" → no outcome");
@@ -162,14 +166,16 @@ impl<'t> Words<'t> {
     }
 
     fn decided(&mut self, fold: &RunFold, step: &str, outcome: &str, fallback: bool) {
-        let kind = self.lines.last().map(|line| line.kind);
+        let kind = self.last().map(|line| line.kind);
         // A validator's line says already how it ended.
         if kind == Some(Kind::Validator) {
             return;
         }
         // The last member's line is about the member, this is about all of them.
-        if kind != Some(Kind::Ask) {
+        if self.members || kind == Some(Kind::Member) {
             self.lines.push(Line::new(Kind::Ask, &visit(fold, step), "all members done".to_owned()));
+        } else if kind != Some(Kind::Ask) {
+            self.lines.push(Line::new(Kind::Ask, &visit(fold, step), "decided".to_owned()));
         }
         let line = self.line(fold, step);
         line.way.push_str(&format!(" → {outcome}"));
@@ -179,7 +185,7 @@ impl<'t> Words<'t> {
     }
 
     fn left(&mut self, end: &RowEnd) {
-        let (Some(line), Some(target)) = (self.lines.last_mut(), &end.target) else { return };
+        let (Some(line), Some(target)) = (self.last(), &end.target) else { return };
         // Where the run ends, a line of its own says so.
         if target.starts_with('@') || !line.target.is_empty() {
             return;
@@ -216,11 +222,16 @@ impl<'t> Words<'t> {
 
     /// The line that later events add to; a new one when there is none yet.
     fn line(&mut self, fold: &RunFold, step: &str) -> &mut Line {
-        if self.lines.is_empty() {
+        let at = self.lines.iter().rposition(|line| line.kind != Kind::Aside).unwrap_or_else(|| {
             self.lines.push(Line::new(Kind::Other, &visit(fold, step), "decided".to_owned()));
-        }
-        let last = self.lines.len() - 1;
-        &mut self.lines[last]
+            self.lines.len() - 1
+        });
+        &mut self.lines[at]
+    }
+
+    /// The last line that is more than an aside.
+    fn last(&mut self) -> Option<&mut Line> {
+        self.lines.iter_mut().rev().find(|line| line.kind != Kind::Aside)
     }
 }
 
@@ -243,7 +254,7 @@ fn visit(fold: &RunFold, step: &str) -> String {
 }
 
 fn used(usage: &Usage) -> String {
-    let tokens = plural(usage.input_tokens + usage.output_tokens, "token");
+    let tokens = plural(tokens_of(usage), "token");
     match usage.cost_usd {
         Some(_) => format!(", {tokens}, {}", money(usage.cost_usd)),
         None => format!(", {tokens}"),

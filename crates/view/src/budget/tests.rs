@@ -1,0 +1,75 @@
+use cuegate_engine::{Budget, CommandId, Ledger, Share, Spent};
+
+use super::{limits, more};
+
+fn ledger(budget: Budget, spent: Spent) -> Ledger {
+    Ledger { budget, spent, ..Ledger::default() }
+}
+
+/// As a command line reads a number: so many units as there are in it, and the rest is lost.
+fn read(flag: &str, per: f64) -> u64 {
+    let number: f64 = flag.split(' ').nth(1).unwrap().parse().unwrap();
+    (number * per).floor() as u64
+}
+
+#[test]
+fn small_limits_are_never_nothing() {
+    for (ms, words) in [(1, "0.000017 min"), (300, "0.005 min"), (1_200, "0.02 min"), (5_400_000, "90 min")] {
+        let budget = Budget { driven_ms: Some(ms), ..Budget::default() };
+        assert_eq!(limits(&budget).as_deref(), Some(words));
+        for spent in [ms, ms * 7 + 1] {
+            let ledger = ledger(budget, Spent { driven_ms: spent, ..Spent::default() });
+            let flags = more(&ledger, 1);
+            let raised = read(&flags[0], 60_000.0);
+            assert!(raised >= spent * 2, "{flags:?} of {spent}");
+            assert_eq!(ledger.lacks(Budget { driven_ms: Some(raised), ..Budget::default() }), None);
+        }
+    }
+}
+
+#[test]
+fn every_amount_of_money_is_read_back_as_no_less() {
+    for micro in (1..5_000).chain([1_234_567, 5_000_000, 999_999_999]) {
+        let budget = Budget { usd_micro: Some(micro), ..Budget::default() };
+        let ledger = ledger(budget, Spent { usd_micro: micro, ..Spent::default() });
+        let flags = more(&ledger, 1);
+        assert!(read(&flags[0], 1e6) >= micro * 2, "{flags:?} of {micro}");
+    }
+}
+
+#[test]
+fn what_does_not_come_to_a_unit_for_each_is_used_up() {
+    let budget = Budget { usd_micro: Some(10), tokens: Some(1_000), ..Budget::default() };
+    let ledger = ledger(budget, Spent { usd_micro: 8, tokens: 998, ..Spent::default() });
+    assert_eq!(more(&ledger, 2), Vec::<String>::new());
+    assert_eq!(more(&ledger, 3), ["--budget-usd 0.00002", "--budget-tokens 2000"]);
+    // A double is too little for so many.
+    assert_eq!(more(&ledger, 30)[0], "--budget-usd 0.000038");
+    let raised = Budget { usd_micro: Some(38), tokens: Some(2_000), ..Budget::default() };
+    assert!(Ledger { budget: raised, ..ledger }.share(30).is_ok());
+}
+
+#[test]
+fn numbers_without_end_are_no_panic() {
+    let all = Some(u64::MAX);
+    let budget = Budget { usd_micro: all, tokens: all, asks: all, driven_ms: all, ..Budget::default() };
+    let most = u64::MAX;
+    let spent = Spent { usd_micro: most, tokens: most, asks: most, driven_ms: most };
+    let mut ledger = ledger(budget, spent);
+    for seq in 0..2 {
+        let share = Share { usd_micro: all, tokens: all };
+        ledger.reserved.insert(CommandId { seq, member: 0 }, share);
+    }
+    assert_eq!(
+        more(&ledger, most),
+        [
+            "--budget-usd 1000000000",
+            "--budget-tokens 18446744073709551615",
+            "--budget-asks 18446744073709551615",
+            "--budget-minutes 16666666666.67",
+        ]
+    );
+    let budget = Budget { ask_usd_micro: all, ask_tokens: all, ..Budget::default() };
+    let ledger = Ledger { budget, overspent: Some("too much".into()), ..Ledger::default() };
+    assert_eq!(more(&ledger, 1).len(), 2);
+}
