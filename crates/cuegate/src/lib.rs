@@ -5,6 +5,7 @@
 //!
 //! *Never* holds a rule about flows.
 
+mod agent;
 pub mod begin;
 pub mod cli;
 pub mod config;
@@ -17,4 +18,5 @@ pub mod models;
 pub mod project;
 pub mod providers;
 
+pub use agent::Agent;
 pub use failure::Failure;

@@ -157,12 +157,17 @@ impl RunFold {
                 self.view.reason = Some(waiting.detail.clone());
                 self.view.state = RunState::Suspended(waiting.clone());
             }
-            Event::Resumed { iterations_max, provider, .. } => {
+            Event::Resumed { iterations_max, provider, model, notional, .. } => {
                 self.view.goes_on();
                 self.view.iterations_max = iterations_max.unwrap_or(self.view.iterations_max);
                 if let Some(provider) = provider {
                     self.view.provider = provider.clone();
                 }
+                if model.is_some() {
+                    self.view.model = model.clone();
+                }
+                // Money that a key pays is not notional because a subscription paid before, nor the other way round.
+                self.view.notional = notional.unwrap_or(self.view.notional);
             }
             Event::Ended { state, reason, validated, stays, .. } => {
                 // An ask that waits for a larger budget goes on where it is.

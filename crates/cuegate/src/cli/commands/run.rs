@@ -10,8 +10,8 @@ use cuegate_view::{Beginning, beginning};
 
 use super::{Place, check, drive, load, tell_end};
 use crate::{
-    Failure,
-    begin::{self, Agent, Ground, Host, Program, Wishes},
+    Agent, Failure,
+    begin::{self, Ground, Host, Program, Wishes},
     cli::{
         args::{Durability, Run},
         params, print,

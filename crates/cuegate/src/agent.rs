@@ -1,0 +1,170 @@
+//! Who is asked in a run: a provider that was found able to work here, and its models.
+
+use std::collections::BTreeMap;
+
+use cuegate_engine::Budget;
+use cuegate_flow::{Act, Flow, StepId, Str, Tools};
+use cuegate_provider::{Inspection, Login, Shared};
+
+use crate::{Failure, begin::Program, config::Config, models, providers};
+
+/// Who is asked in a run, found able to work here.
+pub struct Agent {
+    /// The provider.
+    pub(crate) provider: Shared,
+    /// What it found when it looked.
+    pub inspection: Inspection,
+    /// The model for all asks, by the provider's name.
+    pub model: Option<String>,
+    /// The provider's names of the models that the definition names.
+    pub(crate) models: BTreeMap<Str, String>,
+    /// The model of asks that name none.
+    pub(crate) default_model: Option<String>,
+}
+
+impl Agent {
+    /// Gets a provider ready for a flow, before anything is made: its settings, its program, its login, its models and
+    /// their prices.
+    ///
+    /// # Errors
+    /// When something of it is missing, so that no ask could be put, or none within the budget.
+    pub fn find(
+        name: &str,
+        script: Option<&(String, String)>,
+        model: Option<&str>,
+        flow: &Flow,
+        budget: &Budget,
+        program: &Program,
+        config: &Config,
+    ) -> Result<Agent, Failure> {
+        let provider = providers::make(name, script, program, config)?;
+        let mapped = providers::mapped(name, config);
+        let (model, models) = match model {
+            Some(model) => {
+                let named =
+                    models::one(model, &*provider, mapped).ok_or_else(|| models::unknown(model, name))?;
+                (Some(named), BTreeMap::new())
+            }
+            None => (None, models::resolve(flow, &*provider, mapped)?),
+        };
+        let inspection = provider.inspect();
+        if let Some(problem) = inspection.problems.first() {
+            return Err(Failure {
+                message: problem.what.clone(),
+                hint: Some(format!("{}; `cuegate doctor` says more", problem.hint)),
+                code: crate::exit::ENVIRONMENT,
+            });
+        }
+        // What is configured for the provider is closer to the user than what a format falls back to.
+        let configured = inspection.model.is_some();
+        let default_model = flow
+            .default_model
+            .as_ref()
+            .filter(|_| !configured && name != "scripted")
+            .and_then(|name| models::one(name, &*provider, mapped));
+        let agent = Agent { provider, inspection, model, models, default_model };
+        if budget.usd_micro.is_some() || budget.ask_usd_micro.is_some() {
+            agent.prices_known(flow)?;
+        }
+        Ok(agent)
+    }
+
+    /// Money can only be kept to where it is counted.
+    fn prices_known(&self, flow: &Flow) -> Result<(), Failure> {
+        let named = flow.steps.iter().filter_map(|step| match &step.act {
+            Act::Ask(ask) => Some(ask.model.as_ref().and_then(|name| self.models.get(name))),
+            _ => None,
+        });
+        for model in named {
+            let model = self
+                .model
+                .as_ref()
+                .or(model)
+                .or(self.default_model.as_ref())
+                .or(self.inspection.model.as_ref());
+            if !self.provider.is_priced(model.map(String::as_str)) {
+                let who = self.provider.name();
+                let (what, key) = match model {
+                    Some(model) => (format!("the price of `{model}`"), format!("[prices.\"{model}\"]")),
+                    None => {
+                        ("the price of its default model".to_owned(), "a model and [prices.\"…\"]".to_owned())
+                    }
+                };
+                return Err(Failure::usage(
+                    format!(
+                        "a budget in dollars cannot be kept: {who} does not say what an ask costs, and {what} is not known"
+                    ),
+                    format!(
+                        "write {key} with `input` and `output` in US dollars for a million tokens into cuegate.toml, or limit tokens with `--budget-tokens`"
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The models that are asked, by the provider's names; `None` when that is its own affair.
+    pub fn models(&self) -> Option<String> {
+        let mut names: Vec<&String> = self.model.iter().chain(self.models.values()).collect();
+        names.sort_unstable();
+        names.dedup();
+        if names.is_empty() {
+            names.extend(self.default_model.as_ref().or(self.inspection.model.as_ref()));
+        }
+        let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    }
+
+    /// What the flow asks for and the provider cannot do, in words.
+    pub fn cannot(&self, flow: &Flow) -> Vec<String> {
+        let (who, can) = (self.provider.name(), self.provider.capabilities());
+        let asks: Vec<_> = flow
+            .steps
+            .iter()
+            .filter_map(|step| match &step.act {
+                Act::Ask(ask) => Some((step, ask)),
+                _ => None,
+            })
+            .collect();
+        let names = |names: Vec<&str>| match names.as_slice() {
+            [] => None,
+            [first, .., _] if names.len() > 3 => {
+                Some(format!("`{first}` and {} other steps", names.len() - 1))
+            }
+            names => Some(names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
+        };
+        let steps = |which: &dyn Fn(&cuegate_flow::Step<StepId>, &cuegate_flow::Ask) -> bool| {
+            names(asks.iter().filter(|(step, ask)| which(step, ask)).map(|(step, _)| &*step.name).collect())
+        };
+        let mut cannot = Vec::new();
+        if !can.edits
+            && let Some(steps) = steps(&|step, _| step.boundary.permission.may_write())
+        {
+            cannot.push(format!("{who} changes no files: {steps} may, and can only answer"));
+        }
+        if !can.tools
+            && let Some(steps) = steps(&|step, _| step.boundary.tools != Tools::All)
+        {
+            cannot.push(format!("{who} cannot be held to the list of tools of {steps}"));
+        }
+        let told = |ask: &cuegate_flow::Ask| {
+            ask.schema.is_some_and(|schema| !self.provider.holds(flow.schema(schema).value()))
+        };
+        if let Some(steps) = steps(&|_, ask| told(ask)) {
+            cannot.push(format!(
+                "{who} does not hold its agent to the schema of {steps}: it stands in the prompt"
+            ));
+        }
+        cannot
+    }
+
+    /// Whose agent settings are loaded, in words.
+    pub fn loads(&self) -> String {
+        self.provider.loads()
+    }
+
+    /// Whether a subscription pays.
+    pub fn is_notional(&self) -> bool {
+        self.inspection.login == Login::Subscription
+    }
+}
