@@ -136,7 +136,7 @@ impl Ledger {
         if self.overspent.is_some() {
             return Err(Lack::Overspent);
         }
-        if budget.asks.is_some_and(|asks| spent.asks + self.reserved.len() as u64 >= asks) {
+        if budget.asks.is_some_and(|asks| spent.asks.saturating_add(self.reserved.len() as u64) >= asks) {
             return Err(Lack::Asks);
         }
         if budget.driven_ms.is_some_and(|most| spent.driven_ms >= most) {
@@ -205,7 +205,9 @@ impl Ledger {
 
     /// What pending asks have set aside together.
     pub fn reserved(&self) -> Spent {
-        let sum = |of: fn(&Share) -> Option<u64>| self.reserved.values().filter_map(of).sum();
+        let sum = |of: fn(&Share) -> Option<u64>| {
+            self.reserved.values().filter_map(of).fold(0_u64, u64::saturating_add)
+        };
         Spent {
             usd_micro: sum(|share| share.usd_micro),
             tokens: sum(|share| share.tokens),
@@ -237,7 +239,7 @@ impl Ledger {
     fn charge(&mut self, usd_micro: u64, tokens: u64) {
         self.spent.usd_micro = self.spent.usd_micro.saturating_add(usd_micro);
         self.spent.tokens = self.spent.tokens.saturating_add(tokens);
-        self.spent.asks += 1;
+        self.spent.asks = self.spent.asks.saturating_add(1);
     }
 
     /// What an ask used beyond its share, in words; `None` when it kept to it.

@@ -28,6 +28,7 @@ fn faulted(seq: u64, class: FaultClass, message: &str, usage: Usage) -> Event {
         step: STEP.into(),
         class,
         message: message.into(),
+        usage_unknown: false,
         usage,
         receipt: None,
         changed_files: Vec::new(),

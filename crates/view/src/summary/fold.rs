@@ -304,12 +304,15 @@ impl RunFold {
     }
 
     fn faulted(&mut self, at_ms: i64, event: &Event) {
-        let Event::Faulted { ask, step, class, message, usage, changed_files, .. } = event else { return };
+        let Event::Faulted { ask, step, class, message, usage, usage_unknown, changed_files, .. } = event
+        else {
+            return;
+        };
         let request = self.requests.remove(ask);
         charge(&mut self.view.usage, usage);
         // One that was turned away before a token was read cost nothing.
         let unpriced = usage.cost_usd.is_none() && tokens_of(usage) > 0;
-        self.view.unknown += u64::from(class.costs_unknown() || unpriced);
+        self.view.unknown += u64::from(class.costs_unknown() || unpriced || *usage_unknown);
         self.changed.extend(changed_files.iter().cloned());
         let track = self.track(request.and_then(|request| request.member));
         let visit = track.as_ref().map_or(1, |track| track.visit);
