@@ -29,6 +29,8 @@ pub(super) struct CodexReader {
     text: String,
     /// What the whole conversation used up.
     totals: Option<Usage>,
+    /// The agent has done something that is in no totals yet.
+    working: bool,
     failed: Option<String>,
     /// The last error that was not followed by another try.
     error: Option<String>,
@@ -50,6 +52,7 @@ impl CodexReader {
             told: BTreeSet::new(),
             text: String::new(),
             totals: None,
+            working: false,
             failed: None,
             error: None,
             broken: None,
@@ -58,6 +61,8 @@ impl CodexReader {
 
     fn item(&mut self, item: &Value, completed: bool) -> Option<Activity> {
         let said = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        // Its own warnings come before the service has done anything.
+        self.working |= !matches!(said("type").as_str(), "error" | "");
         match said("type").as_str() {
             "agent_message" if completed => {
                 self.text = said("text");
@@ -99,6 +104,21 @@ impl CodexReader {
         own
     }
 
+    /// Why there is no answer.
+    fn fault(&self, ended: &Ended, stderr: &[u8]) -> Fault {
+        let exited = matches!(ended, Ended::Exit(_));
+        if let Some(message) = self.failed.as_ref().or(self.error.as_ref()).filter(|_| exited) {
+            return fault::of_turn(message, &(self.now)());
+        }
+        let mut fault = fault::of_stderr(stderr)
+            .filter(|_| exited)
+            .unwrap_or_else(|| without_result("codex", &self.program, ended, stderr));
+        if let Some(broken) = &self.broken {
+            fault.message = format!("{}; its output cannot be read: {broken}", fault.message);
+        }
+        fault
+    }
+
     /// The service kept to the schema or it did not: the caller validates it anyway.
     fn output(&self) -> Option<Value> {
         let schema = self.schema.as_ref()?;
@@ -129,6 +149,7 @@ impl AnswerReader for CodexReader {
             "item.completed" => self.item(&event["item"], true),
             "turn.completed" => {
                 self.totals = Some(usage(&event["usage"]));
+                self.working = false;
                 None
             }
             "turn.failed" => {
@@ -157,15 +178,10 @@ impl AnswerReader for CodexReader {
                 ..Answer::default()
             });
         }
-        let exited = matches!(ended, Ended::Exit(_));
-        if let Some(message) = self.failed.as_ref().or(self.error.as_ref()).filter(|_| exited) {
-            return Err(fault::of_turn(message, &(self.now)()));
-        }
-        let mut fault = fault::of_stderr(stderr)
-            .filter(|_| exited)
-            .unwrap_or_else(|| without_result("codex", &self.program, &ended, stderr));
-        if let Some(broken) = &self.broken {
-            fault.message = format!("{}; its output cannot be read: {broken}", fault.message);
+        let mut fault = self.fault(&ended, stderr);
+        if started {
+            fault.usage = self.totals.map(|totals| self.own(totals)).unwrap_or_default();
+            fault.usage_unknown |= self.working;
         }
         Err(fault)
     }
