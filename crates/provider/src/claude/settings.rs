@@ -4,9 +4,9 @@ use std::{env, num::NonZeroU32, path::PathBuf};
 
 use serde::Deserialize;
 
-use crate::Prices;
+use crate::{Prices, redact::Redactor};
 
-/// Environment variables whose values are secret: what is kept or shown must not hold them.
+/// Environment variables whose values are secret: they are taken out of everything that the program says.
 pub const SECRETS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
 /// How Claude Code is asked.
@@ -55,5 +55,10 @@ impl Settings {
     pub(super) fn var(&self, name: &str) -> Option<String> {
         let own = self.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         own.or_else(|| env::var(name).ok()).filter(|value| !value.is_empty())
+    }
+
+    /// What keeps the values of [`SECRETS`] out of what the program says.
+    pub(super) fn redactor(&self) -> Redactor {
+        Redactor::of_values(SECRETS.iter().filter_map(|name| self.var(name)))
     }
 }

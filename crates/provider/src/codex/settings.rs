@@ -4,9 +4,9 @@ use std::{env, path::PathBuf};
 
 use serde::Deserialize;
 
-use crate::Prices;
+use crate::{Prices, redact::Redactor};
 
-/// Environment variables whose values are secret: what is kept or shown must not hold them.
+/// Environment variables whose values are secret: they are taken out of everything that the program says.
 pub const SECRETS: [&str; 3] = ["CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN"];
 
 /// How Codex is asked.
@@ -57,5 +57,10 @@ impl Settings {
     pub(super) fn var(&self, name: &str) -> Option<String> {
         let own = self.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         own.or_else(|| env::var(name).ok()).filter(|value| !value.is_empty())
+    }
+
+    /// What keeps the values of [`SECRETS`] out of what the program says.
+    pub(super) fn redactor(&self) -> Redactor {
+        Redactor::of_values(SECRETS.iter().filter_map(|name| self.var(name)))
     }
 }

@@ -2,10 +2,8 @@
 
 use serde_json::Value;
 
-use super::{
-    redact::Redactor,
-    wire::{Line, Trouble, Used, What},
-};
+use super::wire::{Line, Trouble, Used, What};
+use crate::redact::Redactor;
 
 /// Turns chunks into lines.
 #[derive(Debug, Default)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod find;
 pub(crate) mod git;
+pub(crate) mod guard;
 pub(crate) mod probe;
 pub(crate) mod resets;
 pub(crate) mod told;
