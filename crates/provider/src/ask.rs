@@ -380,6 +380,9 @@ pub trait Provider: Send + Sync {
     /// Whether it can work here: looks for its program, its version and its login, and asks nobody outside.
     fn inspect(&self) -> Inspection;
 
+    /// Whose agent settings it loads, in words, for the start of a run.
+    fn loads(&self) -> String;
+
     /// Told once, before the first ask, which receipts a run has already journaled.
     fn restore(&self, receipts: &[String]);
 

@@ -54,6 +54,22 @@ impl Provider for Claude {
         guard::inspection(inspect::inspect(&self.settings), &self.settings.redactor())
     }
 
+    fn loads(&self) -> String {
+        let sources = &self.settings.setting_sources;
+        let words =
+            [("user", "the user's"), ("project", "the project's"), ("local", "the project's local ones")];
+        let words: Vec<&str> = words
+            .into_iter()
+            .filter(|(source, _)| sources.iter().any(|own| own == source))
+            .map(|(_, words)| words)
+            .collect();
+        match words.as_slice() {
+            [] => "none".to_owned(),
+            [only] => format!("{only} only"),
+            [first @ .., last] => format!("{} and {last}", first.join(", ")),
+        }
+    }
+
     fn restore(&self, _receipts: &[String]) {}
 
     /// The conversation's name is read from the stream: one that follows from the ask would be taken when the same
@@ -151,5 +167,20 @@ mod tests {
             let message = guarded(&[], stderr).1.unwrap_err().message;
             assert!(!message.contains("sk-ant") && message.contains("[redact"), "{message}");
         }
+    }
+
+    #[test]
+    fn whose_settings_it_loads() {
+        let loads = |sources: &[&str]| {
+            let setting_sources = sources.iter().map(|source| (*source).to_owned()).collect();
+            Claude::new(Settings { setting_sources, ..Settings::default() }).loads()
+        };
+        assert_eq!(loads(&["project"]), "the project's only");
+        assert_eq!(loads(&[]), "none");
+        assert_eq!(loads(&["project", "user"]), "the user's and the project's");
+        assert_eq!(
+            loads(&["user", "project", "local"]),
+            "the user's, the project's and the project's local ones"
+        );
     }
 }

@@ -60,6 +60,11 @@ impl Provider for Codex {
         guard::inspection(inspect::inspect(&self.settings), &self.settings.redactor())
     }
 
+    fn loads(&self) -> String {
+        let own = if self.settings.user_config { ", and the user's config.toml and rules" } else { "" };
+        format!("the user's AGENTS.md and the project's{own}")
+    }
+
     fn restore(&self, _receipts: &[String]) {}
 
     fn prepare(&self, request: &Request) -> Result<Prepared, Fault> {
@@ -165,5 +170,15 @@ mod tests {
             let message = guarded(&[], stderr).1.unwrap_err().message;
             assert!(!message.contains("sk-ant") && message.contains("[redact"), "{message}");
         }
+    }
+
+    #[test]
+    fn whose_settings_it_loads() {
+        let loads = |user_config| Codex::new(Settings { user_config, ..Settings::default() }).loads();
+        assert_eq!(loads(false), "the user's AGENTS.md and the project's");
+        assert_eq!(
+            loads(true),
+            "the user's AGENTS.md and the project's, and the user's config.toml and rules"
+        );
     }
 }

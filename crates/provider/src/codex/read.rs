@@ -8,7 +8,10 @@ use serde_json::Value;
 use super::{Settings, fault, strict};
 use crate::{
     Activity, Answer, AnswerReader, Ended, Fault, Prices, Request, Session, Usage,
-    program::told::{quote, target, without_result},
+    program::{
+        tokens,
+        told::{quote, target, without_result},
+    },
 };
 
 /// Reads the output of one ask.
@@ -188,7 +191,7 @@ impl AnswerReader for CodexReader {
 }
 
 fn usage(usage: &Value) -> Usage {
-    let number = |key: &str| usage.get(key).and_then(Value::as_u64).unwrap_or_default();
+    let number = |key: &str| usage.get(key).map(tokens).unwrap_or_default();
     Usage {
         input_tokens: number("input_tokens"),
         cached_input_tokens: number("cached_input_tokens"),
