@@ -269,8 +269,12 @@ pub struct Fault {
     pub message: String,
     /// In how many milliseconds it may be tried again, when the service says so.
     pub resets_in_ms: Option<u64>,
-    /// What it used up nevertheless.
+    /// What it used up nevertheless, as far as that is known.
     pub usage: Usage,
+    /// It used up more than [`Fault::usage`] says, and nobody knows how much: the agent had begun to work, and what that
+    /// took was not reported.
+    #[serde(default)]
+    pub usage_unknown: bool,
     /// As in [`Answer::receipt`].
     pub receipt: Option<String>,
 }
@@ -278,7 +282,14 @@ pub struct Fault {
 impl Fault {
     /// A fault that used nothing up.
     pub fn new(class: FaultClass, message: impl Into<String>) -> Fault {
-        Fault { class, message: message.into(), resets_in_ms: None, usage: Usage::default(), receipt: None }
+        Fault {
+            class,
+            message: message.into(),
+            resets_in_ms: None,
+            usage: Usage::default(),
+            usage_unknown: false,
+            receipt: None,
+        }
     }
 }
 
@@ -373,6 +384,9 @@ pub trait Provider: Send + Sync {
 
     /// Whether it can work here: looks for its program, its version and its login, and asks nobody outside.
     fn inspect(&self) -> Inspection;
+
+    /// Whose agent settings it loads, in words, for the start of a run.
+    fn loads(&self) -> String;
 
     /// Told once, before the first ask, which receipts a run has already journaled.
     fn restore(&self, receipts: &[String]);

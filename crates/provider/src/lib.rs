@@ -8,6 +8,7 @@ pub mod codex;
 pub mod openai;
 mod price;
 mod program;
+mod redact;
 pub mod scripted;
 
 pub use ask::{

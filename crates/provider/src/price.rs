@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use crate::Usage;
 
@@ -11,12 +11,26 @@ use crate::Usage;
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// Of tokens read.
+    #[serde(deserialize_with = "money")]
     pub input: f64,
     /// Of tokens read from a cache; without it they cost as much as all others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "some_money", skip_serializing_if = "Option::is_none")]
     pub cached_input: Option<f64>,
     /// Of tokens written.
+    #[serde(deserialize_with = "money")]
     pub output: f64,
+}
+
+fn money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let money = f64::deserialize(deserializer)?;
+    if money.is_finite() && money >= 0.0 {
+        return Ok(money);
+    }
+    Err(D::Error::custom(format!("`{money}` is no price: give US dollars for a million tokens, 0 or more")))
+}
+
+fn some_money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    money(deserializer).map(Some)
 }
 
 /// Prices by model. Whoever runs agents knows what they pay; none are built in, because one that is out of date is
@@ -59,5 +73,18 @@ mod tests {
         assert_eq!(prices.cost(Some("m"), &usage), Some(1.2 + 0.2 + 1.0));
         assert_eq!(prices.cost(Some("other"), &usage), None);
         assert_eq!(prices.cost(None, &usage), None);
+    }
+
+    #[test]
+    fn only_amounts_of_money_are_prices() {
+        let read = |text: &str| serde_saphyr::from_str::<Price>(text).map_err(|error| error.to_string());
+        assert!(read("{input: 0, cached_input: 0.5, output: 1}").is_ok());
+        assert_eq!(read("{input: 2, output: 1}").unwrap().cached_input, None);
+        for bad in ["-1", "-0.5", ".nan", ".inf", "-.inf"] {
+            assert!(read(&format!("{{input: {bad}, output: 1}}")).is_err(), "{bad}");
+            assert!(read(&format!("{{input: 1, output: {bad}}}")).is_err(), "{bad}");
+            assert!(read(&format!("{{input: 1, cached_input: {bad}, output: 1}}")).is_err(), "{bad}");
+        }
+        assert!(read("{input: -1, output: 1}").unwrap_err().contains("no price"));
     }
 }

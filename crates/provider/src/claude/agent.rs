@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 use super::{Settings, inspect, launch, read::ClaudeReader};
-use crate::{Capabilities, Fault, FaultClass, Inspection, Prepared, Provider, Request};
+use crate::{
+    Capabilities, Fault, FaultClass, Inspection, Prepared, Provider, Request,
+    program::guard::{self, Guarded},
+};
 
 /// Asks Claude Code.
 #[derive(Debug)]
@@ -48,7 +51,23 @@ impl Provider for Claude {
     }
 
     fn inspect(&self) -> Inspection {
-        inspect::inspect(&self.settings)
+        guard::inspection(inspect::inspect(&self.settings), &self.settings.redactor())
+    }
+
+    fn loads(&self) -> String {
+        let sources = &self.settings.setting_sources;
+        let words =
+            [("user", "the user's"), ("project", "the project's"), ("local", "the project's local ones")];
+        let words: Vec<&str> = words
+            .into_iter()
+            .filter(|(source, _)| sources.iter().any(|own| own == source))
+            .map(|(_, words)| words)
+            .collect();
+        match words.as_slice() {
+            [] => "none".to_owned(),
+            [only] => format!("{only} only"),
+            [first @ .., last] => format!("{} and {last}", first.join(", ")),
+        }
     }
 
     fn restore(&self, _receipts: &[String]) {}
@@ -60,14 +79,18 @@ impl Provider for Claude {
             return Err(Fault::new(FaultClass::OverCap, "there is no money left for this ask"));
         }
         let launch = launch::launch(&self.settings, request);
-        let reader = Box::new(ClaudeReader::new(&self.settings, request, jiff::Zoned::now));
+        let reader = ClaudeReader::new(&self.settings, request, jiff::Zoned::now);
+        let reader = Box::new(Guarded::new(reader, self.settings.redactor()));
         Ok(Prepared::Process { launch, reader })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::{Activity, Answer, Cap, Ended, Kind, Permission};
 
     #[test]
     fn models_of_other_houses_have_to_be_mapped() {
@@ -78,5 +101,86 @@ mod tests {
         for foreign in ["gpt-5", "o3-mini", "codex-mini", "gemini-3-pro"] {
             assert_eq!(claude.model(foreign), None);
         }
+    }
+
+    const KEY: &str = "sk-ant-0123456789abcdef";
+
+    /// Reads lines as an ask does that is put with a key.
+    fn guarded(lines: &[Value], stderr: &str) -> (Vec<Activity>, Result<Answer, Fault>) {
+        let env = vec![("ANTHROPIC_API_KEY".to_owned(), KEY.to_owned())];
+        let provider = Claude::new(Settings { env, ..Settings::default() });
+        let Prepared::Process { mut reader, .. } = provider.prepare(&request()).unwrap() else {
+            panic!("it is a program");
+        };
+        let lines = lines.iter().map(Value::to_string);
+        let activities = lines.flat_map(|line| reader.line(line.as_bytes())).collect();
+        (activities, reader.end(Ended::Exit(1), stderr.as_bytes()))
+    }
+
+    fn request() -> Request {
+        Request {
+            id: "run/1".to_owned(),
+            step: "fix".to_owned(),
+            persona: None,
+            kind: Kind::Work,
+            prompt: String::new(),
+            system: None,
+            schema: Some(
+                json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"], "additionalProperties": false }),
+            ),
+            model: None,
+            session: None,
+            permission: Permission::Plan,
+            tools: None,
+            work: "/work".into(),
+            timeout_ms: 1,
+            cap: Cap::default(),
+            scratch: "/scratch".into(),
+        }
+    }
+
+    #[test]
+    fn no_key_leaves_it() {
+        let pad = "x".repeat(190);
+        let lines = [
+            json!({ "type": "assistant", "message": { "id": "m", "model": "m", "content": [
+                { "type": "text", "text": format!("it is {KEY}") },
+                { "type": "tool_use", "name": "Bash", "input": { "command": format!("{pad} {KEY}") } },
+            ] } }),
+            json!({ "type": "result", "is_error": false, "result": format!("{KEY}!"),
+                "structured_output": { "a": [KEY], "type": KEY } }),
+        ];
+        let (activities, end) = guarded(&lines, "");
+        let seen = format!("{activities:?} {end:?}");
+        assert!(!seen.contains("sk-ant") && seen.contains("it is [redacted]"), "{seen}");
+        let answer = end.unwrap();
+        assert_eq!(answer.text, "[redacted]!");
+        assert_eq!(answer.output, Some(json!({ "a": ["[redacted]"], "type": "[redacted]" })));
+    }
+
+    #[test]
+    fn no_fault_repeats_a_key() {
+        let failed = json!({ "type": "result", "is_error": true, "result": format!("bad key {KEY}") });
+        assert_eq!(guarded(&[failed], "").1.unwrap_err().message, "claude: bad key [redacted]");
+        let long = format!("{}{KEY}", "x".repeat(290));
+        for stderr in [long.as_str(), &format!("unknown option {KEY}")] {
+            let message = guarded(&[], stderr).1.unwrap_err().message;
+            assert!(!message.contains("sk-ant") && message.contains("[redact"), "{message}");
+        }
+    }
+
+    #[test]
+    fn whose_settings_it_loads() {
+        let loads = |sources: &[&str]| {
+            let setting_sources = sources.iter().map(|source| (*source).to_owned()).collect();
+            Claude::new(Settings { setting_sources, ..Settings::default() }).loads()
+        };
+        assert_eq!(loads(&["project"]), "the project's only");
+        assert_eq!(loads(&[]), "none");
+        assert_eq!(loads(&["project", "user"]), "the user's and the project's");
+        assert_eq!(
+            loads(&["user", "project", "local"]),
+            "the user's, the project's and the project's local ones"
+        );
     }
 }

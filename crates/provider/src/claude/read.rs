@@ -41,6 +41,8 @@ pub(super) struct ClaudeReader {
     denied: BTreeSet<String>,
     /// The last thing that the agent said, or gave as its structured answer.
     last_text: String,
+    /// The service has begun to answer.
+    began: bool,
     said: fault::Said,
     /// What it says that this ask used up, over all results: it can go on after one.
     own: Option<Usage>,
@@ -63,6 +65,7 @@ impl ClaudeReader {
             streaming: BTreeMap::new(),
             denied: BTreeSet::new(),
             last_text: String::new(),
+            began: false,
             said: fault::Said::default(),
             own: None,
             result: None,
@@ -114,6 +117,7 @@ impl ClaudeReader {
         if model == SYNTHETIC {
             return Vec::new();
         }
+        self.began = true;
         if event["parent_tool_use_id"].is_null() {
             self.model = Some(model.to_owned());
         }
@@ -141,6 +145,7 @@ impl ClaudeReader {
     fn part(&mut self, event: &Value) -> Vec<Activity> {
         let parent = text(event, "/parent_tool_use_id").to_owned();
         let part = &event["event"];
+        self.began = true;
         match text(part, "/type") {
             "message_start" => {
                 let id = text(part, "/message/id").to_owned();
@@ -196,6 +201,16 @@ impl ClaudeReader {
             _ => wire::usage(&result["usage"]),
         };
         (self.own.unwrap_or_else(by_difference), totals)
+    }
+
+    /// What an ask used up that failed, and whether there is more of it: a message that broke off is told of while it
+    /// streams, and may be missing in the result.
+    fn despite(&self, result: &Value, usage: Usage) -> (Usage, bool) {
+        let silent = self.own.is_none() && !result["usage"].is_object() && !result["modelUsage"].is_object();
+        let seen = self.used_so_far();
+        let missing = seen.input_tokens > usage.input_tokens || seen.output_tokens > usage.output_tokens;
+        let cost_usd = usage.cost_usd.map(|cost| cost.max(seen.cost_usd.unwrap_or(0.0))).or(seen.cost_usd);
+        (Usage { cost_usd, ..usage.max(&seen) }, self.began && (silent || missing))
     }
 
     /// What is known to be used up without a result.
@@ -273,6 +288,7 @@ impl AnswerReader for ClaudeReader {
                 fault.message = format!("{}; its output cannot be read: {broken}", fault.message);
             }
             fault.usage = self.used_so_far();
+            fault.usage_unknown = started && self.began;
             return Err(fault);
         };
         let (usage, totals) = self.usages(&result);
@@ -283,7 +299,7 @@ impl AnswerReader for ClaudeReader {
             return Ok(self.answer(&result, usage, totals));
         }
         let mut fault = fault::of_result(&result, &self.said, &(self.now)());
-        fault.usage = usage;
+        (fault.usage, fault.usage_unknown) = self.despite(&result, usage);
         Err(fault)
     }
 }

@@ -2,11 +2,11 @@
 
 use std::{env, num::NonZeroU32, path::PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 
-use crate::Prices;
+use crate::{Prices, redact::Redactor};
 
-/// Environment variables whose values are secret: what is kept or shown must not hold them.
+/// Environment variables whose values are secret: they are taken out of everything that the program says.
 pub const SECRETS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
 /// How Claude Code is asked.
@@ -14,6 +14,7 @@ pub const SECRETS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CL
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// The program: a name that is looked up in `PATH`, or a path.
+    #[serde(deserialize_with = "crate::program::program")]
     pub program: PathBuf,
     /// The model when an ask names none; `None` leaves it to the program.
     pub model: Option<String>,
@@ -24,6 +25,7 @@ pub struct Settings {
     /// settings nor MCP servers. Who logs in by a helper that stands in the user's settings needs `user`.
     ///
     /// Servers and hooks that the project names are started without a question, as `claude -p` does it.
+    #[serde(deserialize_with = "sources")]
     pub setting_sources: Vec<String>,
     /// What tokens cost, for telling how much of its cap an ask has used up while it works. At its end the program
     /// says itself what it cost.
@@ -55,5 +57,36 @@ impl Settings {
     pub(super) fn var(&self, name: &str) -> Option<String> {
         let own = self.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         own.or_else(|| env::var(name).ok()).filter(|value| !value.is_empty())
+    }
+
+    /// What keeps the values of [`SECRETS`] out of what the program says.
+    pub(super) fn redactor(&self) -> Redactor {
+        Redactor::of_values(SECRETS.iter().filter_map(|name| self.var(name)))
+    }
+}
+
+fn sources<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let sources = Vec::<String>::deserialize(deserializer)?;
+    match sources.iter().find(|source| !matches!(source.as_str(), "user" | "project" | "local")) {
+        None => Ok(sources),
+        Some(other) => Err(D::Error::custom(format!(
+            "there is no source of settings `{other}`: there are `user`, `project` and `local`"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let read = |settings: Value| serde_json::from_value::<Settings>(settings).map_err(|e| e.to_string());
+        assert!(read(json!({ "setting_sources": ["user", "project", "local"], "max_turns": 1 })).is_ok());
+        assert!(read(json!({ "setting_sources": ["users"] })).unwrap_err().contains("`users`"));
+        assert!(read(json!({ "program": "" })).unwrap_err().contains("no program"));
+        assert!(read(json!({ "max_turns": 0 })).is_err());
     }
 }

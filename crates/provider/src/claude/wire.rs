@@ -5,7 +5,10 @@
 
 use serde_json::Value;
 
-use crate::{Usage, program::told::target};
+use crate::{
+    Usage,
+    program::{tokens, told::target},
+};
 
 /// A text at a path of keys, `""` when there is none.
 pub(super) fn text<'a>(value: &'a Value, path: &str) -> &'a str {
@@ -14,7 +17,7 @@ pub(super) fn text<'a>(value: &'a Value, path: &str) -> &'a str {
 
 /// A number at a path of keys, 0 when there is none.
 fn number(value: &Value, path: &str) -> u64 {
-    value.pointer(path).and_then(Value::as_u64).unwrap_or_default()
+    value.pointer(path).map(tokens).unwrap_or_default()
 }
 
 /// The `usage` of a message: the service counts cached tokens apart.

@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 use super::{Settings, inspect, launch, read::CodexReader, strict};
-use crate::{Capabilities, Fault, Inspection, Prepared, Provider, Request};
+use crate::{
+    Capabilities, Fault, Inspection, Prepared, Provider, Request,
+    program::guard::{self, Guarded},
+};
 
 /// Asks Codex.
 #[derive(Debug)]
@@ -54,21 +57,30 @@ impl Provider for Codex {
     }
 
     fn inspect(&self) -> Inspection {
-        inspect::inspect(&self.settings)
+        guard::inspection(inspect::inspect(&self.settings), &self.settings.redactor())
+    }
+
+    fn loads(&self) -> String {
+        let own = if self.settings.user_config { ", and the user's config.toml and rules" } else { "" };
+        format!("the user's AGENTS.md and the project's{own}")
     }
 
     fn restore(&self, _receipts: &[String]) {}
 
     fn prepare(&self, request: &Request) -> Result<Prepared, Fault> {
         let launch = launch::launch(&self.settings, request);
-        let reader = Box::new(CodexReader::new(&self.settings, request, jiff::Zoned::now));
+        let reader = CodexReader::new(&self.settings, request, jiff::Zoned::now);
+        let reader = Box::new(Guarded::new(reader, self.settings.redactor()));
         Ok(Prepared::Process { launch, reader })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::{Activity, Answer, Cap, Ended, Kind, Permission};
     use crate::{Price, Prices};
 
     #[test]
@@ -94,5 +106,79 @@ mod tests {
         assert!(default(Some("gpt-5")).is_priced(None));
         assert!(!default(None).is_priced(None), "nobody knows which model that is");
         assert!(!default(Some("gpt-5")).is_priced(Some("other")));
+    }
+
+    const KEY: &str = "sk-ant-0123456789abcdef";
+
+    /// Reads lines as an ask does that is put with a key.
+    fn guarded(lines: &[Value], stderr: &str) -> (Vec<Activity>, Result<Answer, Fault>) {
+        let env = vec![("CODEX_API_KEY".to_owned(), KEY.to_owned())];
+        let provider = Codex::new(Settings { env, ..Settings::default() });
+        let Prepared::Process { mut reader, .. } = provider.prepare(&request()).unwrap() else {
+            panic!("it is a program");
+        };
+        let lines = lines.iter().map(Value::to_string);
+        let activities = lines.flat_map(|line| reader.line(line.as_bytes())).collect();
+        (activities, reader.end(Ended::Exit(1), stderr.as_bytes()))
+    }
+
+    fn request() -> Request {
+        Request {
+            id: "run/1".to_owned(),
+            step: "fix".to_owned(),
+            persona: None,
+            kind: Kind::Work,
+            prompt: String::new(),
+            system: None,
+            schema: Some(
+                json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"], "additionalProperties": false }),
+            ),
+            model: None,
+            session: None,
+            permission: Permission::Plan,
+            tools: None,
+            work: "/work".into(),
+            timeout_ms: 1,
+            cap: Cap::default(),
+            scratch: "/scratch".into(),
+        }
+    }
+
+    #[test]
+    fn no_key_leaves_it() {
+        let said = json!({ "a": KEY }).to_string();
+        let command = format!("{} {KEY}", "x".repeat(190));
+        let lines = [
+            json!({ "type": "error", "message": format!("Reconnecting... 1/5 ({KEY})") }),
+            json!({ "type": "item.started",
+                "item": { "id": "i", "type": "command_execution", "command": command } }),
+            json!({ "type": "item.completed", "item": { "id": "m", "type": "agent_message", "text": said } }),
+            json!({ "type": "turn.completed", "usage": { "input_tokens": 1 } }),
+        ];
+        let (activities, end) = guarded(&lines, "");
+        let seen = format!("{activities:?} {end:?}");
+        assert!(!seen.contains("sk-ant") && seen.contains("1/5 ([redacted])"), "{seen}");
+        assert_eq!(end.unwrap().output, Some(json!({ "a": "[redacted]" })));
+    }
+
+    #[test]
+    fn no_fault_repeats_a_key() {
+        let failed = json!({ "type": "turn.failed", "error": { "message": format!("bad key {KEY}") } });
+        assert_eq!(guarded(&[failed], "").1.unwrap_err().message, "codex: bad key [redacted]");
+        let long = format!("{}{KEY}", "x".repeat(290));
+        for stderr in [long.as_str(), &format!("Error loading config: {KEY}")] {
+            let message = guarded(&[], stderr).1.unwrap_err().message;
+            assert!(!message.contains("sk-ant") && message.contains("[redact"), "{message}");
+        }
+    }
+
+    #[test]
+    fn whose_settings_it_loads() {
+        let loads = |user_config| Codex::new(Settings { user_config, ..Settings::default() }).loads();
+        assert_eq!(loads(false), "the user's AGENTS.md and the project's");
+        assert_eq!(
+            loads(true),
+            "the user's AGENTS.md and the project's, and the user's config.toml and rules"
+        );
     }
 }

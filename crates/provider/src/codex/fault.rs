@@ -51,6 +51,10 @@ const WORDS: [(&[&str], FaultClass); 9] = [
     (&["invalid_request_error", "unexpected status 4"], FaultClass::Refused),
 ];
 
+/// Words of an answer that had begun, although nothing of it was told. `stream disconnected` alone is said of a service
+/// as well that was never reached.
+const BEGUN: [&str; 2] = ["incomplete response returned", "stream closed before response.completed"];
+
 /// The fault of a turn that failed.
 pub(super) fn of_turn(message: &str, now: &Zoned) -> Fault {
     let said = plain(message);
@@ -61,6 +65,7 @@ pub(super) fn of_turn(message: &str, now: &Zoned) -> Fault {
     if class == FaultClass::RateLimited {
         fault.resets_in_ms = resets::in_ms(&said, now);
     }
+    fault.usage_unknown = BEGUN.iter().any(|word| words.contains(word));
     fault
 }
 
@@ -154,6 +159,16 @@ mod tests {
         ] {
             assert_eq!(told(message), (class, resets), "{message}");
         }
+    }
+
+    #[test]
+    fn an_answer_that_had_begun_used_up_nobody_knows_how_much() {
+        let unknown = |message: &str| of_turn(message, &now()).usage_unknown;
+        let broken = "stream disconnected before completion:";
+        assert!(unknown(&format!("{broken} stream closed before response.completed")));
+        assert!(unknown(&format!("{broken} Incomplete response returned, reason: content_filter")));
+        assert!(!unknown(&format!("{broken} error sending request for url (http://127.0.0.1/v1)")));
+        assert!(!unknown("unexpected status 401 Unauthorized: no"));
     }
 
     #[test]

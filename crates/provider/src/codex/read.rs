@@ -8,7 +8,10 @@ use serde_json::Value;
 use super::{Settings, fault, strict};
 use crate::{
     Activity, Answer, AnswerReader, Ended, Fault, Prices, Request, Session, Usage,
-    program::told::{quote, target, without_result},
+    program::{
+        tokens,
+        told::{quote, target, without_result},
+    },
 };
 
 /// Reads the output of one ask.
@@ -29,6 +32,8 @@ pub(super) struct CodexReader {
     text: String,
     /// What the whole conversation used up.
     totals: Option<Usage>,
+    /// The agent has done something that is in no totals yet.
+    working: bool,
     failed: Option<String>,
     /// The last error that was not followed by another try.
     error: Option<String>,
@@ -50,6 +55,7 @@ impl CodexReader {
             told: BTreeSet::new(),
             text: String::new(),
             totals: None,
+            working: false,
             failed: None,
             error: None,
             broken: None,
@@ -58,6 +64,8 @@ impl CodexReader {
 
     fn item(&mut self, item: &Value, completed: bool) -> Option<Activity> {
         let said = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        // Its own warnings come before the service has done anything.
+        self.working |= !matches!(said("type").as_str(), "error" | "");
         match said("type").as_str() {
             "agent_message" if completed => {
                 self.text = said("text");
@@ -99,6 +107,21 @@ impl CodexReader {
         own
     }
 
+    /// Why there is no answer.
+    fn fault(&self, ended: &Ended, stderr: &[u8]) -> Fault {
+        let exited = matches!(ended, Ended::Exit(_));
+        if let Some(message) = self.failed.as_ref().or(self.error.as_ref()).filter(|_| exited) {
+            return fault::of_turn(message, &(self.now)());
+        }
+        let mut fault = fault::of_stderr(stderr)
+            .filter(|_| exited)
+            .unwrap_or_else(|| without_result("codex", &self.program, ended, stderr));
+        if let Some(broken) = &self.broken {
+            fault.message = format!("{}; its output cannot be read: {broken}", fault.message);
+        }
+        fault
+    }
+
     /// The service kept to the schema or it did not: the caller validates it anyway.
     fn output(&self) -> Option<Value> {
         let schema = self.schema.as_ref()?;
@@ -129,6 +152,7 @@ impl AnswerReader for CodexReader {
             "item.completed" => self.item(&event["item"], true),
             "turn.completed" => {
                 self.totals = Some(usage(&event["usage"]));
+                self.working = false;
                 None
             }
             "turn.failed" => {
@@ -157,22 +181,17 @@ impl AnswerReader for CodexReader {
                 ..Answer::default()
             });
         }
-        let exited = matches!(ended, Ended::Exit(_));
-        if let Some(message) = self.failed.as_ref().or(self.error.as_ref()).filter(|_| exited) {
-            return Err(fault::of_turn(message, &(self.now)()));
-        }
-        let mut fault = fault::of_stderr(stderr)
-            .filter(|_| exited)
-            .unwrap_or_else(|| without_result("codex", &self.program, &ended, stderr));
-        if let Some(broken) = &self.broken {
-            fault.message = format!("{}; its output cannot be read: {broken}", fault.message);
+        let mut fault = self.fault(&ended, stderr);
+        if started {
+            fault.usage = self.totals.map(|totals| self.own(totals)).unwrap_or_default();
+            fault.usage_unknown |= self.working;
         }
         Err(fault)
     }
 }
 
 fn usage(usage: &Value) -> Usage {
-    let number = |key: &str| usage.get(key).and_then(Value::as_u64).unwrap_or_default();
+    let number = |key: &str| usage.get(key).map(tokens).unwrap_or_default();
     Usage {
         input_tokens: number("input_tokens"),
         cached_input_tokens: number("cached_input_tokens"),

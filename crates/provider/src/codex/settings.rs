@@ -2,11 +2,11 @@
 
 use std::{env, path::PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 
-use crate::Prices;
+use crate::{Prices, redact::Redactor};
 
-/// Environment variables whose values are secret: what is kept or shown must not hold them.
+/// Environment variables whose values are secret: they are taken out of everything that the program says.
 pub const SECRETS: [&str; 3] = ["CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN"];
 
 /// How Codex is asked.
@@ -14,11 +14,13 @@ pub const SECRETS: [&str; 3] = ["CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_ACCESS
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// The program: a name that is looked up in `PATH`, or a path.
+    #[serde(deserialize_with = "crate::program::program")]
     pub program: PathBuf,
     /// The model when an ask names none; `None` leaves it to the program, and then nobody knows what an ask costs.
     pub model: Option<String>,
     /// The service that it asks: a name out of `model_providers` of its configuration. Its own retries are turned off
     /// there. `None` = OpenAI's, whose retries cannot be turned off: it tries about half a minute by itself.
+    #[serde(deserialize_with = "service")]
     pub service: Option<String>,
     /// Whether it loads the user's `config.toml` and rules. Not by default, because a run has to go the same way for
     /// everyone; needed when [`Settings::service`] stands there, or where the login is kept. It loads the user's
@@ -29,6 +31,7 @@ pub struct Settings {
     /// and validators ask for.
     pub commits: bool,
     /// More of its configuration, as `key=value` with a value in TOML, as `-c` takes it.
+    #[serde(deserialize_with = "config")]
     pub config: Vec<String>,
     /// What tokens cost, by model: the program does not say.
     pub prices: Prices,
@@ -57,5 +60,44 @@ impl Settings {
     pub(super) fn var(&self, name: &str) -> Option<String> {
         let own = self.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         own.or_else(|| env::var(name).ok()).filter(|value| !value.is_empty())
+    }
+
+    /// What keeps the values of [`SECRETS`] out of what the program says.
+    pub(super) fn redactor(&self) -> Redactor {
+        Redactor::of_values(SECRETS.iter().filter_map(|name| self.var(name)))
+    }
+}
+
+fn service<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let service = Option::<String>::deserialize(deserializer)?;
+    if service.as_ref().is_some_and(|service| service.trim().is_empty()) {
+        return Err(D::Error::custom("no service is named: leave `service` out for OpenAI's"));
+    }
+    Ok(service)
+}
+
+fn config<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let config = Vec::<String>::deserialize(deserializer)?;
+    let sets = |line: &String| line.split_once('=').is_some_and(|(key, _)| !key.trim().is_empty());
+    match config.iter().find(|line| !sets(line)) {
+        None => Ok(config),
+        Some(other) => Err(D::Error::custom(format!("`{other}` sets nothing: write `key=value`"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let read = |settings: Value| serde_json::from_value::<Settings>(settings).map_err(|e| e.to_string());
+        assert!(read(json!({ "config": ["a=1"], "service": "own" })).is_ok());
+        assert!(read(json!({ "config": ["a"] })).unwrap_err().contains("`a` sets nothing"));
+        assert!(read(json!({ "config": ["=1"] })).is_err());
+        assert!(read(json!({ "service": " " })).unwrap_err().contains("no service"));
+        assert!(read(json!({ "program": "" })).unwrap_err().contains("no program"));
     }
 }

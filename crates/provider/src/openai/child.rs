@@ -17,11 +17,11 @@ use super::{
     chunk::Chunks,
     endpoint,
     http::{self, Patience},
-    redact::Redactor,
     reset::resets_in_ms,
     sse::{Events, SseError},
     wire::{Job, Line, Trouble, What},
 };
+use crate::redact::Redactor;
 
 /// How much of an error is read, in bytes.
 const ERROR_MAX: u64 = 64 << 10;

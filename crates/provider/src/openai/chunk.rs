@@ -2,10 +2,8 @@
 
 use serde_json::Value;
 
-use super::{
-    redact::Redactor,
-    wire::{Line, Trouble, Used, What},
-};
+use super::wire::{Line, Trouble, Used, What};
+use crate::{program::tokens, redact::Redactor};
 
 /// Turns chunks into lines.
 #[derive(Debug, Default)]
@@ -94,7 +92,7 @@ fn text(content: &Value) -> String {
 
 /// What was used up; `None` when the service does not say, or says that it was nothing at all.
 fn used(usage: &Value) -> Option<Used> {
-    let number = |value: &Value| value.as_u64().unwrap_or(0);
+    let number = tokens;
     let used = Used {
         input: number(&usage["prompt_tokens"]),
         // The second name is that of a service which counts them apart.

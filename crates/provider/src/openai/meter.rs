@@ -27,6 +27,8 @@ pub(super) struct Meter {
     /// Bytes that were written, thoughts included.
     written: u64,
     used: Option<Used>,
+    /// It has been at work since the service last said what was used up.
+    uncounted: bool,
     told: Usage,
 }
 
@@ -39,6 +41,7 @@ impl Meter {
             began: false,
             written: 0,
             used: None,
+            uncounted: false,
             told: Usage::default(),
         }
     }
@@ -54,14 +57,16 @@ impl Meter {
     /// stays above what the service says in the end.
     pub fn began(&mut self) -> Option<Activity> {
         self.began = true;
+        self.uncounted = true;
         self.estimated()
     }
 
     /// More was written. Told now and then.
     pub fn wrote(&mut self, bytes: u64) -> Option<Activity> {
         let first = !std::mem::replace(&mut self.began, true);
+        self.uncounted = true;
         self.written = self.written.saturating_add(bytes);
-        let enough = first || self.written / BYTES_MAX >= self.told.output_tokens + STEP;
+        let enough = first || self.written / BYTES_MAX >= self.told.output_tokens.saturating_add(STEP);
         enough.then(|| self.estimated()).flatten()
     }
 
@@ -76,6 +81,7 @@ impl Meter {
     /// The service says what was used up so far.
     pub fn used(&mut self, used: Used) -> Option<Activity> {
         self.used = Some(used);
+        self.uncounted = false;
         self.tell(usage(used))
     }
 
@@ -92,6 +98,11 @@ impl Meter {
         }
     }
 
+    /// Whether more was used up than the service has said.
+    pub fn is_unknown(&self) -> bool {
+        self.uncounted
+    }
+
     /// How many tokens were written, when the service says so.
     pub fn written(&self) -> Option<u64> {
         self.used.map(|used| used.output)
@@ -106,9 +117,9 @@ impl Meter {
             cost_usd: total.cost_usd.map(|cost| (cost - told.cost_usd.unwrap_or(0.0)).max(0.0)),
         };
         self.told = Usage {
-            input_tokens: told.input_tokens + more.input_tokens,
-            cached_input_tokens: told.cached_input_tokens + more.cached_input_tokens,
-            output_tokens: told.output_tokens + more.output_tokens,
+            input_tokens: told.input_tokens.saturating_add(more.input_tokens),
+            cached_input_tokens: told.cached_input_tokens.saturating_add(more.cached_input_tokens),
+            output_tokens: told.output_tokens.saturating_add(more.output_tokens),
             cost_usd: more.cost_usd.map(|cost| told.cost_usd.unwrap_or(0.0) + cost),
         };
         let nothing =

@@ -16,7 +16,6 @@ mod http;
 mod meter;
 mod provider;
 mod reader;
-mod redact;
 mod reset;
 mod settings;
 mod sse;

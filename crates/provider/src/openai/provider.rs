@@ -148,6 +148,10 @@ impl Provider for OpenAiProvider {
         self.look(PROBE_TIMEOUT)
     }
 
+    fn loads(&self) -> String {
+        "none: it has none".to_owned()
+    }
+
     fn restore(&self, _receipts: &[String]) {}
 
     fn prepare(&self, request: &Request) -> Result<Prepared, Fault> {

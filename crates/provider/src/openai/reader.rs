@@ -223,6 +223,7 @@ impl AnswerReader for OpenAiReader {
         let mut outcome = self.outcome(&ended, stderr);
         if let Err(fault) = &mut outcome {
             fault.usage = self.meter.total();
+            fault.usage_unknown = self.meter.is_unknown();
             fault.receipt = self.receipt.take();
         }
         outcome

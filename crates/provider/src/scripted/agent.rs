@@ -74,6 +74,10 @@ impl Provider for ScriptedProvider {
         Inspection::default()
     }
 
+    fn loads(&self) -> String {
+        "not read by the scripted agent".to_owned()
+    }
+
     fn restore(&self, receipts: &[String]) {
         self.pool.restore(receipts);
     }

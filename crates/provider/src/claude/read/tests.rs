@@ -371,6 +371,39 @@ fn its_own_tries_are_told() {
 }
 
 #[test]
+fn an_ask_that_fails_at_work_used_up_nobody_knows_how_much() {
+    let end = |lines: &[Value], ended| {
+        let fault = read_with(&Settings::default(), None, lines, ended, "").end.unwrap_err();
+        (fault.usage.input_tokens, fault.usage_unknown)
+    };
+    let limited = |more: Value| {
+        let nothing = json!({ "api_error_status": 429, "usage": used(0, 0, 0, 0), "modelUsage": {} });
+        let mut lines = failed(json!({}), nothing);
+        lines[2].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        lines
+    };
+    assert_eq!(end(&limited(json!({})), Ended::Exit(1)), (0, false), "nothing had begun");
+    assert_eq!(end(&limited(json!({ "usage": null, "modelUsage": null })), Ended::Exit(1)), (0, false));
+    assert_eq!(end(&[init()], Ended::Exit(1)), (0, false));
+
+    let work = said("m1", json!([{ "type": "text", "text": "half" }]), used(50, 0, 0, 1));
+    let part = json!({ "type": "stream_event", "event": {
+        "type": "message_start", "message": { "id": "m1", "usage": used(50, 0, 0, 1) } } });
+    for work in [work, part] {
+        let with = |mut lines: Vec<Value>| {
+            lines.insert(1, work.clone());
+            end(&lines, Ended::Exit(1))
+        };
+        assert_eq!(with(limited(json!({}))), (50, true), "the result leaves it out");
+        assert_eq!(with(limited(json!({ "usage": null, "modelUsage": null }))), (50, true));
+        let own = json!({ "m": { "inputTokens": 60, "outputTokens": 2 } });
+        assert_eq!(with(limited(json!({ "modelUsage": own }))), (60, false), "what is told is known");
+        assert_eq!(end(&[init(), work.clone()], Ended::Signal(9)), (50, true));
+        assert!(!end(&[work.clone()], Ended::NotStarted("no".to_owned())).1);
+    }
+}
+
+#[test]
 fn without_a_result_it_crashed() {
     let end = |lines: &[Value], ended, stderr: &str| {
         let fault = read_with(&Settings::default(), None, lines, ended, stderr).end.unwrap_err();

@@ -190,6 +190,31 @@ fn a_failed_turn() {
 }
 
 #[test]
+fn a_turn_that_fails_at_work_used_up_nobody_knows_how_much() {
+    let end = |lines: &[Value], ended| {
+        let fault = read_with(&Settings::default(), &request(), lines, ended, "").end.unwrap_err();
+        (fault.usage.input_tokens, fault.usage_unknown)
+    };
+    let limit = "rate limit exceeded";
+    let turn = json!({ "type": "turn.started" });
+    let warning = item("completed", json!({ "id": "w", "type": "error", "message": "No metadata." }));
+    let turned_away = [started(), warning, turn.clone(), error(limit), failed(limit)];
+    assert_eq!(end(&turned_away, Ended::Exit(1)), (0, false), "nothing had begun");
+    assert_eq!(end(&[], Ended::Exit(1)), (0, false));
+    let ran = item("started", json!({ "id": "i", "type": "command_execution", "command": "ls" }));
+    for work in [message("half"), ran] {
+        assert_eq!(end(&[started(), turn.clone(), work.clone(), failed(limit)], Ended::Exit(1)), (0, true));
+        assert_eq!(end(&[started(), turn.clone(), work.clone(), error(limit)], Ended::Exit(1)), (0, true));
+        assert_eq!(end(&[started(), turn.clone(), work.clone()], Ended::Signal(9)), (0, true));
+        assert_eq!(end(&[work], Ended::NotStarted("no".to_owned())), (0, false));
+    }
+    let told = [started(), message("x"), completed(7, 0, 1), failed(limit)];
+    assert_eq!(end(&told, Ended::Exit(1)), (7, false), "what was told is known");
+    let more = [started(), message("x"), completed(7, 0, 1), message("y"), failed(limit)];
+    assert_eq!(end(&more, Ended::Exit(1)), (7, true));
+}
+
+#[test]
 fn without_an_end_it_crashed() {
     let end = |lines: &[Value], ended, stderr: &str| {
         let fault = read_with(&Settings::default(), &request(), lines, ended, stderr).end.unwrap_err();

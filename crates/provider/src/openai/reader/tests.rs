@@ -158,3 +158,35 @@ fn what_our_program_says_in_trouble_is_told() {
     let fault = reader.end(Ended::Exit(101), b"thread 'main' panicked\n").unwrap_err();
     assert_eq!(fault.message, "the program that asks exited with 101; it said: thread 'main' panicked");
 }
+
+#[test]
+fn an_answer_that_fails_on_its_way_used_up_nobody_knows_how_much() {
+    let end = |lines: &[&str], ended| {
+        let fault = read(settings(), &request(), lines, ended).1.unwrap_err();
+        (fault.class, fault.usage_unknown)
+    };
+    let failed =
+        |what: &str| format!(r#"{{"failed":{{"what":{what},"said":"overloaded","resets_in_ms":null}}}}"#);
+    let head = r#"{"head":{"id":"c","model":"m-1"}}"#;
+    let text = r#"{"text":"half"}"#;
+    let reported = failed(r#""reported""#);
+    for (status, class) in [
+        (401, FaultClass::Auth),
+        (429, FaultClass::RateLimited),
+        (400, FaultClass::Refused),
+        (503, FaultClass::Overloaded),
+    ] {
+        let turned_away = failed(&format!(r#"{{"status":{status}}}"#));
+        assert_eq!(end(&[&turned_away], Ended::Exit(0)), (class, false));
+    }
+    assert!(!end(&[&failed(r#""connection_refused""#)], Ended::Exit(0)).1);
+    assert!(!end(&[&reported], Ended::Exit(0)).1, "nothing had begun");
+    assert!(!end(&[], Ended::NotStarted("no".to_owned())).1);
+    assert!(end(&[head, &reported], Ended::Exit(0)).1);
+    assert!(end(&[text, &reported], Ended::Exit(0)).1);
+    assert!(end(&[text], Ended::Signal(9)).1);
+    let filter = r#"{"finish":"content_filter"}"#;
+    assert_eq!(end(&[head, text, filter, DONE], Ended::Exit(0)), (FaultClass::Refused, true));
+    assert_eq!(end(&[head, text, filter, USED, DONE], Ended::Exit(0)), (FaultClass::Refused, false));
+    assert!(end(&[head, USED, text, &reported], Ended::Exit(0)).1, "that was no final word");
+}

@@ -1,0 +1,97 @@
+//! Keeps the secrets of a program's environment out of what it says.
+
+use serde_json::Value;
+
+use crate::{Activity, Answer, AnswerReader, Ended, Fault, Inspection, redact::Redactor};
+
+/// Reads with another reader, and takes secrets out: on the way in, because half of one that is quoted or shortened is
+/// no longer found, and on the way out, because an answer may hold JSON in a text.
+pub(crate) struct Guarded<R> {
+    reader: R,
+    redactor: Redactor,
+}
+
+impl<R: AnswerReader> Guarded<R> {
+    pub fn new(reader: R, redactor: Redactor) -> Guarded<R> {
+        Guarded { reader, redactor }
+    }
+
+    /// The line without secrets; `None` when there are none in it.
+    fn clean_line(&self, line: &[u8]) -> Option<Vec<u8>> {
+        if self.redactor.is_idle() {
+            return None;
+        }
+        let Ok(mut event) = serde_json::from_slice::<Value>(line) else {
+            return Some(self.clean_bytes(line));
+        };
+        self.redactor.clean_value(&mut event, is_protocol).then(|| event.to_string().into_bytes())
+    }
+
+    fn clean_bytes(&self, bytes: &[u8]) -> Vec<u8> {
+        if self.redactor.is_idle() {
+            return bytes.to_owned();
+        }
+        self.redactor.clean(&String::from_utf8_lossy(bytes)).into_bytes()
+    }
+
+    fn clean_activity(&self, mut activity: Activity) -> Activity {
+        match &mut activity {
+            Activity::Text { text } => self.clean(text),
+            Activity::Tool { name, target } | Activity::Denied { name, target } => {
+                self.clean(name);
+                self.clean(target);
+            }
+            Activity::Retry { reason } => self.clean(reason),
+            Activity::Usage(_) => {}
+        }
+        activity
+    }
+
+    fn clean(&self, text: &mut String) {
+        self.redactor.clean_in_place(text);
+    }
+}
+
+/// Words by which events are told apart: a key that is such a word, as local services are given, must not make an
+/// answer unreadable. What leaves the reader of them is cleaned all the same.
+fn is_protocol(name: &str) -> bool {
+    matches!(name, "type" | "subtype")
+}
+
+impl<R: AnswerReader> AnswerReader for Guarded<R> {
+    fn line(&mut self, line: &[u8]) -> Vec<Activity> {
+        let clean = self.clean_line(line);
+        let activities = self.reader.line(clean.as_deref().unwrap_or(line));
+        activities.into_iter().map(|activity| self.clean_activity(activity)).collect()
+    }
+
+    fn end(self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {
+        let stderr = self.clean_bytes(stderr);
+        let Guarded { reader, redactor } = *self;
+        match Box::new(reader).end(ended, &stderr) {
+            Ok(mut answer) => {
+                redactor.clean_in_place(&mut answer.text);
+                for text in [&mut answer.blocked, &mut answer.asks_person].into_iter().flatten() {
+                    redactor.clean_in_place(text);
+                }
+                if let Some(output) = &mut answer.output {
+                    redactor.clean_value(output, |_| false);
+                }
+                Ok(answer)
+            }
+            Err(mut fault) => {
+                redactor.clean_in_place(&mut fault.message);
+                Err(fault)
+            }
+        }
+    }
+}
+
+/// What was found when a program was looked at, without secrets: what it prints is part of it.
+pub(crate) fn inspection(mut inspection: Inspection, redactor: &Redactor) -> Inspection {
+    for problem in &mut inspection.problems {
+        redactor.clean_in_place(&mut problem.what);
+        redactor.clean_in_place(&mut problem.hint);
+    }
+    inspection
+}

@@ -1,0 +1,165 @@
+//! Keeps keys out of everything that is written down, should a service or a program say them.
+
+use serde_json::Value;
+
+/// What stands in its place.
+const MARK: &str = "[redacted]";
+/// From how many bytes on a key is looked for in what a model streams. Local servers are given words such as `none`
+/// or `test`, which an answer may well contain.
+const SECRET_MIN: usize = 16;
+/// From how many bytes on the value of an environment variable is taken for a secret.
+const VALUE_MIN: usize = 8;
+
+/// Takes keys out of texts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Redactor {
+    /// The longest first: one may be the beginning of another.
+    keys: Vec<String>,
+    /// The end of the last piece, when it may be the beginning of a key.
+    held: String,
+}
+
+impl Redactor {
+    /// For a key, however short it is.
+    pub fn new(key: Option<String>) -> Redactor {
+        Redactor::of(key.into_iter().collect())
+    }
+
+    /// For the values of environment variables. Short ones are no secrets but words.
+    pub fn of_values(values: impl Iterator<Item = String>) -> Redactor {
+        Redactor::of(values.filter(|value| value.len() >= VALUE_MIN).collect())
+    }
+
+    fn of(mut keys: Vec<String>) -> Redactor {
+        keys.retain(|key| !key.is_empty());
+        keys.sort_by_key(|key| std::cmp::Reverse(key.len()));
+        Redactor { keys, held: String::new() }
+    }
+
+    /// Whether there is nothing to take out.
+    pub fn is_idle(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// A whole text, such as an error.
+    pub fn clean(&self, text: &str) -> String {
+        self.keys.iter().fold(text.to_owned(), |text, key| text.replace(key, MARK))
+    }
+
+    /// Every text in a value, names of fields included; whether there was anything to take out. Texts of fields for
+    /// which `keep` holds stay as they are.
+    pub fn clean_value(&self, value: &mut Value, keep: fn(&str) -> bool) -> bool {
+        match value {
+            Value::String(text) => self.clean_in_place(text),
+            Value::Array(items) => {
+                items.iter_mut().fold(false, |any, item| self.clean_value(item, keep) || any)
+            }
+            Value::Object(fields) => {
+                let mut any = false;
+                for (name, field) in fields.iter_mut() {
+                    any |= !(field.is_string() && keep(name)) && self.clean_value(field, keep);
+                }
+                if fields.keys().any(|name| self.finds(name)) {
+                    let old = std::mem::take(fields);
+                    fields.extend(old.into_iter().map(|(name, field)| (self.clean(&name), field)));
+                    any = true;
+                }
+                any
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+
+    /// As [`Redactor::clean`]; whether there was anything to take out.
+    pub fn clean_in_place(&self, text: &mut String) -> bool {
+        let found = self.finds(text);
+        if found {
+            *text = self.clean(text);
+        }
+        found
+    }
+
+    fn finds(&self, text: &str) -> bool {
+        self.keys.iter().any(|key| text.contains(key.as_str()))
+    }
+
+    /// The next piece of what a model says. What may be the beginning of a key is held back until it is known.
+    pub fn next(&mut self, piece: &str) -> String {
+        let keys = || self.keys.iter().filter(|key| key.len() >= SECRET_MIN);
+        if keys().next().is_none() {
+            return piece.to_owned();
+        }
+        let text = std::mem::take(&mut self.held) + piece;
+        let mut text = keys().fold(text, |text, key| text.replace(key, MARK));
+        let begins = |end: &str| keys().any(|key| end.len() < key.len() && key.starts_with(end));
+        let starts = |length: &usize| {
+            text.is_char_boundary(text.len() - length) && begins(&text[text.len() - length..])
+        };
+        let longest = keys().map(String::len).max().unwrap_or(0);
+        let length = (1..longest.min(text.len() + 1)).rev().find(starts).unwrap_or(0);
+        self.held = text.split_off(text.len() - length);
+        text
+    }
+
+    /// What was held back.
+    pub fn rest(&mut self) -> String {
+        std::mem::take(&mut self.held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const KEY: &str = "sk-0123456789abcdef";
+
+    fn through(pieces: &[&str]) -> Vec<String> {
+        let mut redactor = Redactor::new(Some(KEY.to_owned()));
+        let mut out: Vec<String> = pieces.iter().map(|piece| redactor.next(piece)).collect();
+        out.push(redactor.rest());
+        out
+    }
+
+    #[test]
+    fn a_key_is_found_in_one_piece_and_over_several() {
+        assert_eq!(through(&[&format!("a {KEY} b")]), ["a [redacted] b", ""]);
+        assert_eq!(through(&["a s", "k-01234567", "89abcdef!"]), ["a ", "", "[redacted]!", ""]);
+        assert_eq!(through(&["sk-0123456789abcde"]), ["", "sk-0123456789abcde"]);
+        assert_eq!(through(&["sk-", "sk-", "x"]), ["", "sk-", "sk-x", ""]);
+    }
+
+    #[test]
+    fn other_text_is_not_held_back() {
+        assert_eq!(through(&["für", "…", "s", "o"]), ["für", "…", "", "so", ""]);
+    }
+
+    #[test]
+    fn a_word_that_is_no_secret_may_be_said_but_no_error_repeats_it() {
+        let mut redactor = Redactor::new(Some("test".to_owned()));
+        assert_eq!(redactor.next("the test passes"), "the test passes");
+        assert_eq!(redactor.clean("bad key test"), "bad key [redacted]");
+    }
+
+    #[test]
+    fn an_empty_key_is_none() {
+        assert_eq!(Redactor::new(Some(String::new())).clean("abc"), "abc");
+    }
+
+    #[test]
+    fn every_text_in_a_value_is_cleaned() {
+        let redactor =
+            Redactor::of_values(["12345678", "12345678-long", "short"].map(str::to_owned).into_iter());
+        let mut value =
+            json!({ "12345678": [{ "a": "x 12345678-long y" }, 12345678, "short"], "id": "12345678" });
+        assert!(redactor.clean_value(&mut value, |_| false));
+        let clean =
+            json!({ "[redacted]": [{ "a": "x [redacted] y" }, 12345678, "short"], "id": "[redacted]" });
+        assert_eq!(value, clean);
+        assert!(!redactor.clean_value(&mut value, |_| false));
+        let mut kept = json!({ "type": "12345678", "in": { "type": ["12345678"] } });
+        redactor.clean_value(&mut kept, |name| name == "type");
+        assert_eq!(kept, json!({ "type": "12345678", "in": { "type": ["[redacted]"] } }));
+    }
+}
