@@ -373,11 +373,6 @@ pub trait Provider: Send + Sync {
         self.capabilities().cost
     }
 
-    /// Whose agent settings it loads, in words, for the start of a run.
-    fn loads(&self) -> String {
-        "the project's own".to_owned()
-    }
-
     /// The provider's name for a model that a definition names (`opus`, `sonnet`, `haiku`, or a full name). `None` when
     /// it has none: then the user has to map it.
     fn model(&self, name: &str) -> Option<String>;

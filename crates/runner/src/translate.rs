@@ -118,7 +118,7 @@ pub(crate) fn fault(fault: provider::Fault) -> Fault {
         class: class(fault.class),
         message: fault.message,
         resets_in_ms: fault.resets_in_ms,
-        usage_unknown: false,
+        usage_unknown: fault.usage_unknown,
         usage: usage(fault.usage),
         receipt: fault.receipt,
     }
