@@ -399,7 +399,7 @@ fn an_ask_that_fails_at_work_used_up_nobody_knows_how_much() {
         let own = json!({ "m": { "inputTokens": 60, "outputTokens": 2 } });
         assert_eq!(with(limited(json!({ "modelUsage": own }))), (60, false), "what is told is known");
         assert_eq!(end(&[init(), work.clone()], Ended::Signal(9)), (50, true));
-        assert!(!end(&[work.clone()], Ended::NotStarted("no".to_owned())).1);
+        assert!(!end(std::slice::from_ref(&work), Ended::NotStarted("no".to_owned())).1);
     }
 }
 
