@@ -14,6 +14,7 @@ use crate::{
     book::{Book, Entry},
     error::Error,
     performer::{Performed, Performer},
+    process::kill_descendants,
 };
 
 /// Something to show while a run goes on.
@@ -218,7 +219,12 @@ async fn interrupt<P: Performer + 'static>(
     // A person who wants out is not kept for a large tree, nor for a look that Ctrl-C has ended already.
     if stop_all(book, cut, at_work, &**performer, tell).await? {
         let look = performer.clone().look(book.run().tree.clone());
-        seen = tokio::time::timeout(LOOK_PATIENCE, look).await.ok().and_then(Result::ok).flatten();
+        let looked = tokio::time::timeout(LOOK_PATIENCE, look).await;
+        if looked.is_err() {
+            // A git that was started for it, and the filters that it runs, would go on without us.
+            kill_descendants();
+        }
+        seen = looked.ok().and_then(Result::ok).flatten();
     }
     if let Some(entry) = book.commit(Completion::Interrupted { seen }, Vec::new(), &[])? {
         tell(Notice::Record(&entry));

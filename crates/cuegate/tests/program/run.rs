@@ -22,7 +22,7 @@ fn the_example_as_people_see_it() {
     asks        scripted (script.yaml), model none, login: none needed
     may         acceptEdits, held by nothing: what it starts reaches all of this machine
     at most     10 iterations, 20 asks
-    settings    the project's own
+    settings    not read by the scripted agent
 
     TIME  run                    started fixer with scripted on DATE → initial.fix
     TIME  initial.fix #1         answered in SPAN, 2,280 tokens, $0.0090 → next → continuation.fix

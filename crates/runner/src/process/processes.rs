@@ -70,6 +70,25 @@ pub(super) fn kill_marked(_start: &str) -> usize {
     0
 }
 
+/// Kills everything that descends from this process, children last: for programs that nobody waits for any more.
+#[cfg(target_os = "linux")]
+pub fn kill_descendants() {
+    let parents: Vec<(i32, i32)> = all().filter_map(|pid| Some((pid, Stat::of(pid)?.parent))).collect();
+    let mut family = vec![std::process::id().cast_signed()];
+    let mut next = 0;
+    while let Some(parent) = family.get(next).copied() {
+        family.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    for pid in family.into_iter().skip(1).rev() {
+        kill(pid);
+    }
+}
+
+/// Nothing: other systems don't show whose child a process is as cheaply.
+#[cfg(not(target_os = "linux"))]
+pub fn kill_descendants() {}
+
 /// SIGKILL to one process; one that is gone is fine, one that we may not kill stays.
 pub(super) fn kill(pid: i32) {
     if let Some(pid) = Pid::from_raw(pid) {
