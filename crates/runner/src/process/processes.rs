@@ -147,6 +147,13 @@ mod tests {
         // Another run of this test on this machine has marks of its own.
         let mark = format!("ours-{}-1", std::process::id());
         let (mut ours, mut other) = (sleeper(&mark), sleeper(&format!("{mark}2")));
+        // A program that has just begun has no environment yet: `spawn` returns a moment before the kernel has laid it out.
+        for child in [&ours, &other] {
+            let environ = format!("/proc/{}/environ", child.id());
+            while fs::read(&environ).unwrap().is_empty() {
+                std::thread::yield_now();
+            }
+        }
         assert_eq!(kill_marked(&mark), 1);
         assert!(!ours.wait().unwrap().success());
         assert_eq!(other.try_wait().unwrap(), None);
