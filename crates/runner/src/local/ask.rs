@@ -79,7 +79,8 @@ impl Local {
         };
         let edited = match &answered {
             Ok(answer) => answer.edited,
-            Err(_) => can.edits,
+            // What another provider's agent did is not told by what this one's can do.
+            Err(_) => can.edits || who.is_some(),
         };
         let seen = if edited { self.seen(command.tree.as_ref()).await? } else { None };
         if let Some(seen) = &seen
@@ -98,16 +99,17 @@ impl Local {
             }
             Ok(answer) => {
                 let provider::Request { prompt: told, system: system_told, .. } = request;
-                let who = who.unwrap_or_else(|| self.setting.provider.name().to_owned());
-                let foreign = who != self.setting.provider.name();
-                let mut answer = translate::answer(answer, &who);
-                if foreign {
-                    // A conversation with somebody else is not one that can be continued.
+                let mut answer =
+                    translate::answer(answer, who.as_deref().unwrap_or(self.setting.provider.name()));
+                if who.is_some() {
+                    // A conversation with somebody else is not one that can be continued, and how that one was put is
+                    // not known any more.
                     (answer.session, answer.totals) = (None, None);
+                } else {
+                    answer.put = Some(put);
+                    answer.prompt = Some(BlobRef::of(told.as_bytes()));
+                    answer.system_prompt = system_told.as_ref().map(|text| BlobRef::of(text.as_bytes()));
                 }
-                answer.put = Some(put);
-                answer.prompt = Some(BlobRef::of(told.as_bytes()));
-                answer.system_prompt = system_told.as_ref().map(|text| BlobRef::of(text.as_bytes()));
                 answer.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
                 let texts = std::iter::once(told).chain(system_told).map(String::into_bytes).collect();
                 let completion = Completion::Answered { ask: command.id, answer: Box::new(answer), seen };
