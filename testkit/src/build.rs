@@ -272,5 +272,7 @@ fn plain_ask(id: &str, role: Role, session: SessionRule) -> Ask {
         model: None,
         persona: None,
         session,
+        reports: Vec::new(),
+        fused: None,
     }
 }

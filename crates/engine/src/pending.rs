@@ -110,7 +110,7 @@ fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: u16
 
 fn session(run: &Run, ask: &Ask, asking: &Asking) -> Option<SessionUse> {
     let head = match &ask.session {
-        SessionRule::Continue(key) => run.sessions.get(key),
+        SessionRule::Continue(key) | SessionRule::Branch(key) => run.sessions.get(key),
         // A renewed conversation goes on only within its own attempt: repairs and a person's answers.
         SessionRule::Renew(key) if asking.follow.is_some() || asking.kind == AskKind::Repair => {
             run.sessions.get(key)
@@ -124,6 +124,6 @@ fn session(run: &Run, ask: &Ask, asking: &Asking) -> Option<SessionUse> {
 pub(crate) fn session_key(ask: &Ask) -> Option<&cuegate_flow::Str> {
     match &ask.session {
         SessionRule::Continue(key) | SessionRule::Renew(key) => Some(key),
-        SessionRule::Fresh => None,
+        SessionRule::Branch(_) | SessionRule::Fresh => None,
     }
 }

@@ -145,6 +145,7 @@ impl Parts<'_> {
                 }
             }
             Source::Handoff { step, key } => self.handed(step, key),
+            Source::Report(_) => {}
             Source::Fact(fact) => self.fact(*fact),
         }
     }
@@ -170,6 +171,7 @@ impl Parts<'_> {
                     self.blob(&summary.clone(), Some("previous answer".into()));
                 }
             }
+            Fact::PreviousResponse | Fact::Visit | Fact::ReportDir | Fact::UserInputs | Fact::Rounds => {}
         }
     }
 }

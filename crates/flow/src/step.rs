@@ -88,6 +88,34 @@ pub struct Ask {
     pub persona: Option<Str>,
     /// Which conversation it continues.
     pub session: SessionRule,
+    /// Files that its answer owes, in the order in which they are asked for.
+    pub reports: Vec<Report>,
+    /// Where a structured answer says several things at once. Such an answer may also come as plain text.
+    pub fused: Option<Fused>,
+}
+
+/// A file that an answer owes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// Its name, as written; it is known to be a safe relative path.
+    pub name: Str,
+    /// What is said when it is asked for by itself, in the conversation of the answer that owes it.
+    pub request: Template,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// Where the parts of a structured answer stand that names its outcome, speaks and reports at once.
+///
+/// Text without such an answer is not a bad answer: its outcome is read by other readers, and its reports are asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fused {
+    /// What the agent says: what later steps read as its answer.
+    pub response: FieldPath,
+    /// The reports: an object with a text for each name.
+    pub reports: FieldPath,
+    /// Why the agent cannot proceed; then nothing else counts.
+    pub blocked: FieldPath,
 }
 
 /// What an ask is for.
@@ -108,6 +136,8 @@ pub enum SessionRule {
     Continue(Str),
     /// A new one that becomes the head of this key.
     Renew(Str),
+    /// A branch of the one of this key, which stays as it was.
+    Branch(Str),
     /// A new one that nobody continues.
     Fresh,
 }

@@ -54,6 +54,8 @@ pub enum Source {
         /// The name it left it under.
         key: Str,
     },
+    /// The newest content of a report, else a remark that there is none yet.
+    Report(Str),
     /// A fact the engine knows.
     Fact(Fact),
 }
@@ -71,6 +73,16 @@ pub enum Fact {
     Remaining,
     /// The last answer's summary, else its text. It does not exist before the first answer.
     PreviousSummary,
+    /// All of the last answer: of a parallel step, those of all its members. It is empty before the first.
+    PreviousResponse,
+    /// Which visit of this step it is, from 1.
+    Visit,
+    /// The folder that the run's reports are kept in, for agents that read them.
+    ReportDir,
+    /// What persons answered so far, the oldest first.
+    UserInputs,
+    /// How many whole rounds of its cycle the monitor saw that asks.
+    Rounds,
 }
 
 impl Template {

@@ -31,6 +31,8 @@ pub(super) fn step(name: &str, gate: LoweredGate, inputs: Vec<Input>) -> Step<Na
             model: None,
             persona: None,
             session: SessionRule::Fresh,
+            reports: Vec::new(),
+            fused: None,
         }),
         gate,
         boundary: Boundary::default(),

@@ -231,6 +231,8 @@ impl StepLowering<'_, '_, '_, '_> {
                 model: step.model.or(agent.default_model).map(Into::into),
                 persona: None,
                 session: SessionRule::Continue(SESSION.into()),
+                reports: Vec::new(),
+                fused: None,
             }),
             gate,
             boundary: Boundary {

@@ -208,6 +208,7 @@ fn pieces(list: &[Piece]) -> String {
             Piece::Value(Source::Task) => "<task>".to_owned(),
             Piece::Value(Source::Input(name)) => format!("<input {name}>"),
             Piece::Value(Source::Handoff { step, key }) => format!("<left by {step}: {key}>"),
+            Piece::Value(Source::Report(name)) => format!("<report {name}>"),
             Piece::Value(Source::Fact(fact)) => format!("<{fact:?}>"),
             Piece::Failure(name) => format!("<failure {name}>"),
             Piece::Item(None) => "<this>".to_owned(),

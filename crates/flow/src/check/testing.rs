@@ -34,6 +34,8 @@ pub(super) fn draft(text: &str) -> Draft {
                 model: None,
                 persona: None,
                 session: SessionRule::Fresh,
+                reports: Vec::new(),
+                fused: None,
             }),
             gate: Gate::Readers(vec![Reader::Field {
                 path: FieldPath::parse("action").unwrap(),

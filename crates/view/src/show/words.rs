@@ -128,6 +128,7 @@ pub(super) fn session(rule: &SessionRule) -> String {
     match rule {
         SessionRule::Continue(key) => format!("continues {key}"),
         SessionRule::Renew(key) => format!("begins {key} anew"),
+        SessionRule::Branch(key) => format!("a branch of {key}"),
         SessionRule::Fresh => "its own".to_owned(),
     }
 }
@@ -202,12 +203,18 @@ fn source_name(source: &Source) -> String {
         Source::Param(name) | Source::Input(name) => name.to_string(),
         Source::Task => "task".to_owned(),
         Source::Handoff { step, key } => format!("{step}.{key}"),
+        Source::Report(name) => format!("report:{name}"),
         Source::Fact(fact) => match fact {
             Fact::Iteration => "iteration",
             Fact::CompletedIterations => "completed_iterations",
             Fact::MaxIterations => "max_iterations",
             Fact::Remaining => "remaining",
             Fact::PreviousSummary => "previous_summary",
+            Fact::PreviousResponse => "previous_response",
+            Fact::Visit => "movement_iteration",
+            Fact::ReportDir => "report_dir",
+            Fact::UserInputs => "user_inputs",
+            Fact::Rounds => "cycle_count",
         }
         .to_owned(),
     }

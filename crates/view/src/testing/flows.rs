@@ -36,6 +36,8 @@ fn ask(step: &str, title: &str, prompt: Template, edges: Vec<Edge<Name>>) -> Ste
             model: None,
             persona: None,
             session: SessionRule::Continue("main".into()),
+            reports: Vec::new(),
+            fused: None,
         }),
         gate: Gate::Readers(vec![Reader::Field {
             path: path("action"),
