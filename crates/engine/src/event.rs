@@ -24,7 +24,7 @@ pub struct Record {
 
 impl Record {
     /// The format that this program writes.
-    pub const VERSION: u32 = 2;
+    pub const VERSION: u32 = 3;
 
     /// Reads a record as the journal keeps it.
     ///

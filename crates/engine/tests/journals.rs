@@ -36,7 +36,7 @@ fn version_1_is_read() {
 
 #[test]
 fn what_a_newer_program_wrote_is_refused() {
-    let newer = br#"{"v":3,"events":[{"event":"something_else"}]}"#;
-    assert!(matches!(Record::parse(newer), Err(Unreadable::Newer { found: 3, known: 2 })));
+    let newer = br#"{"v":4,"events":[{"event":"something_else"}]}"#;
+    assert!(matches!(Record::parse(newer), Err(Unreadable::Newer { found: 4, known: 3 })));
     assert!(matches!(Record::parse(b"{}"), Err(Unreadable::Damaged(_))));
 }

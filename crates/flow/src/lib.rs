@@ -31,8 +31,8 @@ pub use path::FieldPath;
 pub use schema::{Schema, SchemaError};
 pub use source::{FileId, LineColumn, SourceFile, Sources, Span};
 pub use step::{
-    Act, Ask, Bound, Edge, Ending, Extractor, Fused, Gate, Handoff, Input, JoinPattern, JoinRule, Name, Outcome,
-    Reader, Report, Role, Selector, SessionRule, Step, Success, Target, Validator,
+    Act, Ask, Bound, Edge, Ending, Extractor, Fused, Gate, Handoff, Input, JoinPattern, JoinRule, Name,
+    Outcome, Reader, Report, Role, Selector, SessionRule, Step, Success, Target, Validator,
 };
 pub use template::{Fact, Piece, Source, Template};
 pub use whole::{
