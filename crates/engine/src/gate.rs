@@ -129,7 +129,7 @@ fn validate(flow: &Flow, step: &Step<StepId>, output: Option<&Value>) -> Result<
 }
 
 /// What is quoted of an answer: enough to recognise it, on one line.
-fn brief(text: &str) -> String {
+pub(crate) fn brief(text: &str) -> String {
     const CHARACTERS_MAX: usize = 160;
     let mut brief: String =
         text.chars().take(CHARACTERS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
