@@ -37,7 +37,7 @@ mod unknowns;
 pub use beginning::{Beginning, beginning};
 pub use budget::limits;
 pub use ending::{ending, hints};
-pub use findings::{check_json, plain};
+pub use findings::{Checked, check_json, github, plain, sarif};
 pub use format::{ago, clock, count, date_time, duration, moment, money, plural, rfc3339};
 pub use jiff::tz::TimeZone;
 pub use log::{LogOptions, event_json};

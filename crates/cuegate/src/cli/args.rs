@@ -84,9 +84,33 @@ pub(super) struct Check {
     /// Count this variable as given
     #[arg(long, value_name = "NAME")]
     pub(super) set: Vec<String>,
-    /// Print JSON
+    /// In which form findings are printed
+    #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
+    pub(super) format: Format,
+    /// Print JSON: the same as `--format json`
     #[arg(long)]
     pub(super) json: bool,
+}
+
+impl Check {
+    /// The form in which findings are printed.
+    pub(super) fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+}
+
+/// In which form findings are printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// Under their lines of the source, for people
+    #[default]
+    Text,
+    /// One object of `cuegate/check/v1`
+    Json,
+    /// Annotations of a GitHub workflow
+    Github,
+    /// A SARIF 2.1.0 log, for code hosts and editors
+    Sarif,
 }
 
 #[derive(Debug, Args)]

@@ -315,3 +315,26 @@ fn a_step_cannot_take_the_place_of_its_validators() {
     assert_eq!(ran.code, 2, "{}", ran.stdout);
     assert!(ran.stdout.contains("\"step-name\""), "{}", ran.stdout);
 }
+
+#[test]
+fn findings_for_code_hosts() {
+    let project = with(&broken());
+    let ran = project.run(&["check", "agent", "nobody", "--format", "github"]);
+    assert_eq!((ran.code, &*ran.stderr), (2, ""));
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert!(lines[0].starts_with("::error file=.agent/agent/agent.json,line=13,col=26,title=wrong-type::"));
+    assert!(lines.last().unwrap().starts_with("::error file=nobody,line=1,col=1,title=unreadable-file::"));
+    let json = project.run(&["check", "agent", "nobody", "--json"]).json();
+    assert_eq!(lines.len(), json["diagnostics"].as_array().unwrap().len());
+
+    let ran = project.run(&["check", "agent", "nobody", "--format", "sarif"]);
+    assert_eq!((ran.code, &*ran.stderr), (2, ""));
+    let log = &ran.json()["runs"][0];
+    let rules = log["tool"]["driver"]["rules"].as_array().unwrap();
+    let results = log["results"].as_array().unwrap();
+    assert_eq!(results.len(), lines.len());
+    for result in results {
+        let rule = &rules[usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap()];
+        assert_eq!(rule["id"], result["ruleId"]);
+    }
+}

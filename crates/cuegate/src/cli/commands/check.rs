@@ -1,13 +1,14 @@
 //! `check`, `explain` and `show`.
 
-use cuegate_flow::Severity;
+use cuegate_flow::{Code, Diagnostic, Severity, Sources, Span};
+use cuegate_view::Checked;
 use serde_json::{Value, json};
 
 use super::{Place, load};
 use crate::{
     Failure,
     cli::{
-        args::{Check, Explain, Show},
+        args::{Check, Explain, Format, Show},
         print,
     },
     definition::Definition,
@@ -16,57 +17,94 @@ use crate::{
 
 /// Finds what is wrong with definitions.
 pub(super) fn check(place: &Place, args: &Check) -> Result<u8, Failure> {
-    let mut results: Vec<Value> = Vec::new();
-    let (mut errors, mut warnings) = (0, 0);
+    let mut checked = Vec::new();
     for path in &args.paths {
-        let definition = match place.locate(path).and_then(|location| load(&location, &args.set)) {
-            Ok(definition) => definition,
-            // The others are checked all the same.
-            Err(failure) => {
-                errors += 1;
-                if args.json {
-                    results.push(json!({"diagnostics": [{"code": "unreadable-file", "severity": "error",
-                        "message": failure.message, "file": path, "line": 1, "column": 1, "step": null,
-                        "hint": failure.hint, "trace": []}]}));
-                } else {
-                    print::failure(&failure);
-                }
-                continue;
-            }
-        };
-        let (bad, odd) = count(&definition, args.strict);
-        errors += bad;
-        warnings += odd;
-        if args.json {
-            results.push(cuegate_view::check_json(&definition.diagnostics, &definition.sources, args.strict));
-        } else {
-            tell(&definition, args.strict);
-        }
+        let definition = place.locate(path).and_then(|location| load(&location, &args.set));
+        // One that cannot be read keeps no other from being checked.
+        checked.push(definition.map_or_else(|failure| unreadable(path, failure), Found::of));
     }
-    if args.json {
-        print::json(&merged(results, errors, warnings));
-    } else {
-        print::line(&format!(
-            "{}: {errors} error{}, {warnings} warning{}",
-            if errors == 0 { "sound" } else { "not sound" },
-            plural(errors),
-            plural(warnings)
-        ));
+    let errors = checked.iter().map(|found| found.count(args.strict).0).sum();
+    let warnings = checked.iter().map(|found| found.count(args.strict).1).sum();
+    match args.format() {
+        Format::Text => {
+            for found in &checked {
+                found.tell(args.strict);
+            }
+            print::line(&format!(
+                "{}: {errors} error{}, {warnings} warning{}",
+                if errors == 0 { "sound" } else { "not sound" },
+                plural(errors),
+                plural(warnings)
+            ));
+        }
+        Format::Json => {
+            let results = checked
+                .iter()
+                .map(|found| cuegate_view::check_json(&found.diagnostics, &found.sources, args.strict))
+                .collect();
+            print::json(&merged(results, errors, warnings));
+        }
+        Format::Github => {
+            for found in &checked {
+                print::data(&cuegate_view::github(&found.diagnostics, &found.sources, args.strict));
+            }
+        }
+        Format::Sarif => {
+            let checked: Vec<Checked<'_>> = checked
+                .iter()
+                .map(|found| Checked { diagnostics: &found.diagnostics, sources: &found.sources })
+                .collect();
+            print::json(&cuegate_view::sarif(&checked, &codes(), env!("CARGO_PKG_VERSION"), args.strict));
+        }
     }
     Ok(if errors == 0 { exit::DONE } else { exit::USAGE })
 }
 
+/// What was found about one definition.
+struct Found {
+    diagnostics: Vec<Diagnostic>,
+    sources: Sources,
+    /// Why there was nothing to look at.
+    failure: Option<Failure>,
+}
+
+impl Found {
+    fn of(definition: Definition) -> Found {
+        Found { diagnostics: definition.diagnostics, sources: definition.sources, failure: None }
+    }
+
+    fn count(&self, strict: bool) -> (usize, usize) {
+        count(&self.diagnostics, strict)
+    }
+
+    fn tell(&self, strict: bool) {
+        match &self.failure {
+            Some(failure) => print::failure(failure),
+            None => tell(&self.diagnostics, &self.sources, strict),
+        }
+    }
+}
+
+/// A path that leads to no definition, as a finding.
+fn unreadable(path: &str, failure: Failure) -> Found {
+    let mut sources = Sources::default();
+    let span = Span::start_of(sources.add(path, ""));
+    let mut finding = Diagnostic::error("unreadable-file", span, failure.message.clone());
+    finding.hint.clone_from(&failure.hint);
+    Found { diagnostics: vec![finding], sources, failure: Some(failure) }
+}
+
 /// Draws all findings.
-pub(super) fn tell(definition: &Definition, strict: bool) {
-    for finding in &definition.diagnostics {
-        print::finding(finding, &definition.sources, strict);
+pub(super) fn tell(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) {
+    for finding in diagnostics {
+        print::finding(finding, sources, strict);
         print::line("");
     }
 }
 
 /// Errors and warnings.
-pub(super) fn count(definition: &Definition, strict: bool) -> (usize, usize) {
-    let of = |severity| definition.diagnostics.iter().filter(|finding| finding.severity == severity).count();
+pub(super) fn count(diagnostics: &[Diagnostic], strict: bool) -> (usize, usize) {
+    let of = |severity| diagnostics.iter().filter(|finding| finding.severity == severity).count();
     let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
     if strict { (errors + warnings, 0) } else { (errors, warnings) }
 }
@@ -88,10 +126,16 @@ fn merged(results: Vec<Value>, errors: usize, warnings: usize) -> Value {
         "diagnostics": diagnostics})
 }
 
-/// Prints the manual page of a finding.
-pub(super) fn explain(args: &Explain) -> Result<u8, Failure> {
+/// Every code that a finding can have.
+fn codes() -> Vec<Code> {
     let mut known = cuegate_flow::codes().to_vec();
     known.extend(cuegate_dialect::codes());
+    known
+}
+
+/// Prints the manual page of a finding.
+pub(super) fn explain(args: &Explain) -> Result<u8, Failure> {
+    let known = codes();
     if let Some(code) = known.iter().find(|code| code.name == args.code) {
         print::data(code.page);
         return Ok(exit::DONE);
@@ -108,7 +152,7 @@ pub(super) fn show(place: &Place, args: &Show) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
     let definition = load(&location, &args.set)?;
     let Some(flow) = &definition.flow else {
-        tell(&definition, false);
+        tell(&definition.diagnostics, &definition.sources, false);
         return Err(Failure::usage(
             format!("`{}` is not sound", args.path),
             format!("mend what is found above, then `cuegate check {}`", args.path),
@@ -118,7 +162,7 @@ pub(super) fn show(place: &Place, args: &Show) -> Result<u8, Failure> {
         print::json(&cuegate_view::show_json(flow));
     } else {
         print::data(&cuegate_view::show(flow));
-        let (_, warnings) = count(&definition, false);
+        let (_, warnings) = count(&definition.diagnostics, false);
         if warnings > 0 {
             print::line(&format!(
                 "{warnings} warning{}: see `cuegate check {}`",

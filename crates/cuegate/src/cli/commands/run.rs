@@ -30,8 +30,8 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
         args.set.iter().filter_map(|pair| pair.split_once('=')).map(|(name, _)| name.to_owned()).collect();
     let definition = load(&location, &set)?;
     let Some(flow) = definition.flow.clone() else {
-        check::tell(&definition, false);
-        let (errors, _) = check::count(&definition, false);
+        check::tell(&definition.diagnostics, &definition.sources, false);
+        let (errors, _) = check::count(&definition.diagnostics, false);
         return Err(Failure::usage(
             format!("`{}` is not sound: {errors} error{}", args.path, check::plural(errors)),
             "nothing was started; mend the definition and run it again",

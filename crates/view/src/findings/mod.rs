@@ -1,4 +1,10 @@
-//! Findings about a definition: `cuegate/check/v1`, and one line each.
+//! Findings about a definition: `cuegate/check/v1`, one line each, and what other programs read.
+
+mod github;
+mod sarif;
+
+pub use github::github;
+pub use sarif::{Checked, sarif};
 
 use cuegate_flow::{Diagnostic, Severity, Sources};
 use serde_json::{Value, json};
@@ -58,11 +64,11 @@ fn severity(finding: &Diagnostic, strict: bool) -> Severity {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::{check_json, plain};
     use cuegate_flow::{Diagnostic, FileId, Sources, Span};
 
-    fn findings() -> (Vec<Diagnostic>, Sources) {
+    pub(crate) fn findings() -> (Vec<Diagnostic>, Sources) {
         let mut sources = Sources::default();
         let file = sources.add("steps_registry.json", "{\n  \"next\": \"gone\"\n}\n");
         let here = Span { file, start: 12, end: 18 };

@@ -1,0 +1,70 @@
+//! Findings as GitHub's workflow commands: they appear as annotations beside the lines of a change.
+
+use cuegate_flow::{Diagnostic, Severity, Sources};
+
+use super::severity;
+
+/// One line a finding: `::error file=…,line=…,col=…,title=…::message`.
+///
+/// What a definition says cannot begin another command: line ends and the separators of a command are escaped.
+pub fn github(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) -> String {
+    let mut lines = String::new();
+    for finding in diagnostics {
+        let command = match severity(finding, strict) {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "notice",
+        };
+        let mut place = String::new();
+        if let Some(file) = sources.get(finding.span.file) {
+            let at = sources.locate(finding.span);
+            place = format!("file={},line={},col={},", property(&file.path), at.line, at.column);
+        }
+        let mut message = finding.message.clone();
+        if let Some(hint) = &finding.hint {
+            message.push_str("\nhelp: ");
+            message.push_str(hint);
+        }
+        for step in &finding.trace {
+            message.push_str("\n  ");
+            message.push_str(step);
+        }
+        lines.push_str(&format!("::{command} {place}title={}::{}\n", property(finding.code), data(&message)));
+    }
+    lines
+}
+
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::github;
+    use crate::findings::tests::findings;
+
+    #[test]
+    fn a_line_a_finding() {
+        let (findings, sources) = findings();
+        insta::assert_snapshot!(github(&findings, &sources, false), @"
+        ::warning file=steps_registry.json,line=1,col=1,title=stray-key::`priority` has no reader
+        ::error file=steps_registry.json,line=2,col=11,title=unknown-target::no step is called `gone`%0Ahelp: did you mean `done`?%0A  initial.issue --next→ gone
+        ::error title=no-entry::nothing is entered first
+        ");
+    }
+
+    #[test]
+    fn nothing_breaks_out_of_its_line() {
+        let (mut findings, sources) = findings();
+        findings.truncate(1);
+        findings[0].message = "100 %\r\n::stop-commands::x".to_owned();
+        let line = github(&findings, &sources, true);
+        assert!(line.starts_with("::error "), "strict: {line}");
+        assert!(line.ends_with("::100 %25%0D%0A::stop-commands::x\n"), "{line}");
+        assert_eq!(line.lines().count(), 1);
+    }
+}

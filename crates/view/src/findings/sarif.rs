@@ -1,0 +1,248 @@
+//! Findings as SARIF 2.1.0: what code hosts and editors read.
+
+use cuegate_flow::{Code, Diagnostic, Severity, Sources};
+use serde_json::{Value, json};
+
+use super::severity;
+
+/// What was found about one definition.
+pub struct Checked<'c> {
+    /// The findings.
+    pub diagnostics: &'c [Diagnostic],
+    /// The files that they point into.
+    pub sources: &'c Sources,
+}
+
+/// One SARIF log of all findings; the manual pages of their codes are its rules. `strict` turns warnings into errors.
+pub fn sarif(checked: &[Checked<'_>], codes: &[Code], version: &str, strict: bool) -> Value {
+    let found = || checked.iter().flat_map(|checked| checked.diagnostics.iter());
+    let used: Vec<&Code> =
+        codes.iter().filter(|code| found().any(|finding| finding.code == code.name)).collect();
+    let results: Vec<Value> = checked
+        .iter()
+        .flat_map(|checked| {
+            checked.diagnostics.iter().map(|finding| result(finding, checked.sources, &used, strict))
+        })
+        .collect();
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {"driver": {
+                "name": "cuegate",
+                "version": version,
+                "rules": used.iter().map(|code| rule(code)).collect::<Vec<_>>(),
+            }},
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+        }],
+    })
+}
+
+/// A code; the first line of its page is `name: summary`.
+fn rule(code: &Code) -> Value {
+    let (first, rest) = code.page.split_once('\n').unwrap_or((code.page, ""));
+    let summary = first.split_once(": ").map_or(first, |(_, summary)| summary);
+    json!({
+        "id": code.name,
+        "shortDescription": {"text": summary},
+        "help": {"text": rest.trim()},
+    })
+}
+
+fn result(finding: &Diagnostic, sources: &Sources, rules: &[&Code], strict: bool) -> Value {
+    let level = match severity(finding, strict) {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+    };
+    let mut text = finding.message.clone();
+    if let Some(hint) = &finding.hint {
+        text.push_str("\nhelp: ");
+        text.push_str(hint);
+    }
+    let mut result = json!({"ruleId": finding.code, "level": level, "message": {"text": text}});
+    if let Some(index) = rules.iter().position(|rule| rule.name == finding.code) {
+        result["ruleIndex"] = index.into();
+    }
+    if let Some(place) = location(finding, sources) {
+        if !finding.trace.is_empty() {
+            // The way to the problem: each step of it is told at the place of the finding.
+            let steps: Vec<Value> = finding
+                .trace
+                .iter()
+                .map(|step| {
+                    let mut at = place.clone();
+                    at["message"] = json!({"text": step});
+                    json!({"location": at})
+                })
+                .collect();
+            result["codeFlows"] = json!([{"threadFlows": [{"locations": steps}]}]);
+        }
+        result["locations"] = json!([place]);
+    }
+    result
+}
+
+fn location(finding: &Diagnostic, sources: &Sources) -> Option<Value> {
+    let file = sources.get(finding.span.file)?;
+    let start = sources.locate(finding.span);
+    let end = sources
+        .locate(cuegate_flow::Span { start: finding.span.end.max(finding.span.start), ..finding.span });
+    Some(json!({"physicalLocation": {
+        "artifactLocation": {"uri": uri(&file.path)},
+        "region": {"startLine": start.line, "startColumn": start.column,
+            "endLine": end.line, "endColumn": end.column},
+    }}))
+}
+
+/// A path as a relative reference (RFC 3986): what is not plain in one is percent-encoded.
+fn uri(path: &str) -> String {
+    let mut uri = String::new();
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' => {
+                uri.push(byte as char)
+            }
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Checked, sarif, uri};
+    use crate::findings::tests::findings;
+    use cuegate_flow::Code;
+
+    #[test]
+    fn a_log_with_rules_places_and_traces() {
+        let (findings, sources) = findings();
+        let codes = [
+            Code { name: "unused", page: "unused: is not listed\n\nText.\n" },
+            Code {
+                name: "unknown-target",
+                page: "unknown-target: a name leads to no step\n\nWhat it means.\n",
+            },
+        ];
+        let checked = [Checked { diagnostics: &findings, sources: &sources }];
+        let log = sarif(&checked, &codes, "1.2.3", false);
+        insta::assert_snapshot!(serde_json::to_string_pretty(&log).unwrap(), @r#"
+        {
+          "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+          "version": "2.1.0",
+          "runs": [
+            {
+              "tool": {
+                "driver": {
+                  "name": "cuegate",
+                  "version": "1.2.3",
+                  "rules": [
+                    {
+                      "id": "unknown-target",
+                      "shortDescription": {
+                        "text": "a name leads to no step"
+                      },
+                      "help": {
+                        "text": "What it means."
+                      }
+                    }
+                  ]
+                }
+              },
+              "columnKind": "unicodeCodePoints",
+              "results": [
+                {
+                  "ruleId": "stray-key",
+                  "level": "warning",
+                  "message": {
+                    "text": "`priority` has no reader"
+                  },
+                  "locations": [
+                    {
+                      "physicalLocation": {
+                        "artifactLocation": {
+                          "uri": "steps_registry.json"
+                        },
+                        "region": {
+                          "startLine": 1,
+                          "startColumn": 1,
+                          "endLine": 1,
+                          "endColumn": 1
+                        }
+                      }
+                    }
+                  ]
+                },
+                {
+                  "ruleId": "unknown-target",
+                  "level": "error",
+                  "message": {
+                    "text": "no step is called `gone`\nhelp: did you mean `done`?"
+                  },
+                  "ruleIndex": 0,
+                  "codeFlows": [
+                    {
+                      "threadFlows": [
+                        {
+                          "locations": [
+                            {
+                              "location": {
+                                "physicalLocation": {
+                                  "artifactLocation": {
+                                    "uri": "steps_registry.json"
+                                  },
+                                  "region": {
+                                    "startLine": 2,
+                                    "startColumn": 11,
+                                    "endLine": 2,
+                                    "endColumn": 17
+                                  }
+                                },
+                                "message": {
+                                  "text": "initial.issue --next→ gone"
+                                }
+                              }
+                            }
+                          ]
+                        }
+                      ]
+                    }
+                  ],
+                  "locations": [
+                    {
+                      "physicalLocation": {
+                        "artifactLocation": {
+                          "uri": "steps_registry.json"
+                        },
+                        "region": {
+                          "startLine": 2,
+                          "startColumn": 11,
+                          "endLine": 2,
+                          "endColumn": 17
+                        }
+                      }
+                    }
+                  ]
+                },
+                {
+                  "ruleId": "no-entry",
+                  "level": "error",
+                  "message": {
+                    "text": "nothing is entered first"
+                  }
+                }
+              ]
+            }
+          ]
+        }
+        "#);
+    }
+
+    #[test]
+    fn paths_are_references() {
+        assert_eq!(uri(".agent/ein ding/ü.json"), ".agent/ein%20ding/%C3%BC.json");
+        assert_eq!(uri("a:b"), "a%3Ab");
+    }
+}
