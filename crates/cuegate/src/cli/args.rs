@@ -25,6 +25,8 @@ pub(super) enum Verb {
     Explain(Explain),
     /// Print a definition as the flow that will run
     Show(Show),
+    /// Draw a definition as a graph
+    Graph(Graph),
     /// Run a definition
     Run(Box<Run>),
     /// Continue a run after a crash, a limit or an interruption
@@ -129,6 +131,35 @@ pub(super) struct Show {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Graph {
+    /// An agent folder, a registry file, or the name of an agent below `.agent`
+    pub(super) path: String,
+    /// In which form it is printed
+    #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
+    pub(super) format: Drawing,
+    /// Count this variable as given
+    #[arg(long, value_name = "NAME")]
+    pub(super) set: Vec<String>,
+    /// Print JSON: the same as `--format json`
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// In which form a graph is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Drawing {
+    /// A Mermaid flowchart, which code hosts draw in Markdown
+    #[default]
+    Mermaid,
+    /// Graphviz's language
+    Dot,
+    /// A picture that needs nothing else
+    Svg,
+    /// One object of `cuegate/graph/v1`
+    Json,
 }
 
 /// What a run may use up.

@@ -16,6 +16,8 @@ use cuegate_flow::{Diagnostic, Flow, Severity, Sources, sort};
 pub struct Definition {
     /// The flow, when it can run.
     pub flow: Option<Arc<Flow>>,
+    /// What could be made of it when it cannot: to be looked at, never to be run.
+    pub unsound: Option<Flow>,
     /// Everything that was found, sorted by place.
     pub diagnostics: Vec<Diagnostic>,
     /// The files that findings point into.
@@ -44,16 +46,20 @@ pub fn load(files: &dyn Files, base: &str, file: Option<&str>, set: &[String]) -
     let mut diagnostics = loaded.diagnostics;
     let unreadable = diagnostics.iter().any(|finding| finding.severity == Severity::Error);
     let empty = loaded.draft.steps.is_empty();
-    let mut flow = None;
+    let (mut flow, mut unsound) = (None, None);
     // A draft without steps has its reason among the dialect's findings; to check it would only repeat that.
     if !(unreadable && empty) {
         let checked = cuegate_flow::check(loaded.draft);
         diagnostics.extend(checked.diagnostics);
-        flow = checked.flow.filter(|_| !unreadable).map(Arc::new);
+        match checked.flow {
+            Some(sound) if !unreadable => flow = Some(Arc::new(sound)),
+            read => unsound = read.or(checked.unsound),
+        }
     }
     sort(&mut diagnostics, &loaded.sources);
     Definition {
         flow,
+        unsound,
         diagnostics,
         sources: loaded.sources,
         settings: loaded.run,

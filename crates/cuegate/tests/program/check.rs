@@ -338,3 +338,25 @@ fn findings_for_code_hosts() {
         assert_eq!(rule["id"], result["ruleId"]);
     }
 }
+
+#[test]
+fn graphs_of_sound_and_unsound_definitions() {
+    let project = Project::example();
+    let ran = project.run(&["graph", "fixer"]);
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    assert!(ran.stdout.starts_with("flowchart TD\n") && ran.stdout.contains("-->|\"handoff\"|"));
+    let svg = project.run(&["graph", "fixer", "--format", "svg"]);
+    assert!(svg.stdout.starts_with("<svg xmlns=") && svg.stdout.ends_with("</svg>\n"));
+    assert!(project.run(&["graph", "fixer", "--format", "dot"]).stdout.starts_with("digraph \"fixer\" {"));
+    assert_eq!(project.run(&["graph", "fixer", "--json"]).json()["schema"], "cuegate/graph/v1");
+
+    let broken = with(&broken());
+    let ran = broken.run(&["graph", "agent"]);
+    assert_eq!((ran.code, &*ran.stderr), (2, "not sound: see `cuegate check agent`\n"));
+    assert!(ran.stdout.contains("⚠ unknown-variable"), "{}", ran.stdout);
+    let nothing = Project::empty();
+    std::fs::write(nothing.path().join("steps_registry.json"), "[").unwrap();
+    let ran = nothing.run(&["graph", "steps_registry.json"]);
+    assert_eq!((ran.code, &*ran.stdout), (2, ""));
+    assert!(ran.stderr.contains("there is nothing to draw"), "{}", ran.stderr);
+}

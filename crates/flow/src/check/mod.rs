@@ -20,6 +20,9 @@ use crate::{Diagnostic, Draft, Flow, Severity};
 pub struct Checked {
     /// The flow, when nothing of severity error was found.
     pub flow: Option<Flow>,
+    /// What could be made of a draft that is no flow: to be looked at, never to be run. Ways that lead nowhere are
+    /// missing in it.
+    pub unsound: Option<Flow>,
     /// Everything that was found, in the order of the checks.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -53,7 +56,7 @@ pub fn check(draft: Draft) -> Checked {
     no_entry::check(&draft, &mut diagnostics);
     step_name::check(&draft, &mut diagnostics);
     let Some(resolved) = resolve::resolve(draft, &mut diagnostics) else {
-        return Checked { flow: None, diagnostics };
+        return Checked { flow: None, unsound: None, diagnostics };
     };
     let flow = resolved.flow;
     outcome_without_edge::check(&flow, &mut diagnostics);
@@ -65,7 +68,8 @@ pub fn check(draft: Draft) -> Checked {
         unassigned_value::check(&flow, &mut diagnostics);
     }
     let sound = diagnostics.iter().all(|finding| finding.severity != Severity::Error);
-    Checked { flow: sound.then_some(flow), diagnostics }
+    let (flow, unsound) = if sound { (Some(flow), None) } else { (None, Some(flow)) };
+    Checked { flow, unsound, diagnostics }
 }
 
 #[cfg(test)]

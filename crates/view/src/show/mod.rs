@@ -2,9 +2,10 @@
 
 mod json;
 mod page;
-mod words;
+pub(crate) mod words;
 
 pub use json::show_json;
+pub(crate) use page::everywhere;
 pub use page::show;
 
 #[cfg(test)]

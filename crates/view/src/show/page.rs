@@ -44,7 +44,7 @@ fn header(flow: &Flow) -> String {
 }
 
 /// The edges that the format's rules add, each once.
-fn everywhere(flow: &Flow) -> Vec<String> {
+pub(crate) fn everywhere(flow: &Flow) -> Vec<String> {
     let mut told = Vec::new();
     for step in &flow.steps {
         for edge in step.edges.iter().filter(|edge| edge.implied) {

@@ -6,7 +6,7 @@ use cuegate_flow::{
 };
 
 /// What a step does, in one word.
-pub(super) fn kind(step: &Step<StepId>) -> &'static str {
+pub(crate) fn kind(step: &Step<StepId>) -> &'static str {
     match &step.act {
         Act::Ask(ask) => role(ask.role),
         Act::All { .. } => "parallel",
@@ -15,7 +15,7 @@ pub(super) fn kind(step: &Step<StepId>) -> &'static str {
     }
 }
 
-pub(super) fn role(role: Role) -> &'static str {
+pub(crate) fn role(role: Role) -> &'static str {
     match role {
         Role::Work => "work",
         Role::Judge => "judge",
@@ -23,7 +23,7 @@ pub(super) fn role(role: Role) -> &'static str {
     }
 }
 
-pub(super) fn verdict(verdict: &Verdict) -> String {
+pub(crate) fn verdict(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Flow => "done where the flow ends".to_owned(),
         Verdict::Iterations(1) => "done where the flow ends, or after 1 iteration".to_owned(),
@@ -31,7 +31,7 @@ pub(super) fn verdict(verdict: &Verdict) -> String {
     }
 }
 
-pub(super) fn ending(ending: &Ending) -> String {
+pub(crate) fn ending(ending: &Ending) -> String {
     match ending {
         Ending::Completed => "@completed".to_owned(),
         Ending::Aborted => "@aborted".to_owned(),
@@ -40,7 +40,7 @@ pub(super) fn ending(ending: &Ending) -> String {
 }
 
 /// An outcome as the step's author calls it: a failed command by its name.
-pub(super) fn outcome(step: &Step<StepId>, outcome: &Outcome) -> String {
+pub(crate) fn outcome(step: &Step<StepId>, outcome: &Outcome) -> String {
     match (outcome, &step.act) {
         (Outcome::Fail(index), Act::Exec { commands }) => match commands.get(*index as usize) {
             Some(command) => format!("{} fails", command.name),
@@ -51,12 +51,12 @@ pub(super) fn outcome(step: &Step<StepId>, outcome: &Outcome) -> String {
     }
 }
 
-pub(super) fn names<'f>(flow: &'f Flow, ids: &[StepId]) -> Vec<&'f str> {
+pub(crate) fn names<'f>(flow: &'f Flow, ids: &[StepId]) -> Vec<&'f str> {
     ids.iter().map(|id| &*flow.step(*id).name).collect()
 }
 
 /// Where an edge leads, in words.
-pub(super) fn target(flow: &Flow, to: &Target<StepId>) -> String {
+pub(crate) fn target(flow: &Flow, to: &Target<StepId>) -> String {
     let name = |id: &StepId| flow.step(*id).name.to_string();
     match to {
         Target::Step(id) => name(id),
@@ -84,7 +84,7 @@ pub(super) fn target(flow: &Flow, to: &Target<StepId>) -> String {
     }
 }
 
-pub(super) fn selector(by: &Selector) -> String {
+pub(crate) fn selector(by: &Selector) -> String {
     match by {
         Selector::Field(path) => path.to_string(),
         Selector::Handoff(key) => key.to_string(),
@@ -92,7 +92,7 @@ pub(super) fn selector(by: &Selector) -> String {
 }
 
 /// What taking an edge needs and does besides.
-pub(super) fn conditions(flow: &Flow, edge: &Edge<StepId>) -> Vec<String> {
+pub(crate) fn conditions(flow: &Flow, edge: &Edge<StepId>) -> Vec<String> {
     let mut notes = Vec::new();
     match edge.bound.map(|bound| bound.max) {
         None => {}
@@ -113,7 +113,7 @@ pub(super) fn conditions(flow: &Flow, edge: &Edge<StepId>) -> Vec<String> {
     notes
 }
 
-pub(super) fn pattern(pattern: &JoinPattern) -> String {
+pub(crate) fn pattern(pattern: &JoinPattern) -> String {
     let quoted = |outcomes: &[Outcome]| {
         outcomes.iter().map(|outcome| format!("\"{outcome}\"")).collect::<Vec<_>>().join(", ")
     };
@@ -124,7 +124,7 @@ pub(super) fn pattern(pattern: &JoinPattern) -> String {
     }
 }
 
-pub(super) fn session(rule: &SessionRule) -> String {
+pub(crate) fn session(rule: &SessionRule) -> String {
     match rule {
         SessionRule::Continue(key) => format!("continues {key}"),
         SessionRule::Renew(key) => format!("begins {key} anew"),
@@ -133,7 +133,7 @@ pub(super) fn session(rule: &SessionRule) -> String {
     }
 }
 
-pub(super) fn tools(tools: &Tools) -> String {
+pub(crate) fn tools(tools: &Tools) -> String {
     match tools {
         Tools::All => "all tools".to_owned(),
         Tools::Only(names) if names.is_empty() => "no tools".to_owned(),
@@ -143,14 +143,14 @@ pub(super) fn tools(tools: &Tools) -> String {
     }
 }
 
-pub(super) fn success(success: Success) -> String {
+pub(crate) fn success(success: Success) -> String {
     match success {
         Success::Empty => "prints nothing".to_owned(),
         Success::ExitCode(code) => format!("exit {code}"),
     }
 }
 
-pub(super) fn param_type(kind: ParamType) -> &'static str {
+pub(crate) fn param_type(kind: ParamType) -> &'static str {
     match kind {
         ParamType::Text => "text",
         ParamType::Number => "number",
@@ -159,12 +159,12 @@ pub(super) fn param_type(kind: ParamType) -> &'static str {
 }
 
 /// How long a template is: `1 line`, `12 lines`.
-pub(super) fn lines(template: &Template) -> String {
+pub(crate) fn lines(template: &Template) -> String {
     crate::format::plural(line_count(template), "line")
 }
 
 /// The lines of a template as written; what is filled in may add more.
-pub(super) fn line_count(template: &Template) -> u64 {
+pub(crate) fn line_count(template: &Template) -> u64 {
     match template.pieces.is_empty() {
         true => 0,
         false => breaks(&template.pieces) + 1,
@@ -187,7 +187,7 @@ fn breaks(pieces: &[Piece]) -> u64 {
 }
 
 /// The values that a template reads, each once, in order.
-pub(super) fn sources(template: &Template) -> Vec<String> {
+pub(crate) fn sources(template: &Template) -> Vec<String> {
     let mut named = Vec::new();
     for source in template.sources() {
         let name = source_name(source);

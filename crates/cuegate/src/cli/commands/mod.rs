@@ -4,6 +4,7 @@ mod answer;
 mod check;
 mod diff;
 mod doctor;
+mod graph;
 mod init;
 mod look;
 mod resume;
@@ -46,6 +47,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Check(args) => check::check(&place, &args),
         Verb::Explain(args) => check::explain(&args),
         Verb::Show(args) => check::show(&place, &args),
+        Verb::Graph(args) => graph::graph(&place, &args),
         Verb::Init(args) => init::init(&place, &args),
         Verb::Run(args) => run::run(&place, *args, matches.subcommand_matches("run")),
         Verb::Resume(args) => resume::resume(&place, args),

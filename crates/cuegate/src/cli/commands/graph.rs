@@ -1,0 +1,36 @@
+//! `graph`.
+
+use cuegate_view::{Graph, dot, graph_json, mermaid, svg};
+
+use super::{Place, check, load};
+use crate::{
+    Failure,
+    cli::{args, args::Drawing, print},
+    exit,
+};
+
+/// Draws a definition. One that is not sound is drawn as far as it could be read, with what was found, and exits with 2.
+pub(super) fn graph(place: &Place, args: &args::Graph) -> Result<u8, Failure> {
+    let location = place.locate(&args.path)?;
+    let definition = load(&location, &args.set)?;
+    let sound = definition.flow.is_some();
+    let Some(flow) = definition.flow.as_deref().or(definition.unsound.as_ref()) else {
+        check::tell(&definition.diagnostics, &definition.sources, false);
+        return Err(Failure::usage(
+            format!("of `{}` there is nothing to draw", args.path),
+            format!("mend what is found above, then `cuegate check {}`", args.path),
+        ));
+    };
+    let graph = Graph::of(flow, &definition.diagnostics);
+    match if args.json { Drawing::Json } else { args.format } {
+        Drawing::Mermaid => print::data(&mermaid(&graph)),
+        Drawing::Dot => print::data(&dot(&graph)),
+        Drawing::Svg => print::data(&svg(&graph)),
+        Drawing::Json => print::json(&graph_json(&graph)),
+    }
+    if sound {
+        return Ok(exit::DONE);
+    }
+    print::line(&format!("not sound: see `cuegate check {}`", args.path));
+    Ok(exit::USAGE)
+}

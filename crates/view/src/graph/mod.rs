@@ -1,0 +1,17 @@
+//! A flow as a picture: Mermaid, DOT, SVG, or JSON for programs that draw themselves.
+
+mod dot;
+mod json;
+mod layout;
+mod mermaid;
+mod model;
+mod svg;
+
+pub use dot::dot;
+pub use json::graph_json;
+pub use mermaid::mermaid;
+pub use model::Graph;
+pub use svg::svg;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,318 @@
+//! What a picture of a flow shows: nodes, links and marks. Every form of it is drawn from this.
+
+use std::collections::BTreeMap;
+
+use cuegate_flow::{Act, Diagnostic, Ending, Flow, Gate, Reader, Role, Severity, Step, StepId, Target};
+
+use crate::{format::plural, show::words};
+
+/// A picture of a flow.
+#[derive(Debug, Clone)]
+pub struct Graph {
+    /// The flow's name.
+    pub(super) name: String,
+    /// The flow's format.
+    pub(super) dialect: String,
+    /// The nodes: the steps in definition order, then the ends that are reached.
+    pub(super) nodes: Vec<Node>,
+    /// The links, in the order of their beginnings.
+    pub(super) links: Vec<Link>,
+    /// What holds for the whole flow, a sentence each.
+    pub(super) notes: Vec<String>,
+}
+
+/// A step, or an end.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    /// The step's name, or `@completed` and the like.
+    pub(super) name: String,
+    /// What people call it, when that says more than the name.
+    pub(super) title: Option<String>,
+    /// What it is: the shape.
+    pub(super) kind: Kind,
+    /// Whether the flow begins here.
+    pub(super) entry: bool,
+    /// The parallel step that it is a member of.
+    pub(super) parent: Option<usize>,
+    /// Codes of the errors and warnings about it, the gravest first.
+    pub(super) marks: Vec<Mark>,
+}
+
+/// What was found about a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) severity: Severity,
+    pub(super) code: &'static str,
+}
+
+/// What a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Work,
+    Judge,
+    Check,
+    Parallel,
+    Commands,
+    Person,
+    Completed,
+    Aborted,
+    Failed,
+}
+
+impl Kind {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Kind::Work => "work",
+            Kind::Judge => "judge",
+            Kind::Check => "check",
+            Kind::Parallel => "parallel",
+            Kind::Commands => "commands",
+            Kind::Person => "person",
+            Kind::Completed => "completed",
+            Kind::Aborted => "aborted",
+            Kind::Failed => "failed",
+        }
+    }
+}
+
+/// A way from one node to another.
+#[derive(Debug, Clone)]
+pub(super) struct Link {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    /// Outcomes and bounds, a line each.
+    pub(super) label: Vec<String>,
+    /// How it is drawn.
+    pub(super) line: Line,
+}
+
+/// How a link is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Line {
+    /// Control goes there.
+    Plain,
+    /// Control goes there with another prompt, after something failed.
+    Remedy,
+    /// Somebody there is asked, and control comes back: members, judges, monitors.
+    Asks,
+}
+
+impl Line {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Line::Plain => "goes",
+            Line::Remedy => "remedy",
+            Line::Asks => "asks",
+        }
+    }
+}
+
+impl Graph {
+    /// The picture of a flow; findings mark the steps that they name.
+    ///
+    /// Ways that exist everywhere by the format's rules are a note instead of a link from every step.
+    pub fn of(flow: &Flow, findings: &[Diagnostic]) -> Graph {
+        let mut drawing = Drawing { flow, nodes: Vec::new(), ends: BTreeMap::new(), links: Vec::new() };
+        drawing.steps(findings);
+        for (index, step) in flow.steps.iter().enumerate() {
+            drawing.links_of(index, step);
+        }
+        drawing.monitors();
+        let notes = notes(flow, findings);
+        let Drawing { nodes, links, .. } = drawing;
+        Graph {
+            name: flow.name.to_string(),
+            dialect: flow.dialect.to_owned(),
+            nodes,
+            links: merged(links),
+            notes,
+        }
+    }
+}
+
+fn notes(flow: &Flow, findings: &[Diagnostic]) -> Vec<String> {
+    let iterations = plural(u64::from(flow.limits.iterations_max), "iteration");
+    let mut notes = vec![format!("at most {iterations}"), words::verdict(&flow.verdict)];
+    notes.extend(crate::show::everywhere(flow).into_iter().map(|way| format!("always: {way}")));
+    let about_all =
+        findings.iter().filter(|finding| finding.step.as_ref().is_none_or(|name| flow.find(name).is_none()));
+    let about_all = about_all.filter(|finding| finding.severity != Severity::Note);
+    notes.extend(about_all.map(|finding| format!("{}: {}", finding.severity.as_str(), finding.code)));
+    notes.dedup();
+    notes
+}
+
+struct Drawing<'f> {
+    flow: &'f Flow,
+    nodes: Vec<Node>,
+    ends: BTreeMap<String, usize>,
+    links: Vec<Link>,
+}
+
+impl Drawing<'_> {
+    fn steps(&mut self, findings: &[Diagnostic]) {
+        for (index, step) in self.flow.steps.iter().enumerate() {
+            let mut marks: Vec<Mark> = findings
+                .iter()
+                .filter(|finding| finding.step.as_deref() == Some(&*step.name))
+                .filter(|finding| finding.severity != Severity::Note)
+                .map(|finding| Mark { severity: finding.severity, code: finding.code })
+                .collect();
+            marks.sort_by_key(|mark| (gravity(mark.severity), mark.code));
+            marks.dedup();
+            let title = (!step.title.is_empty() && step.title != step.name).then(|| step.title.to_string());
+            self.nodes.push(Node {
+                name: step.name.to_string(),
+                title,
+                kind: kind(step),
+                entry: self.flow.entry.0 as usize == index,
+                parent: None,
+                marks,
+            });
+        }
+        for (index, step) in self.flow.steps.iter().enumerate() {
+            if let Act::All { members, .. } = &step.act {
+                for member in members {
+                    self.nodes[member.0 as usize].parent = Some(index);
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, ending: &Ending) -> usize {
+        // Why it failed is told by what leads there.
+        let kind = match ending {
+            Ending::Completed => Kind::Completed,
+            Ending::Aborted => Kind::Aborted,
+            Ending::Failed(_) => Kind::Failed,
+        };
+        let name = format!("@{}", kind.as_str());
+        if let Some(index) = self.ends.get(&name) {
+            return *index;
+        }
+        let index = self.nodes.len();
+        self.nodes.push(Node {
+            name: name.clone(),
+            title: None,
+            kind,
+            entry: false,
+            parent: None,
+            marks: Vec::new(),
+        });
+        self.ends.insert(name, index);
+        index
+    }
+
+    fn link(&mut self, from: usize, to: usize, label: impl Into<String>, line: Line) {
+        let label = Some(label.into()).filter(|label| !label.is_empty());
+        self.links.push(Link { from, to, label: label.into_iter().collect(), line });
+    }
+
+    fn links_of(&mut self, from: usize, step: &Step<StepId>) {
+        if let Act::All { members, width } = &step.act {
+            let label =
+                if (*width as usize) < members.len() { format!("{width} at a time") } else { String::new() };
+            for (index, member) in members.iter().enumerate() {
+                self.link(from, member.0 as usize, if index == 0 { &*label } else { "" }, Line::Asks);
+            }
+        }
+        if let Gate::Readers(readers) = &step.gate {
+            for reader in readers {
+                if let Reader::Judge { step: judge } = reader {
+                    self.link(from, judge.0 as usize, "unclear", Line::Asks);
+                }
+            }
+        }
+        for edge in step.edges.iter().filter(|edge| !edge.implied) {
+            let mut label = words::outcome(step, &edge.on);
+            match edge.bound.map(|bound| bound.max) {
+                None => {}
+                Some(0) => label.push_str(" (never)"),
+                Some(max) => label.push_str(&format!(" (≤ {max}×)")),
+            }
+            let line = if edge.remedy.is_some() { Line::Remedy } else { Line::Plain };
+            match &edge.to {
+                Target::Step(to) => self.link(from, to.0 as usize, label, line),
+                Target::End(ending) => {
+                    let to = self.end(ending);
+                    self.link(from, to, label, line);
+                }
+                Target::Origin { among } => {
+                    for to in among {
+                        self.link(from, to.0 as usize, label.clone(), line);
+                    }
+                }
+                Target::Select { by, cases, default } => {
+                    let by = words::selector(by);
+                    for (value, to) in cases {
+                        self.link(from, to.0 as usize, format!("{label}, {by} = {value}"), line);
+                    }
+                    if let Some(to) = default {
+                        self.link(from, to.0 as usize, format!("{label}, else"), line);
+                    }
+                }
+                Target::Jump { among, default, .. } => {
+                    for to in among {
+                        self.link(from, to.0 as usize, format!("{label}, named"), line);
+                    }
+                    if let Some(to) = default.filter(|to| !among.contains(to)) {
+                        self.link(from, to.0 as usize, label, line);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A monitor is drawn from the step that ends a round.
+    fn monitors(&mut self) {
+        for monitor in &self.flow.monitors {
+            let rounds = plural(u64::from(monitor.threshold), "round");
+            if let Some(last) = monitor.cycle.last() {
+                self.link(last.0 as usize, monitor.judge.0 as usize, format!("after {rounds}"), Line::Asks);
+            }
+        }
+    }
+}
+
+/// Links that begin and end at the same nodes are one, with all labels.
+fn merged(links: Vec<Link>) -> Vec<Link> {
+    let mut merged: Vec<Link> = Vec::new();
+    let mut at: BTreeMap<(usize, usize, Line), usize> = BTreeMap::new();
+    for link in links {
+        match at.get(&(link.from, link.to, link.line)) {
+            Some(index) => {
+                for label in link.label {
+                    if !merged[*index].label.contains(&label) {
+                        merged[*index].label.push(label);
+                    }
+                }
+            }
+            None => {
+                at.insert((link.from, link.to, link.line), merged.len());
+                merged.push(link);
+            }
+        }
+    }
+    merged
+}
+
+fn gravity(severity: Severity) -> u8 {
+    match severity {
+        Severity::Error => 0,
+        Severity::Warning => 1,
+        Severity::Note => 2,
+    }
+}
+
+fn kind(step: &Step<StepId>) -> Kind {
+    match &step.act {
+        Act::Ask(ask) => match ask.role {
+            Role::Work => Kind::Work,
+            Role::Judge => Kind::Judge,
+            Role::Check => Kind::Check,
+        },
+        Act::All { .. } => Kind::Parallel,
+        Act::Exec { .. } => Kind::Commands,
+        Act::Person { .. } => Kind::Person,
+    }
+}

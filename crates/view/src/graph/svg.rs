@@ -1,0 +1,284 @@
+//! SVG that needs nothing else: no fonts, scripts or files, light or dark as its reader likes.
+
+use std::fmt::Write as _;
+
+use super::layout::{Area, At, LINE, Placed, SMALL_LETTER, SMALL_LINE, lines, place};
+use super::model::{Graph, Kind, Line};
+use crate::text::columns;
+
+/// How it looks; colours follow the reader's theme.
+const STYLE: &str = "\
+:root{--paper:#ffffff;--ink:#1c1b1f;--soft:#6b6a70;--fill:#f4f3f8;--work:#e8eefc;--judge:#fdf1d8;--check:#e6f4ea;\
+--run:#ececf1;--person:#fbe6f0;--good:#cdebd3;--bad:#f7d3d0;--error:#b3261e;--warning:#8a5a00}\
+@media(prefers-color-scheme:dark){:root{--paper:#17171b;--ink:#e6e4ea;--soft:#a3a1aa;--fill:#212127;--work:#22304f;\
+--judge:#4a3b16;--check:#1f3d2a;--run:#2c2c34;--person:#472637;--good:#1f4a2c;--bad:#562622;--error:#f2867f;--warning:#e6b35c}}\
+text{font:13px Helvetica,Arial,sans-serif;fill:var(--ink)}.small{font-size:11px}.soft{fill:var(--soft)}\
+.name{font-weight:600}.error text.found{fill:var(--error)}.warning text.found{fill:var(--warning)}\
+.shape{stroke:var(--ink);stroke-width:1}.warning .shape{stroke:var(--warning);stroke-width:1.6}\
+.error .shape{stroke:var(--error);stroke-width:2}.entry .shape{stroke-width:3.4}\
+.group{fill:var(--fill);stroke:var(--soft);stroke-dasharray:2 3}.inner{fill:none;stroke:var(--ink)}\
+.link{fill:none;stroke:var(--soft);stroke-width:1.3}.remedy{stroke-width:2.6}.asks{stroke-dasharray:5 4}\
+.head{fill:var(--soft)}.behind{fill:var(--paper);opacity:.85}";
+
+/// The height of the head with the flow's name.
+const HEAD: f64 = 30.0;
+
+/// A flow as an SVG document.
+pub fn svg(graph: &Graph) -> String {
+    let placed = place(graph);
+    let notes = graph.notes.len() as f64 * SMALL_LINE + 12.0;
+    let legend = legend_lines(graph);
+    let foot = legend.len() as f64 * SMALL_LINE + 12.0;
+    let texts = graph.notes.iter().chain(&legend).map(|line| columns(line)).max().unwrap_or(0);
+    let width = placed.width.max(texts as f64 * SMALL_LETTER + 40.0);
+    let height = HEAD + notes + placed.height + foot;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
+         height=\"{height:.0}\" role=\"img\">\n<title>{}</title>\n<style>{STYLE}</style>\n<defs><marker id=\"head\" \
+         viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\" \
+         markerUnits=\"userSpaceOnUse\"><path class=\"head\" d=\"M0 0L8 4L0 8z\"/></marker></defs>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"var(--paper)\"/>\n",
+        escaped(&format!("{} ({})", graph.name, graph.dialect))
+    );
+    let _ = writeln!(
+        svg,
+        "<text x=\"20\" y=\"24\" class=\"name\">{} <tspan class=\"soft\">{}</tspan></text>",
+        escaped(&graph.name),
+        escaped(&graph.dialect)
+    );
+    for (index, note) in graph.notes.iter().enumerate() {
+        let y = HEAD + 10.0 + index as f64 * SMALL_LINE;
+        let _ = writeln!(svg, "<text x=\"20\" y=\"{y:.0}\" class=\"small soft\">{}</text>", escaped(note));
+    }
+    let _ = writeln!(svg, "<g transform=\"translate(0 {:.0})\">", HEAD + notes);
+    picture(&mut svg, graph, &placed);
+    svg.push_str("</g>\n");
+    for (index, line) in legend.iter().enumerate() {
+        let y = HEAD + notes + placed.height + 8.0 + index as f64 * SMALL_LINE;
+        let _ = writeln!(svg, "<text x=\"20\" y=\"{y:.0}\" class=\"small soft\">{}</text>", escaped(line));
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+fn legend_lines(graph: &Graph) -> Vec<String> {
+    const SHAPES: [(Kind, &str); 6] = [
+        (Kind::Work, "rectangle: an agent works"),
+        (Kind::Judge, "diamond: an agent decides"),
+        (Kind::Check, "pill: an agent checks"),
+        (Kind::Parallel, "double frame: members at once"),
+        (Kind::Commands, "hexagon: commands run"),
+        (Kind::Person, "slanted: a person answers"),
+    ];
+    let shapes: Vec<&str> = SHAPES
+        .iter()
+        .filter(|(kind, _)| graph.nodes.iter().any(|node| node.kind == *kind))
+        .map(|(_, words)| *words)
+        .collect();
+    let mut lines = vec![format!("{}; thick frame: where it begins", shapes.join("; "))];
+    let mut kinds: Vec<&str> = Vec::new();
+    if graph.links.iter().any(|link| link.line == Line::Remedy) {
+        kinds.push("thick: back, with what failed");
+    }
+    if graph.links.iter().any(|link| link.line == Line::Asks) {
+        kinds.push("dashed: asks and comes back");
+    }
+    if !kinds.is_empty() {
+        lines.push(format!("lines — {}", kinds.join("; ")));
+    }
+    lines
+}
+
+fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
+    for (_, area) in &placed.groups {
+        let _ = writeln!(svg, "<rect class=\"group\" {} rx=\"8\"/>", frame(*area, 0.0));
+    }
+    for (link, course) in graph.links.iter().zip(&placed.links) {
+        let class = match link.line {
+            Line::Plain => "link",
+            Line::Remedy => "link remedy",
+            Line::Asks => "link asks",
+        };
+        let mut points = course.points.clone();
+        if let [first, second, ..] = points[..] {
+            points[0] =
+                outline(graph.nodes[link.from].kind, placed.nodes[link.from], second).unwrap_or(first);
+        }
+        if let [.., before, last] = points[..] {
+            let end = points.len() - 1;
+            points[end] = outline(graph.nodes[link.to].kind, placed.nodes[link.to], before).unwrap_or(last);
+        }
+        let _ = writeln!(svg, "<path class=\"{class}\" d=\"{}\" marker-end=\"url(#head)\"/>", curve(&points));
+    }
+    for (index, node) in graph.nodes.iter().enumerate() {
+        let area = placed.nodes[index];
+        let mut class = String::from("node");
+        if node.entry {
+            class.push_str(" entry");
+        }
+        // The gravest mark is the first.
+        if let Some(mark) = node.marks.first() {
+            class.push(' ');
+            class.push_str(mark.severity.as_str());
+        }
+        let _ = writeln!(svg, "<g class=\"{class}\">{}", shape(node.kind, area));
+        let text = lines(node);
+        let top = area.middle.y - (text.len() as f64 - 1.0) * LINE / 2.0 + 4.5;
+        let marks_from = text.len() - node.marks.len();
+        for (line, words) in text.iter().enumerate() {
+            let class = match line {
+                0 => "name",
+                line if line >= marks_from => "small found",
+                _ => "small soft",
+            };
+            let _ = writeln!(
+                svg,
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" class=\"{class}\">{}</text>",
+                area.middle.x,
+                top + line as f64 * LINE,
+                escaped(words)
+            );
+        }
+        svg.push_str("</g>\n");
+    }
+    // Labels lie over links, so that they can be read where lines cross.
+    for (link, course) in graph.links.iter().zip(&placed.links) {
+        let Some(area) = course.label else { continue };
+        let _ = writeln!(svg, "<rect class=\"behind\" {}/>", frame(area, 2.0));
+        for (line, words) in link.label.iter().enumerate() {
+            let y = area.top() + line as f64 * SMALL_LINE + 10.5;
+            let _ = writeln!(
+                svg,
+                "<text x=\"{:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" class=\"small\">{}</text>",
+                area.middle.x,
+                escaped(words)
+            );
+        }
+    }
+}
+
+fn frame(area: Area, more: f64) -> String {
+    format!(
+        "x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"",
+        area.left() - more,
+        area.top() - more,
+        area.width + 2.0 * more,
+        area.height + 2.0 * more
+    )
+}
+
+fn shape(kind: Kind, area: Area) -> String {
+    let fill = match kind {
+        Kind::Work => "--work",
+        Kind::Judge => "--judge",
+        Kind::Check => "--check",
+        Kind::Parallel => "--fill",
+        Kind::Commands => "--run",
+        Kind::Person => "--person",
+        Kind::Completed => "--good",
+        Kind::Aborted | Kind::Failed => "--bad",
+    };
+    let paint = format!("class=\"shape\" style=\"fill:var({fill})\"");
+    match corners(kind, area) {
+        Some(corners) => {
+            let points: Vec<String> = corners.iter().map(|at| format!("{:.1},{:.1}", at.x, at.y)).collect();
+            format!("<polygon {paint} points=\"{}\"/>", points.join(" "))
+        }
+        None => {
+            let round = match kind {
+                Kind::Work | Kind::Parallel => 6.0,
+                _ => area.height / 2.0,
+            };
+            let mut shape = format!("<rect {paint} {} rx=\"{round:.1}\"/>", frame(area, 0.0));
+            if kind == Kind::Parallel {
+                let _ = write!(shape, "<rect class=\"inner\" {} rx=\"4\"/>", frame(area, -3.5));
+            }
+            shape
+        }
+    }
+}
+
+/// The corners of the shapes that are no rectangles.
+fn corners(kind: Kind, area: Area) -> Option<Vec<At>> {
+    let at = |x, y| At { x, y };
+    let (left, right, top, bottom, middle) =
+        (area.left(), area.right(), area.top(), area.bottom(), area.middle);
+    match kind {
+        Kind::Judge => {
+            Some(vec![at(middle.x, top), at(right, middle.y), at(middle.x, bottom), at(left, middle.y)])
+        }
+        Kind::Commands => Some(vec![
+            at(left + 13.0, top),
+            at(right - 13.0, top),
+            at(right, middle.y),
+            at(right - 13.0, bottom),
+            at(left + 13.0, bottom),
+            at(left, middle.y),
+        ]),
+        Kind::Person => {
+            Some(vec![at(left + 13.0, top), at(right, top), at(right - 13.0, bottom), at(left, bottom)])
+        }
+        _ => None,
+    }
+}
+
+/// Where a line from outside to the middle of a node meets its outline; the layout knows rectangles only.
+fn outline(kind: Kind, area: Area, from: At) -> Option<At> {
+    let corners = corners(kind, area)?;
+    let ends = corners.iter().skip(1).chain(corners.first());
+    corners.iter().zip(ends).find_map(|(a, b)| crossing(from, area.middle, *a, *b))
+}
+
+/// Where the way from `p` to `q` crosses the one from `a` to `b`.
+fn crossing(p: At, q: At, a: At, b: At) -> Option<At> {
+    let (way, side) = (At { x: q.x - p.x, y: q.y - p.y }, At { x: b.x - a.x, y: b.y - a.y });
+    let turn = way.x * side.y - way.y * side.x;
+    if turn.abs() < 1e-9 {
+        return None;
+    }
+    let along = ((a.x - p.x) * side.y - (a.y - p.y) * side.x) / turn;
+    let across = ((a.x - p.x) * way.y - (a.y - p.y) * way.x) / turn;
+    let inside = |part: f64| (0.0..=1.0).contains(&part);
+    (inside(along) && inside(across)).then_some(At { x: p.x + along * way.x, y: p.y + along * way.y })
+}
+
+/// A line through its points whose bends are round.
+fn curve(points: &[At]) -> String {
+    let mut path = String::new();
+    for (index, at) in points.iter().enumerate() {
+        match (index, points.get(index + 1)) {
+            (0, _) => {
+                let _ = write!(path, "M{:.1} {:.1}", at.x, at.y);
+            }
+            (_, None) => {
+                let _ = write!(path, "L{:.1} {:.1}", at.x, at.y);
+            }
+            (_, Some(next)) => {
+                let _ = write!(
+                    path,
+                    "Q{:.1} {:.1} {:.1} {:.1}",
+                    at.x,
+                    at.y,
+                    f64::midpoint(at.x, next.x),
+                    f64::midpoint(at.y, next.y)
+                );
+            }
+        }
+    }
+    path
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            other if other.is_control() => escaped.push(' '),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}

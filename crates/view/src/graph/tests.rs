@@ -1,0 +1,171 @@
+//! Pictures of the test flows.
+
+use cuegate_flow::{Diagnostic, Severity, Span};
+use insta::assert_snapshot;
+
+use super::{Graph, dot, graph_json, layout::place, mermaid, model::Kind, svg};
+use crate::testing::{piece, registry};
+
+fn marked() -> Graph {
+    let findings = [
+        Diagnostic::warning("self-next", Span::default(), "m").step("initial.fix"),
+        Diagnostic::error("no-way-to-end", Span::default(), "m").step("initial.fix"),
+        Diagnostic {
+            severity: Severity::Note,
+            ..Diagnostic::warning("a-note", Span::default(), "m").step("initial.fix")
+        },
+        Diagnostic::warning("unused-validator", Span::default(), "m"),
+    ];
+    Graph::of(&registry(), &findings)
+}
+
+#[test]
+fn a_registry_for_mermaid() {
+    assert_snapshot!(mermaid(&marked()), @r#"
+    flowchart TD
+      %% at most 8 iterations
+      %% done where the flow ends
+      %% always: abort → @aborted
+      %% warning: unused-validator
+      n0["initial.fix<br/>Understand the issue<br/>⚠ no-way-to-end<br/>⚠ self-next"]
+      n1["continuation.fix<br/>Fix it"]
+      n2["closure.fix<br/>Close"]
+      n3{{"closure.fix/validators"}}
+      n4(("@completed"))
+      n5(("@failed"))
+      n0 -->|"next"| n1
+      n0 -->|"repeat"| n0
+      n1 -->|"next, next = again"| n0
+      n1 -->|"next, else"| n1
+      n1 -->|"handoff"| n2
+      n2 -->|"closing"| n3
+      n3 -->|"all pass"| n4
+      n3 ==>|"tests fails (≤ 2×)<br/>clean fails (≤ 2×)"| n1
+      n3 ==>|"tests fails (≤ 2×)<br/>clean fails (≤ 2×)"| n2
+      n3 -->|"tests fails<br/>clean fails"| n5
+      classDef entry stroke-width:3px
+      classDef found stroke:#b3261e,stroke-width:3px
+      class n0 entry
+      class n0 found
+    "#);
+}
+
+#[test]
+fn a_piece_for_mermaid() {
+    assert_snapshot!(mermaid(&Graph::of(&piece(), &[])), @r#"
+    flowchart TD
+      %% at most 12 iterations
+      %% done where the flow ends
+      n0["plan"]
+      n1[["reviewers"]]
+      n2["security"]
+      n3["style"]
+      n4["fix"]
+      n5{"fix/judge"}
+      n6{"monitor:reviewers+fix"}
+      n7[/"ask_user"/]
+      n8(("@completed"))
+      n0 -->|"ready"| n1
+      n0 -->|"unclear"| n7
+      n1 -.-> n2
+      n1 -.-> n3
+      n1 -->|"all(#34;approved#34;)"| n8
+      n1 -->|"any(#34;needs_fix#34;)"| n4
+      n4 -.->|"unclear"| n5
+      n4 -->|"done"| n1
+      n6 -->|"healthy"| n1
+      n6 -->|"stuck"| n0
+      n7 -->|"answered"| n0
+      n4 -.->|"after 2 rounds"| n6
+      classDef entry stroke-width:3px
+      classDef found stroke:#b3261e,stroke-width:3px
+      class n0 entry
+    "#);
+}
+
+#[test]
+fn a_piece_for_graphviz() {
+    assert_snapshot!(dot(&Graph::of(&piece(), &[])), @r#"
+    digraph "review" {
+      node [fontname="Helvetica" shape=box style=rounded]
+      edge [fontname="Helvetica" fontsize=10]
+      label="at most 12 iterations\ndone where the flow ends"
+      n0 [label="plan" penwidth=3]
+      n1 [label="reviewers" shape=box peripheries=2]
+      n2 [label="security"]
+      n3 [label="style"]
+      n4 [label="fix"]
+      n5 [label="fix/judge" shape=diamond]
+      n6 [label="monitor:reviewers+fix" shape=diamond]
+      n7 [label="ask_user" shape=parallelogram]
+      n8 [label="@completed" shape=doublecircle]
+      n0 -> n1 [label="ready"]
+      n0 -> n7 [label="unclear"]
+      n1 -> n2 [label="" style=dashed]
+      n1 -> n3 [label="" style=dashed]
+      n1 -> n8 [label="all(\"approved\")"]
+      n1 -> n4 [label="any(\"needs_fix\")"]
+      n4 -> n5 [label="unclear" style=dashed]
+      n4 -> n1 [label="done"]
+      n6 -> n1 [label="healthy"]
+      n6 -> n0 [label="stuck"]
+      n7 -> n0 [label="answered"]
+      n4 -> n6 [label="after 2 rounds" style=dashed]
+      subgraph "cluster_1" { label="reviewers" n2; n3 }
+    }
+    "#);
+}
+
+#[test]
+fn a_registry_for_programs() {
+    assert_snapshot!(serde_json::to_string(&graph_json(&marked())).unwrap(), @r#"{"schema":"cuegate/graph/v1","name":"iterator","dialect":"registry-closing","notes":["at most 8 iterations","done where the flow ends","always: abort → @aborted","warning: unused-validator"],"nodes":[{"name":"initial.fix","title":"Understand the issue","kind":"work","entry":true,"parent":null,"findings":[{"severity":"error","code":"no-way-to-end"},{"severity":"warning","code":"self-next"}]},{"name":"continuation.fix","title":"Fix it","kind":"work","entry":false,"parent":null,"findings":[]},{"name":"closure.fix","title":"Close","kind":"work","entry":false,"parent":null,"findings":[]},{"name":"closure.fix/validators","title":null,"kind":"commands","entry":false,"parent":null,"findings":[]},{"name":"@completed","title":null,"kind":"completed","entry":false,"parent":null,"findings":[]},{"name":"@failed","title":null,"kind":"failed","entry":false,"parent":null,"findings":[]}],"links":[{"from":"initial.fix","to":"continuation.fix","line":"goes","labels":["next"]},{"from":"initial.fix","to":"initial.fix","line":"goes","labels":["repeat"]},{"from":"continuation.fix","to":"initial.fix","line":"goes","labels":["next, next = again"]},{"from":"continuation.fix","to":"continuation.fix","line":"goes","labels":["next, else"]},{"from":"continuation.fix","to":"closure.fix","line":"goes","labels":["handoff"]},{"from":"closure.fix","to":"closure.fix/validators","line":"goes","labels":["closing"]},{"from":"closure.fix/validators","to":"@completed","line":"goes","labels":["all pass"]},{"from":"closure.fix/validators","to":"continuation.fix","line":"remedy","labels":["tests fails (≤ 2×)","clean fails (≤ 2×)"]},{"from":"closure.fix/validators","to":"closure.fix","line":"remedy","labels":["tests fails (≤ 2×)","clean fails (≤ 2×)"]},{"from":"closure.fix/validators","to":"@failed","line":"goes","labels":["tests fails","clean fails"]}]}"#);
+}
+
+/// Nothing lies upon another node, every line has a way, and all of it lies within the picture.
+#[test]
+fn everything_has_room() {
+    for flow in [registry(), piece()] {
+        let graph = Graph::of(&flow, &[]);
+        let placed = place(&graph);
+        for (index, area) in placed.nodes.iter().enumerate() {
+            assert!(area.left() >= 0.0 && area.top() >= 0.0, "{area:?}");
+            assert!(area.right() <= placed.width && area.bottom() <= placed.height, "{area:?}");
+            for other in &placed.nodes[index + 1..] {
+                let apart = area.right() <= other.left()
+                    || other.right() <= area.left()
+                    || area.bottom() <= other.top()
+                    || other.bottom() <= area.top();
+                assert!(apart, "{area:?} {other:?}");
+            }
+        }
+        assert!(placed.links.iter().all(|course| course.points.len() >= 2));
+        let parallel = graph.nodes.iter().filter(|node| node.kind == Kind::Parallel).count();
+        assert_eq!(placed.groups.len(), parallel);
+    }
+}
+
+#[test]
+fn a_picture_needs_nothing_and_shows_everything() {
+    let graph = marked();
+    let picture = svg(&graph);
+    for word in ["initial.fix", "@completed", "self-next", "no-way-to-end", "class=\"node entry error\""] {
+        assert!(picture.contains(word), "{word}");
+    }
+    assert!(!picture.contains("a-note"));
+    for outside in ["href", "@import", "<script", "url(http", "src="] {
+        assert!(!picture.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn what_a_definition_says_is_text_everywhere() {
+    let mut flow = registry();
+    flow.name = "x\"]; click n0 \"javascript:0\" <script>&".into();
+    flow.steps[0].title = "a\"]\n  n9[\"<img src=x onerror=y>#amp;`".into();
+    let graph = Graph::of(&flow, &[]);
+    assert_eq!(mermaid(&graph).lines().filter(|line| line.trim_start().starts_with("n9")).count(), 0);
+    assert!(!mermaid(&graph).contains("<img"));
+    assert!(!svg(&graph).contains("<img") && !svg(&graph).contains("<script"));
+    let digraph = dot(&graph);
+    assert!(digraph.starts_with("digraph \"x\\\"]; click n0 \\\"javascript:0\\\" <script>&\" {\n"));
+}
