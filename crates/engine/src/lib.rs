@@ -16,6 +16,7 @@
 //! ```
 
 mod answer;
+mod blocks;
 mod budget;
 mod command;
 mod completion;
@@ -29,6 +30,7 @@ mod prompt;
 mod run;
 
 pub use answer::json_in_text;
+pub use blocks::{Block, blocks};
 pub use budget::{Budget, Lack, Ledger, Share, Spent, micro};
 pub use command::{AskCommand, Command, CommandId, ExecCommand, SessionUse};
 pub use completion::{Answer, Completion, Exec, Exit, Fault, FaultClass, Moment, Resume, Seen, Start};
