@@ -2,6 +2,7 @@
 
 use cuegate_flow::{Diagnostic, Span};
 
+use super::behavior::OLDER_TYPES;
 use super::step::{StepDefinition, read_step};
 use super::validation::{FailurePattern, ValidationStep, ValidatorDefinition};
 use super::verdict::VERDICT_TYPES;
@@ -40,18 +41,6 @@ pub(crate) struct RegistryDefinition<'j> {
     /// The steps.
     pub(crate) steps: Vec<StepDefinition<'j>>,
 }
-
-/// What older generations call the verdict types.
-const OLDER_TYPES: [(&str, &str); 8] = [
-    ("externalState", "poll:state"),
-    ("iterationBudget", "count:iteration"),
-    ("checkBudget", "count:check"),
-    ("keywordSignal", "detect:keyword"),
-    ("structuredSignal", "detect:structured"),
-    ("stepMachine", "detect:graph"),
-    ("composite", "meta:composite"),
-    ("custom", "meta:custom"),
-];
 
 /// Reads a registry.
 pub(crate) fn read_registry<'j>(json: &'j Json, found: &Findings) -> Option<RegistryDefinition<'j>> {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use cuegate_flow::{Diagnostic, Draft, sort};
 
 use super::agent::{AgentDefinition, read_agent};
+use super::behavior::modern;
 use super::definition::read_registry;
 use super::generation::{is_other_format, is_piece_path};
 use super::lower::{DIALECT, Definition, Lowered, lower_definition, name_of};
@@ -43,9 +44,12 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
             .push(Diagnostic::error(codes::ESCAPES_ROOT, span, message).hint("name a folder of the project"));
         return None;
     };
-    let agent_json = open_agent(desk, &agent_dir, options.registry.is_some())?;
+    let agent_json = match open_agent(desk, &agent_dir, options.registry.is_some())? {
+        Some(json) => Some(modern(json, &desk.found)?),
+        None => None,
+    };
     let agent = match &agent_json {
-        Some(json) => read_agent(json, &agent_dir, &desk.found)?,
+        Some(modern) => read_agent(&modern.json, &agent_dir, &desk.found)?,
         None => AgentDefinition::default(),
     };
     let registry_json = open_registry(desk, &agent_dir, &agent, options)?;

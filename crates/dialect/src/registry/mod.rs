@@ -3,6 +3,7 @@
 mod agent;
 mod alone;
 mod answer;
+mod behavior;
 mod beside_ref;
 mod definition;
 mod failure_values;
