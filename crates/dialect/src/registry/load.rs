@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use cuegate_flow::{Diagnostic, Draft, sort};
+use cuegate_flow::{Diagnostic, Draft, Span, sort};
 
 use super::agent::{AgentDefinition, read_agent};
 use super::behavior::modern;
 use super::definition::read_registry;
-use super::generation::{is_other_format, is_piece_path};
-use super::lower::{DIALECT, Definition, Lowered, lower_definition, name_of};
+use super::generation::{Generation, detect, is_piece_path};
+use super::lower::{Definition, Lowered, lower_definition, name_of};
 use super::places::Places;
 use crate::Files;
 use crate::codes;
@@ -24,7 +24,7 @@ use crate::loaded::{Loaded, Options, RunSettings, WorktreeRule};
 /// flow would then say nothing new.
 pub fn load_agent(files: &dyn Files, options: &Options) -> Loaded {
     let desk = Desk::new(files);
-    let mut draft = Draft::empty("agent", DIALECT);
+    let mut draft = Draft::empty("agent", Generation::Closing.dialect());
     let mut run = RunSettings::default();
     if let Some((lowered, settings)) = load(&desk, options) {
         (draft, run) = (lowered.draft, settings);
@@ -53,7 +53,9 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
         None => AgentDefinition::default(),
     };
     let registry_json = open_registry(desk, &agent_dir, &agent, options)?;
-    if is_other_format(&registry_json, &desk.found) {
+    let generation = detect(&registry_json, None, desk)?;
+    if generation != Generation::Closing {
+        unsupported(generation, &registry_json, desk);
         return None;
     }
     let registry = read_registry(&registry_json, &desk.found)?;
@@ -84,6 +86,15 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
         unsupported: Vec::new(),
     };
     Some((lowered, settings))
+}
+
+/// Reports a generation that this version does not run.
+fn unsupported(generation: Generation, registry: &Json, desk: &Desk<'_>) {
+    let message = format!("this is a registry of {}, which is not supported yet", generation.name());
+    desk.found.push(
+        Diagnostic::error(codes::UNSUPPORTED_YET, Span::start_of(registry.span.file), message)
+            .hint("this version runs registries whose closure steps decide `closing`"),
+    );
 }
 
 /// The agent's file; `Some(None)` when a registry was named and there is no agent beside it.

@@ -9,6 +9,7 @@ use super::agent::AgentDefinition;
 use super::answer::answer_schema;
 use super::definition::{RegistryDefinition, entry_step};
 use super::gate::{LoweredGate, World, lower, outcome};
+use super::generation::Generation;
 use super::inputs::{DeclaredInput, read_inputs};
 use super::kinds::Intent;
 use super::matter::User;
@@ -26,9 +27,6 @@ use crate::codes;
 use crate::desk::{Desk, Page};
 use crate::json::Text;
 use crate::nearest::list;
-
-/// The name of the format in results.
-pub(crate) const DIALECT: &str = "registry-closing";
 
 /// The key of the one conversation that all asks of a run continue.
 /// The model where neither a step nor its agent names one: section 14 of the runner's guide and the agent guide say so.
@@ -56,7 +54,7 @@ pub(crate) struct Lowered {
 /// Lowers a definition.
 pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     let Definition { agent, registry, places, desk, set } = definition;
-    let mut draft = Draft::empty(name_of(agent, registry), DIALECT);
+    let mut draft = Draft::empty(name_of(agent, registry), Generation::Closing.dialect());
     draft.span = registry.span;
     draft.params = params(agent, set);
     draft.verdict = agent.verdict.verdict.clone();
