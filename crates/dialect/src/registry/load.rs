@@ -2,18 +2,20 @@
 
 use std::rc::Rc;
 
-use cuegate_flow::{Diagnostic, Draft, Span, sort};
+use cuegate_flow::{Diagnostic, Draft, Span, Verdict, sort};
 
 use super::agent::{AgentDefinition, read_agent};
 use super::behavior::modern;
-use super::definition::read_registry;
+use super::definition::{RegistryDefinition, read_registry};
 use super::generation::{Generation, detect, is_piece_path};
 use super::lower::{Definition, Lowered, lower_definition, name_of};
 use super::places::Places;
+use super::verdict::SAFETY_DEFAULT;
 use crate::Files;
 use crate::codes;
 use crate::desk::Desk;
 use crate::files::{join, lies_in};
+use crate::findings::Findings;
 use crate::json::Json;
 use crate::loaded::{Loaded, Options, RunSettings, WorktreeRule};
 
@@ -48,17 +50,20 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
         Some(json) => Some(modern(json, &desk.found)?),
         None => None,
     };
-    let agent = match &agent_json {
+    let mut agent = match &agent_json {
         Some(modern) => read_agent(&modern.json, &agent_dir, &desk.found)?,
         None => AgentDefinition::default(),
     };
     let registry_json = open_registry(desk, &agent_dir, &agent, options)?;
     let generation = detect(&registry_json, None, desk)?;
-    if generation != Generation::Closing {
+    if generation == Generation::Check {
         unsupported(generation, &registry_json, desk);
         return None;
     }
-    let registry = read_registry(&registry_json, &desk.found)?;
+    let registry = read_registry(&registry_json, generation, &desk.found)?;
+    if generation == Generation::Complete {
+        defaults_of_complete(&mut agent, &registry, &desk.found);
+    }
     if let (Some(name), Some(id)) = (agent.name, registry.agent_id.filter(|id| Some(id.text) != agent.name)) {
         let message = format!("the registry belongs to `{}`, the agent is called `{name}`", id.text);
         desk.found.push(
@@ -86,6 +91,30 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
         unsupported: Vec::new(),
     };
     Some((lowered, settings))
+}
+
+/// What is not written has other defaults in the "complete" generation than 002 gives: a run is done where its flow
+/// ends, and at most 20 iterations long.
+fn defaults_of_complete(
+    agent: &mut AgentDefinition<'_>,
+    registry: &RegistryDefinition<'_>,
+    found: &Findings,
+) {
+    let verdict = &mut agent.verdict;
+    let (kind_is_written, limit_is_written) = verdict.written;
+    let kind = registry.completion_type.map_or("detect:graph", |(kind, _)| kind);
+    if !kind_is_written {
+        (verdict.kind, verdict.verdict) = (kind, Verdict::Flow);
+    } else if let Some((_, span)) = registry.completion_type.filter(|(other, _)| *other != verdict.kind) {
+        let message = format!("`completionType` has no effect: the agent says `{}`", verdict.kind);
+        found.push(Diagnostic::warning(codes::STRAY_KEY, span, message).hint("remove one of the two"));
+    }
+    if !limit_is_written {
+        verdict.iterations_max = SAFETY_DEFAULT;
+        if verdict.kind == "count:iteration" {
+            verdict.verdict = Verdict::Iterations(SAFETY_DEFAULT);
+        }
+    }
 }
 
 /// Reports a generation that this version does not run.
