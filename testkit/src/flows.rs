@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cuegate_flow::{
-    Field, Flow, Handler, JoinPattern, JoinRule, Outcome, Poll, PollState, Reader, Resource, Role, Signal,
-    Verdict,
+    Fact, Field, Flow, Handler, JoinPattern, JoinRule, Outcome, Piece, Poll, PollState, Reader, Resource, Role, Signal,
+    Source, Template, Verdict,
 };
 use serde_json::json;
 
@@ -12,6 +12,17 @@ use crate::Builder;
 
 fn named(name: &str) -> Outcome {
     Outcome::Named(name.into())
+}
+
+/// What a definition says of an answer that decides nothing.
+fn silence(step: &str) -> Reader<cuegate_flow::Name> {
+    Reader::Silence(Template {
+        pieces: vec![
+            Piece::Text("nothing decided in iteration ".into()),
+            Piece::Value(Source::Fact(Fact::Iteration)),
+            Piece::Text(format!(" on {step}").into()),
+        ],
+    })
 }
 
 /// A step registry of the "closing" kind: work, hand off, close behind validators, remedies.
@@ -28,6 +39,7 @@ fn closing_named(name: &str) -> Builder {
         .limit(12)
         .ask("initial", Role::Work, &["next", "repeat", "abort"])
         .schema(schema(&["next", "repeat", "abort"]))
+        .reader(silence("initial"))
         .leaves("plan")
         .to("next", "continuation")
         .to("repeat", "initial")
@@ -102,12 +114,15 @@ pub fn complete() -> Arc<Flow> {
     Builder::new("complete", "registry-complete", "initial.issue")
         .limit(8)
         .ask("initial.issue", Role::Work, &["next", "complete"])
+        .reader(Reader::FirstFallback(named("next")))
+        .reader(silence("initial.issue"))
         .leaves("understanding")
         .to("next", "continuation.issue")
         .to("complete", "complete.issue")
         .ask("continuation.issue", Role::Work, &["next", "repeat", "complete", "abort"])
         .needs("initial.issue", "understanding")
-        .reader(Reader::Fallback(named("next")))
+        .reader(Reader::FirstFallback(named("next")))
+        .reader(silence("continuation.issue"))
         .to("next", "continuation.issue")
         .to("repeat", "continuation.issue")
         .to("complete", "complete.issue")

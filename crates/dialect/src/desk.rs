@@ -134,6 +134,11 @@ impl<'f> Desk<'f> {
         Span::start_of(self.sources.borrow_mut().add(path, ""))
     }
 
+    /// The line on which a place begins, from 1.
+    pub(crate) fn line_of(&self, span: Span) -> u32 {
+        self.sources.borrow().locate(span).line
+    }
+
     /// What was opened and found.
     pub(crate) fn into_parts(self) -> (Findings, Sources) {
         (self.found, self.sources.into_inner())

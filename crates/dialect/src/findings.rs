@@ -1,6 +1,6 @@
 //! Findings as they are collected while a definition is read.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use cuegate_flow::{Diagnostic, Span};
 
@@ -12,17 +12,31 @@ use crate::codes;
 pub(crate) struct Findings {
     list: RefCell<Vec<Diagnostic>>,
     unsupported: RefCell<Vec<String>>,
+    words: Cell<&'static [(&'static str, &'static str)]>,
 }
 
 impl Findings {
+    /// From now on says the second of each pair where a reader says the first: an author who wrote an older form of a
+    /// definition reads its words.
+    pub(crate) fn speak(&self, words: &'static [(&'static str, &'static str)]) {
+        self.words.set(words);
+    }
+
+    fn spoken(&self, text: String) -> String {
+        let say = |text: String, (from, to): &(&str, &str)| text.replace(from, to);
+        self.words.get().iter().fold(text, say)
+    }
+
     /// Adds a finding.
     pub(crate) fn push(&self, finding: Diagnostic) {
-        self.list.borrow_mut().push(finding);
+        let message = self.spoken(finding.message);
+        let hint = finding.hint.map(|hint| self.spoken(hint));
+        self.list.borrow_mut().push(Diagnostic { message, hint, ..finding });
     }
 
     /// Adds the warning that a run will not do something the definition asks for, though it is sound without.
     pub(crate) fn left_out(&self, span: Span, statement: impl Into<String>, hint: &str) {
-        let statement = statement.into();
+        let statement = self.spoken(statement.into());
         self.push(Diagnostic::warning(codes::UNSUPPORTED_YET, span, statement.clone()).hint(hint));
         self.unsupported.borrow_mut().push(statement);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::{Ending, Flow, Gate, Outcome, Reader, Selector, Step, StepId, Str, Target};
+use cuegate_flow::{Ending, Flow, Gate, Outcome, Reader, Selector, Step, StepId, Str, Target, Template};
 use serde_json::Value;
 
 use crate::{answer::json_in_text, run::Run};
@@ -93,19 +93,44 @@ pub fn read(
             Reader::Judge { step } => {
                 return Ok(Reading::Judge { judge: *step, reader: index as u16, output });
             }
-            Reader::Fallback(_) => {}
+            Reader::Fallback(_) | Reader::FirstFallback(_) | Reader::Silence(_) => {}
         }
     }
     Err(bad.unwrap_or_else(|| Bad { absent: true, why: "the answer names no outcome".to_owned() }))
 }
 
-/// What a gate falls back to when repairs did not help.
-pub fn fallback(step: &Step<StepId>) -> Option<&Outcome> {
-    let Gate::Readers(readers) = &step.gate else { return None };
-    readers.iter().find_map(|reader| match reader {
+/// What a gate falls back to when repairs did not help. `iteration` counts from 1, `named` says whether the answer
+/// names an outcome all the same.
+pub fn fallback(step: &Step<StepId>, iteration: u32, named: bool) -> Option<&Outcome> {
+    readers(step).iter().find_map(|reader| match reader {
         Reader::Fallback(outcome) => Some(outcome),
+        Reader::FirstFallback(outcome) if iteration <= 1 && !named => Some(outcome),
         _ => None,
     })
+}
+
+/// Whether an answer names an outcome in a field, whatever else is wrong with it.
+pub fn names_outcome(step: &Step<StepId>, output: Option<&Value>, text: &str) -> bool {
+    let output = structured(step, output, text);
+    readers(step).iter().any(|reader| match reader {
+        Reader::Field { path, words, .. } => word(path, words, output.as_ref()).is_ok(),
+        _ => false,
+    })
+}
+
+/// What the definition says of an answer that holds nothing to read an outcome from.
+pub fn silence(step: &Step<StepId>) -> Option<&Template> {
+    readers(step).iter().find_map(|reader| match reader {
+        Reader::Silence(text) => Some(text),
+        _ => None,
+    })
+}
+
+fn readers(step: &Step<StepId>) -> &[Reader<StepId>] {
+    match &step.gate {
+        Gate::Readers(readers) => readers,
+        _ => &[],
+    }
 }
 
 /// The structured answer: what the provider gave apart, else the first object in the text where one is due.

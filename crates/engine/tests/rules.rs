@@ -247,7 +247,7 @@ fn a_bad_answer_is_asked_again_and_then_the_run_fails() {
       ? repair initial 1-0
     > answer {"other":true}
       answered · rejected: the answer has no value at `action` · end initial → @failed · ended unvalidated
-      = Failed: [StepFlow] No intent produced for iteration 1 on step "initial". Flow steps must produce structured output with a valid intent. Check that the step's schema includes action and the LLM returns valid JSON. (the answer has no value at `action`)
+      = Failed: nothing decided in iteration 1 on initial (the answer has no value at `action`)
     "#);
 }
 

@@ -183,6 +183,12 @@ pub enum Reader<R> {
     },
     /// When nothing above could be read and repairs did not help, this.
     Fallback(Outcome),
+    /// The same, but only in the first iteration of a run, and only for an answer that names no outcome: one that
+    /// names it and is wrong otherwise is no misunderstanding of the question.
+    FirstFallback(Outcome),
+    /// What a run fails with when an answer holds nothing to read an outcome from. It holds text and facts that are
+    /// numbers.
+    Silence(Template),
 }
 
 /// A rule of a join: the outcome when its pattern fits, the first that fits counts.

@@ -3,7 +3,7 @@
 //! Only reading is compared here. The original program reads by a step definition as it stands, so findings about
 //! that definition do not count, and every intent that it allows is given somewhere to lead.
 
-use cuegate_dialect::lower_gates;
+use cuegate_dialect::{Generation, lower_gates};
 use cuegate_engine::Event;
 use cuegate_flow::FieldPath;
 use serde_json::{Map, Value, json};
@@ -27,7 +27,7 @@ pub(super) fn interpret(input: &Value) -> Result<Got, String> {
         .into_iter()
         .chain(others.iter().map(|name| ((*name).to_owned(), work_step(name))))
         .collect();
-    let (gates, _) = lower_gates(&Value::Object(registry));
+    let (gates, _) = lower_gates(&Value::Object(registry), Generation::Closing);
     let gate = gates.into_iter().find(|(name, _)| name == id).ok_or("it has no gate")?.1;
     let steps = std::iter::once(step(id, gate, Vec::new()))
         .chain(others.iter().map(|name| step(name, straight(None), Vec::new())))

@@ -4,7 +4,7 @@
 //! what we require is added, so that what is compared is the way of that one intent: a kind for steps whose `c2`
 //! implies none, a gate that allows the intent, an answer that has it, a way for every other allowed intent.
 
-use cuegate_dialect::{infer_kind, lower_gates};
+use cuegate_dialect::{Generation, infer_kind, lower_gates};
 use cuegate_engine::{EndState, Event};
 use cuegate_flow::Severity;
 use serde_json::{Map, Value, json};
@@ -31,7 +31,7 @@ pub(super) fn route(input: &Value) -> Result<Got, String> {
     let here = steps.get_mut(current).ok_or_else(|| format!("it has no step `{current}`"))?;
     complete(here, said, intent);
     let answer = answer(here, said, intent);
-    let (gates, found) = lower_gates(&Value::Object(steps));
+    let (gates, found) = lower_gates(&Value::Object(steps), Generation::Closing);
     let of_severity = |severity| {
         // The gate that completes a case names a `targetField` whether `jump` is allowed or not.
         let mine = found

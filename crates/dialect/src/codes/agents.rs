@@ -8,6 +8,14 @@ agent and registry have different names
 
 Make both equal, or correct `runner.flow.prompts.registry`.
 "
+MIXED_AGENT = "mixed-agent": "\
+an agent is written in the words of two generations
+
+Agents keep their settings either under `runner`, or under `behavior` and beside it (`prompts`, `logging`,
+`github`, `worktree`, `actions`). This one has both, so that nobody can tell which of them holds.
+
+Keep one of them, with everything in its place there.
+"
 DEFAULT_PERMISSION = "default-permission": "\
 writing will be denied
 

@@ -108,4 +108,14 @@ out would be unsafe or change what the definition means, so that nothing is star
 
 Follow the hint, or wait for a version that supports it.
 "
+MIXED_GENERATIONS = "mixed-generations": "\
+a registry mixes the words of several generations
+
+There are three generations of step registries: “closing” (kinds of steps, `handoff`, `closing`), “complete”
+(`complete`, `completionSteps`) and the check flow (`check`, `onPass`, `onFail`). Each has its own rules, so
+that a mixture means nothing. The finding names which part belongs to which of them. Names of steps count
+only where nothing else tells a generation.
+
+Write the whole registry in one of them.
+"
 }

@@ -1,11 +1,10 @@
 //! `agent.json` as written.
 
-use cuegate_flow::{Diagnostic, Param, Permission, Span, Tools};
+use cuegate_flow::{Param, Permission, Span, Tools};
 
 use super::parameters::read_parameters;
 use super::runner::{ClosureAction, WorktreeSettings, read_runner};
 use super::verdict::VerdictSettings;
-use crate::codes;
 use crate::findings::Findings;
 use crate::json::{Fields, Json, Text};
 
@@ -66,22 +65,13 @@ impl Default for AgentDefinition<'_> {
     }
 }
 
-/// Reads an agent. `None` when it belongs to an older generation or is no object, which findings say.
+/// Reads an agent in the shape of 002. `None` when it is no object, which a finding says.
 pub(crate) fn read_agent<'j>(
     json: &'j Json,
     agent_dir: &str,
     found: &Findings,
 ) -> Option<AgentDefinition<'j>> {
     let fields = Fields::of(json, "the agent", None, found)?;
-    if let Some(older) = ["behavior", "prompts", "logging"].iter().find_map(|key| json.entry(key)) {
-        let message =
-            format!("`{}` belongs to an older generation of agents, which is not supported yet", older.key);
-        found.push(
-            Diagnostic::error(codes::UNSUPPORTED_YET, older.key_span, message)
-                .hint("this generation keeps its settings under `runner`"),
-        );
-        return None;
-    }
     let mut agent = AgentDefinition { params: read_parameters(&fields), ..AgentDefinition::default() };
     fields.text("$schema");
     if let Some(version) = fields.text("version").filter(|version| !is_semver(version.text)) {

@@ -4,27 +4,28 @@ use cuegate_flow::{Diagnostic, Span};
 use serde_json::Value;
 
 use super::gate::{LoweredGate, World, lower};
+use super::generation::Generation;
 use super::step::{StepDefinition, read_step};
 use crate::findings::Findings;
 use crate::json::{Entry, Json};
 
 /// Lowers the gate of a step definition that stands alone: other steps are unknown, and so are the kinds of its
 /// targets. `None` when it is no object. Findings have no place.
-pub fn lower_gate(step: &Value) -> (Option<LoweredGate>, Vec<Diagnostic>) {
+pub fn lower_gate(step: &Value, generation: Generation) -> (Option<LoweredGate>, Vec<Diagnostic>) {
     let id = step.get("stepId").and_then(Value::as_str).unwrap_or("step");
     let (mut gates, found) =
-        lower_gates(&Value::Object([(id.to_owned(), step.clone())].into_iter().collect()));
+        lower_gates(&Value::Object([(id.to_owned(), step.clone())].into_iter().collect()), generation);
     (gates.pop().map(|(_, gate)| gate), found)
 }
 
 /// Lowers the gates of all steps of a `steps` object, in its order, as [`crate::load_agent`] does, but for
 /// schemas, prompts and validators. Sections have no gates. Findings have no place.
-pub fn lower_gates(steps: &Value) -> (Vec<(String, LoweredGate)>, Vec<Diagnostic>) {
+pub fn lower_gates(steps: &Value, generation: Generation) -> (Vec<(String, LoweredGate)>, Vec<Diagnostic>) {
     let found = Findings::default();
     let json = Json::from(steps);
     let entries: Vec<&Entry> = json.pairs().iter().collect();
     let steps: Vec<StepDefinition<'_>> =
-        entries.iter().filter_map(|entry| read_step(entry, &found)).collect();
+        entries.iter().filter_map(|entry| read_step(entry, generation, &found)).collect();
     let world = World { steps: &steps, entries: &[] };
     let gates = steps
         .iter()
@@ -38,7 +39,7 @@ pub fn lower_gates(steps: &Value) -> (Vec<(String, LoweredGate)>, Vec<Diagnostic
 
 #[cfg(test)]
 mod tests {
-    use super::{lower_gate, lower_gates};
+    use super::{Generation, lower_gate, lower_gates};
     use cuegate_flow::{Gate, Outcome, Reader, Target};
     use serde_json::json;
 
@@ -46,7 +47,7 @@ mod tests {
     fn a_step_alone_needs_no_kind() {
         let step = json!({"structuredGate": {"allowedIntents": ["next", "closing"], "intentField": "status",
             "intentSchemaRef": "#/test", "handoffFields": ["a.x", "b.x", "c.y"]}});
-        let gate = lower_gate(&step).0.unwrap();
+        let gate = lower_gate(&step, Generation::Closing).0.unwrap();
         let Gate::Readers(readers) = &gate.gate else { panic!("{:?}", gate.gate) };
         let Reader::Field { words, .. } = &readers[0] else { panic!("{readers:?}") };
         let words: Vec<&str> = words.iter().map(|(word, _)| &**word).collect();
@@ -64,12 +65,12 @@ mod tests {
             "c": {"stepId": "c", "c2": "closure", "c3": "x"},
             "section.s": {"stepId": "section.s", "c2": "section", "c3": "s"}
         });
-        let (gates, _) = lower_gates(&steps);
+        let (gates, _) = lower_gates(&steps, Generation::Closing);
         assert_eq!(gates.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
         let jump = gates[0].1.edges.iter().find(|edge| edge.on == Outcome::Named("jump".into())).unwrap();
         let Target::Jump { among, .. } = &jump.to else { panic!("{:?}", jump.to) };
         let among: Vec<&str> = among.iter().map(|name| &*name.text).collect();
         assert_eq!(among, ["a", "b"], "any work or verification step, never a closure step");
-        assert!(lower_gate(&json!("no step")).0.is_none());
+        assert!(lower_gate(&json!("no step"), Generation::Closing).0.is_none());
     }
 }

@@ -3,6 +3,8 @@
 use cuegate_flow::{Diagnostic, FieldPath, Schema};
 use serde_json::Value;
 
+use super::answer_words::{bind_step_id, check_words, say_intents};
+use super::generation::Generation;
 use super::kinds::Intent;
 use super::schema_resolver::{SchemaFault, resolve_open};
 use super::schema_shape::closed;
@@ -15,16 +17,22 @@ use crate::nearest::list;
 /// The schema of a step's answer, when all is well with it; findings say what is not.
 pub(crate) fn answer_schema(step: &StepDefinition<'_>, bases: &[String], desk: &Desk<'_>) -> Option<Schema> {
     let reference = step.schema?;
-    let open = resolve(step.id, &reference, bases, desk)?;
+    let open = resolve(step, &reference, bases, desk)?;
     let mut sent = closed(open.clone());
+    if step.generation == Generation::Complete {
+        bind_step_id(step, &reference, &mut sent, desk);
+    }
     if let Some(gate) = &step.gate {
         if let Some(pointer) = gate.schema_pointer {
             check_intents(step.id, gate, pointer, &sent, desk);
             allow_abort(&mut sent, pointer.text.trim_start_matches('#'));
         }
         if let Some((field, _)) = &gate.field {
-            let pointer: String =
-                field.segments().iter().map(|segment| format!("/properties/{segment}")).collect();
+            let pointer: String = field.segments().iter().map(|segment| top_level(segment)).collect();
+            if step.generation == Generation::Complete {
+                check_words(step.id, gate, &pointer, &sent, desk);
+                say_intents(&mut sent, &pointer);
+            }
             allow_abort(&mut sent, &pointer);
         }
     }
@@ -38,7 +46,12 @@ pub(crate) fn answer_schema(step: &StepDefinition<'_>, bases: &[String], desk: &
     Some(schema)
 }
 
-fn resolve(id: &str, reference: &SchemaReference<'_>, bases: &[String], desk: &Desk<'_>) -> Option<Value> {
+fn resolve(
+    step: &StepDefinition<'_>,
+    reference: &SchemaReference<'_>,
+    bases: &[String],
+    desk: &Desk<'_>,
+) -> Option<Value> {
     let mut fault = None;
     for base in bases {
         match resolve_open(desk, base, reference.file.text, reference.schema.text) {
@@ -73,7 +86,12 @@ fn resolve(id: &str, reference: &SchemaReference<'_>, bases: &[String], desk: &D
             (reference.schema.span, codes::UNRESOLVED_SCHEMA, "an answer is sent a finite schema: unroll it")
         }
     };
-    desk.found.push(Diagnostic::error(code, span, fault.to_string()).step(id).hint(hint));
+    // Two failures in a row would have stopped a run under this name; here it does not begin.
+    let message = match step.generation {
+        Generation::Complete => format!("FAILED_SCHEMA_RESOLUTION: {fault}"),
+        Generation::Closing | Generation::Check => fault.to_string(),
+    };
+    desk.found.push(Diagnostic::error(code, span, message).step(step.id).hint(hint));
     None
 }
 
@@ -119,17 +137,17 @@ fn check_intents(id: &str, gate: &GateDefinition<'_>, pointer: Text<'_>, schema:
         }
     };
     // The schema is what an agent is told, so that it names intents as definitions do.
-    let alias = not_allowed.iter().find(|word| Intent::aliased(word).is_some());
+    let alias = not_allowed.iter().find(|word| Generation::Closing.aliased(word).is_some());
     push(
         format!("`{id}` allows {}, but {difference}", list(&allowed)),
         match alias {
-            Some(word) => Intent::suggestion(word),
+            Some(word) => Generation::Closing.suggestion(word),
             None => "`allowedIntents` and the schema's `enum` have to agree".to_owned(),
         },
     );
 }
 
-fn listed(schema: Option<&Value>) -> Option<Vec<String>> {
+pub(super) fn listed(schema: Option<&Value>) -> Option<Vec<String>> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let schema = schema?;
     match (schema.get("enum").and_then(Value::as_array), schema.get("const")) {
@@ -156,11 +174,12 @@ fn allow_abort(schema: &mut Value, pointer: &str) {
 fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &Desk<'_>) {
     if let Some((field, span)) = gate.field.as_ref().filter(|(field, _)| !schema.can_produce(field)) {
         let message = format!("`intentField` of `{id}` is `{field}`, where the schema allows no value");
-        desk.found.push(
-            Diagnostic::error(codes::INTENT_MISMATCH, *span, message)
-                .step(id)
-                .hint("name the field that `intentSchemaRef` describes"),
-        );
+        desk.found.push(Diagnostic::error(codes::INTENT_MISMATCH, *span, message).step(id).hint(
+            match gate.schema_pointer {
+                Some(_) => "name the field that `intentSchemaRef` describes",
+                None => "add the field to the schema, or name the one where answers say what they decide",
+            },
+        ));
         return;
     }
     // What is read has to be what was checked: otherwise free text would choose the way.
@@ -235,6 +254,6 @@ fn check_handoff(id: &str, gate: &GateDefinition<'_>, sent: &Schema, open: Optio
     }
 }
 
-fn top_level(name: &str) -> String {
+pub(super) fn top_level(name: &str) -> String {
     format!("/properties/{}", name.replace('~', "~0").replace('/', "~1"))
 }

@@ -2,9 +2,11 @@
 
 use cuegate_flow::{Diagnostic, Span};
 
+use super::completion::read_completion;
+use super::entries::{COMPLETION_TYPES, completion_type, read_mapping};
+use super::generation::Generation;
 use super::step::{StepDefinition, read_step};
 use super::validation::{FailurePattern, ValidationStep, ValidatorDefinition};
-use super::verdict::VERDICT_TYPES;
 use crate::codes;
 use crate::findings::Findings;
 use crate::json::{Fields, Json, Kind, Text};
@@ -13,6 +15,8 @@ use crate::nearest::suggestion;
 /// A registry as written; what could not be read is absent, and findings say so.
 #[derive(Debug)]
 pub(crate) struct RegistryDefinition<'j> {
+    /// The generation it is written in.
+    pub(crate) generation: Generation,
     /// Where it begins.
     pub(crate) span: Span,
     /// Whose registry it is.
@@ -27,6 +31,8 @@ pub(crate) struct RegistryDefinition<'j> {
     pub(crate) path_template: Option<Text<'j>>,
     /// Path of a prompt without one.
     pub(crate) path_template_plain: Option<Text<'j>>,
+    /// The verdict type that a registry of the "complete" generation says its runs have, and where it says so.
+    pub(crate) completion_type: Option<(&'static str, Span)>,
     /// The entry for every verdict type that the mapping does not name.
     pub(crate) entry_step: Option<Text<'j>>,
     /// The entry by verdict type.
@@ -41,62 +47,115 @@ pub(crate) struct RegistryDefinition<'j> {
     pub(crate) steps: Vec<StepDefinition<'j>>,
 }
 
-/// What older generations call the verdict types.
-const OLDER_TYPES: [(&str, &str); 8] = [
-    ("externalState", "poll:state"),
-    ("iterationBudget", "count:iteration"),
-    ("checkBudget", "count:check"),
-    ("keywordSignal", "detect:keyword"),
-    ("structuredSignal", "detect:structured"),
-    ("stepMachine", "detect:graph"),
-    ("composite", "meta:composite"),
-    ("custom", "meta:custom"),
-];
-
 /// Reads a registry.
-pub(crate) fn read_registry<'j>(json: &'j Json, found: &Findings) -> Option<RegistryDefinition<'j>> {
+pub(crate) fn read_registry<'j>(
+    json: &'j Json,
+    generation: Generation,
+    found: &Findings,
+) -> Option<RegistryDefinition<'j>> {
     let fields = Fields::of(json, "the registry", None, found)?;
     fields.text("$schema");
-    fields.required("version");
+    let complete = generation == Generation::Complete;
+    // The "Step Flow Design" shows a registry of nothing but steps.
+    let named = |key| if complete { fields.filled(key) } else { fields.required(key) };
+    named("version");
     if fields.entry("steps").is_none() {
         fields.missing("steps");
     }
-    let registry = RegistryDefinition {
+    let pattern_key = if complete { "completionPatterns" } else { "failurePatterns" };
+    let mut registry = RegistryDefinition {
+        generation,
         span: Span::start_of(json.span.file),
-        agent_id: fields.required("agentId"),
-        c1: fields.required("c1"),
+        agent_id: named("agentId"),
+        c1: named("c1"),
         prompts_base: fields.filled("userPromptsBase"),
         schemas_base: fields.filled("schemasBase"),
         path_template: fields.filled("pathTemplate"),
         path_template_plain: fields.filled("pathTemplateNoAdaptation"),
         entry_step: fields.filled("entryStep"),
-        entry_mapping: read_mapping(&fields),
+        entry_mapping: read_mapping(&fields, generation),
+        completion_type: if complete { read_completion_type(&fields) } else { None },
         patterns: fields
-            .names("failurePatterns")
+            .names(pattern_key)
             .into_iter()
-            .filter_map(|e| FailurePattern::read(e, found))
+            .filter_map(|e| FailurePattern::read(pattern_key, e, found))
             .collect(),
         validators: fields
             .names("validators")
             .into_iter()
             .filter_map(|e| ValidatorDefinition::read(e, found))
             .collect(),
-        validations: fields
-            .names("validationSteps")
-            .into_iter()
-            .filter_map(|entry| ValidationStep::read(entry, found))
-            .collect(),
-        steps: read_steps(&fields),
+        validations: if complete { Vec::new() } else { read_validations(&fields) },
+        steps: read_steps(&fields, generation),
     };
+    if complete {
+        read_completions(&fields, &mut registry);
+        report_incomplete(&fields, &registry.steps);
+    }
     fields.finish();
     Some(registry)
 }
 
-fn read_steps<'j>(fields: &Fields<'j, '_>) -> Vec<StepDefinition<'j>> {
+fn read_validations<'j>(fields: &Fields<'j, '_>) -> Vec<ValidationStep<'j>> {
+    let entries = fields.names("validationSteps");
+    entries.into_iter().filter_map(|entry| ValidationStep::read(entry, fields.found)).collect()
+}
+
+fn read_completion_type(fields: &Fields<'_, '_>) -> Option<(&'static str, Span)> {
+    let written = fields.filled("completionType")?;
+    let kind = completion_type(written.text);
+    if kind.is_none() {
+        let message = format!("`{}` is no `completionType`", written.text);
+        fields.invalid(written.span, message, &suggestion(written.text, &COMPLETION_TYPES));
+    }
+    Some((kind?, written.span))
+}
+
+/// Adds the steps that stand in `completionSteps` only, and the validations of all of them.
+fn read_completions<'j>(fields: &Fields<'j, '_>, registry: &mut RegistryDefinition<'j>) {
+    for entry in fields.names("completionSteps") {
+        let known = registry.steps.iter().any(|step| *step.id == *entry.key);
+        let Some(completion) = read_completion(entry, known, fields.found) else { continue };
+        registry.validations.extend(completion.validation);
+        if !known {
+            registry.steps.push(completion.step);
+        }
+    }
+}
+
+/// Names all steps of the flow that lack a gate or transitions, in the words of "Step Flow Design", "Load-time
+/// validation".
+fn report_incomplete(fields: &Fields<'_, '_>, steps: &[StepDefinition<'_>]) {
+    let lacking = |lacks: fn(&StepDefinition<'_>) -> bool| {
+        let ids: Vec<&str> =
+            steps.iter().filter(|step| !step.section && lacks(step)).map(|step| step.id).collect();
+        ids.join(", ")
+    };
+    let parts = [
+        ("structuredGate", lacking(|step| step.gate.is_none())),
+        ("transitions", lacking(|step| step.transitions.is_none())),
+    ];
+    if parts.iter().all(|(_, ids)| ids.is_empty()) {
+        return;
+    }
+    let mut message =
+        "[StepFlow] Flow validation failed. All Flow steps must define structuredGate and transitions."
+            .to_owned();
+    for (key, ids) in parts.iter().filter(|(_, ids)| !ids.is_empty()) {
+        message.push_str(&format!("\nSteps missing {key}: {ids}"));
+    }
+    let span = fields.entry("steps").map_or(fields.opening(), |entry| entry.key_span);
+    fields.push(
+        Diagnostic::error(codes::INCOMPLETE_STEP, span, message)
+            .hint("add them; a step that is only included in other prompts is called `section.*`"),
+    );
+}
+
+fn read_steps<'j>(fields: &Fields<'j, '_>, generation: Generation) -> Vec<StepDefinition<'j>> {
     let written = fields.names("steps");
     let count = written.len();
     let steps: Vec<StepDefinition<'j>> =
-        written.into_iter().filter_map(|entry| read_step(entry, fields.found)).collect();
+        written.into_iter().filter_map(|entry| read_step(entry, generation, fields.found)).collect();
     // What is no object, or no step, has been reported.
     if let Some(entry) = fields.entry("steps")
         && matches!(entry.value.kind, Kind::Object(_))
@@ -107,47 +166,4 @@ fn read_steps<'j>(fields: &Fields<'j, '_>) -> Vec<StepDefinition<'j>> {
         fields.invalid(entry.key_span, "`steps` hold no step that could be run", hint);
     }
     steps
-}
-
-fn read_mapping<'j>(fields: &Fields<'j, '_>) -> Vec<(&'j str, Text<'j>)> {
-    let mut mapping = Vec::new();
-    for entry in fields.names("entryStepMapping") {
-        let key: &'j str = &entry.key;
-        if !VERDICT_TYPES.contains(&key) {
-            let renamed = OLDER_TYPES.iter().find(|(older, _)| *older == key);
-            let hint = match renamed {
-                Some((_, now)) => format!("it is called `{now}` now"),
-                None => suggestion(key, &VERDICT_TYPES),
-            };
-            let message = format!("`{key}` in `entryStepMapping` is no verdict type");
-            fields.push(Diagnostic::error(codes::UNKNOWN_VERDICT_TYPE, entry.key_span, message).hint(hint));
-        }
-        match entry.value.as_text() {
-            Some(text) => mapping.push((key, Text { text, span: entry.value.span })),
-            None => fields.wrong_type(key, &entry.value, "the name of a step"),
-        }
-    }
-    mapping
-}
-
-/// The step that a run begins with: the one its verdict type is mapped to, else the general one.
-pub fn entry_step<'e, T>(
-    verdict_type: &str,
-    mapping: impl IntoIterator<Item = (&'e str, T)>,
-    entry_step: Option<T>,
-) -> Option<T> {
-    mapping.into_iter().find(|(key, _)| *key == verdict_type).map(|(_, step)| step).or(entry_step)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::entry_step;
-
-    #[test]
-    fn the_mapping_wins_over_the_general_entry() {
-        let mapping = [("poll:state", "a"), ("count:iteration", "b")];
-        assert_eq!(entry_step("count:iteration", mapping, Some("c")), Some("b"));
-        assert_eq!(entry_step("meta:custom", mapping, Some("c")), Some("c"));
-        assert_eq!(entry_step("meta:custom", mapping, None), None);
-    }
 }

@@ -4,9 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_flow::{
-    Diagnostic, Edge, Ending, FieldPath, Gate, Handoff, Name, Outcome, Reader, Schema, Span, Str, Target,
+    Diagnostic, Edge, Ending, Fact, FieldPath, Gate, Handoff, Name, Outcome, Piece, Reader, Schema, Source,
+    Span, Str, Target, Template,
 };
 
+use super::generation::Generation;
 use super::jump::lower_jump;
 use super::kinds::{Intent, StepKind};
 use super::select::lower_select;
@@ -75,6 +77,21 @@ pub(crate) fn lower(
     LoweredGate { gate, handoff: lowering.handoff, edges }
 }
 
+/// The words of rule R4 of the "Step Flow Design" for an answer without an intent.
+fn no_intent(step: &str, field: &FieldPath) -> Template {
+    let rest = format!(
+        " on step \"{step}\".\nFlow steps must produce structured output with a valid intent.\nCheck that the step's \
+         schema includes {field} and the LLM returns valid JSON."
+    );
+    Template {
+        pieces: vec![
+            Piece::Text("[StepFlow] No intent produced for iteration ".into()),
+            Piece::Value(Source::Fact(Fact::Iteration)),
+            Piece::Text(rest.into()),
+        ],
+    }
+}
+
 /// The outcome that stands for an intent.
 pub(crate) fn outcome(intent: Intent) -> Outcome {
     Outcome::Named(intent.as_str().into())
@@ -128,7 +145,8 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         let words = intents
             .iter()
             .flat_map(|intent| {
-                let words = std::iter::once(intent.as_str()).chain(intent.aliases().iter().copied());
+                let words = std::iter::once(intent.as_str())
+                    .chain(self.step.generation.aliases(*intent).iter().copied());
                 words.map(|word| (word.into(), outcome(*intent)))
             })
             .collect();
@@ -136,10 +154,14 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         let reasons = reasons.into_iter().filter_map(FieldPath::parse).collect();
         let mut readers = vec![Reader::Field { path: path.clone(), words, reasons }];
         readers.extend(self.fallback(gate));
+        readers.push(Reader::Silence(no_intent(self.step.id, path)));
         Gate::Readers(readers)
     }
 
     fn fallback(&self, gate: &GateDefinition<'_>) -> Option<Reader<Name>> {
+        if self.step.generation == Generation::Complete {
+            return gate.fallback.map(|(intent, _)| Reader::FirstFallback(outcome(intent)));
+        }
         let fails_fast = gate.fail_fast.is_none_or(|(fails, _)| fails);
         match (&gate.fallback, gate.fail_fast) {
             (Some((_, span)), _) if fails_fast => {
@@ -174,8 +196,10 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         let id = self.step.id;
         for (intent, span) in &gate.intents {
             let word = intent.as_str();
-            if let Some(kind) = self.step.kind.filter(|kind| !kind.allows(*intent)) {
-                let allowed: Vec<&str> = kind.intents().iter().map(|intent| intent.as_str()).collect();
+            let generation = self.step.generation;
+            if let Some(kind) = self.step.kind.filter(|kind| !generation.allows(*kind, *intent)) {
+                let intents = generation.intents_of(kind);
+                let allowed: Vec<&str> = intents.iter().map(|intent| intent.as_str()).collect();
                 self.push(
                     Diagnostic::error(
                         codes::INTENT_NOT_OF_KIND,
@@ -238,6 +262,9 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
     /// check of the whole flow.
     pub(crate) fn check_direction(&self, intent: Intent, target: Text<'_>) {
         let Some(to) = self.world.step(target.text).and_then(|step| step.kind) else { return };
+        if self.step.generation == Generation::Complete {
+            return self.check_complete_direction(intent, target, to);
+        }
         let (from, word, name) = (self.step.id, intent.as_str(), target.text);
         let is_self = target.text == self.step.id;
         let refuse = |why: &str, hint: &str| {
@@ -278,10 +305,37 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         }
     }
 
+    /// The same in the "complete" generation: `complete` leads to `complete.*` steps, and nothing else does.
+    fn check_complete_direction(&self, intent: Intent, target: Text<'_>, to: StepKind) {
+        let (from, word, name) = (self.step.id, intent.as_str(), target.text);
+        match (intent, to) {
+            (Intent::Complete, StepKind::Work | StepKind::Verification) => {
+                let message =
+                    format!("`complete` of `{from}` leads to `{name}`, which is no `complete.*` step");
+                self.push(
+                    Diagnostic::error(codes::COMPLETE_ELSEWHERE, target.span, message)
+                        .hint("lead it to a `complete.*` step of `steps` or `completionSteps`; use `next` for other steps"),
+                );
+            }
+            (Intent::Next | Intent::Jump | Intent::Repeat, StepKind::Closure)
+                if self.step.kind != Some(StepKind::Closure) || target.text != self.step.id =>
+            {
+                let message =
+                    format!("`{word}` of `{from}` leads to `{name}`, a step that completes the run");
+                self.push(
+                    Diagnostic::error(codes::WRONG_DIRECTION, target.span, message)
+                        .hint("`complete` leads to `complete.*` steps; other intents lead to other steps"),
+                );
+            }
+            _ => {}
+        }
+    }
+
     fn edge(&self, transition: &Transition<'_>) -> Option<Edge<Name>> {
         let Transition { intent, span, rule } = transition;
         let ending = match intent {
             Intent::Closing => Some(Ending::Completed),
+            Intent::Complete if self.step.kind == Some(StepKind::Closure) => Some(Ending::Completed),
             Intent::Abort => Some(Ending::Aborted),
             _ => None,
         };
@@ -304,12 +358,27 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
             }
             Rule::Faulty => return None,
         };
-        Some(Edge { hands_off: *intent == Intent::Handoff, ..Edge::new(outcome(*intent), to, *span) })
+        Some(Edge {
+            hands_off: *intent == self.step.generation.entering(),
+            ..Edge::new(outcome(*intent), to, *span)
+        })
     }
 
     fn check_end(&self, intent: Intent, rule: &Rule<'_>) {
-        if let Some(target) = rule.targets().first() {
+        // The "Step Flow Design" draws the end as a way from a `complete.*` step to itself.
+        let own = |target: &&Text<'_>| intent == Intent::Complete && target.text == self.step.id;
+        let targets = rule.targets();
+        if let Some(target) = targets.iter().find(|target| !own(target)) {
             let word = intent.as_str();
+            if self.step.generation == Generation::Complete && intent == Intent::Abort {
+                let message =
+                    format!("`abort` gives the run up, so that it never comes to `{}`", target.text);
+                self.push(
+                    Diagnostic::warning(codes::STRAY_KEY, target.span, message)
+                        .hint("write `\"target\": null`, or use `next` to go there"),
+                );
+                return;
+            }
             let message = format!("`{word}` ends the run, so that it cannot lead to `{}`", target.text);
             self.push(
                 Diagnostic::error(codes::END_WITH_TARGET, target.span, message)
@@ -320,9 +389,10 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
 
     pub(crate) fn null_target(&self, intent: Intent, span: Span) {
         let message = format!("`{}` of `{}` leads nowhere", intent.as_str(), self.step.id);
-        self.push(
-            Diagnostic::error(codes::NULL_TARGET, span, message)
-                .hint("lead it to a step: only `closing` of a closure step ends the flow"),
-        );
+        self.push(Diagnostic::error(codes::NULL_TARGET, span, message).hint(format!(
+            "lead it to a step: only `{}` of {} ends the flow",
+            self.step.generation.ending().as_str(),
+            self.step.generation.closure_step()
+        )));
     }
 }

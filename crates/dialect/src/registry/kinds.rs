@@ -1,7 +1,7 @@
-//! Kinds of steps and the fixed set of intents: the tables of 14.1, 14.4.1 and 14.4.2.
+//! Kinds of steps and the fixed set of intents: the tables of 14.1 and 14.4.1. Which generation has which of them is
+//! said in `vocabulary.rs`.
 
 use crate::json::Json;
-use crate::nearest::suggestion;
 
 /// What a step is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,20 +46,6 @@ impl StepKind {
             StepKind::Closure => "closure",
         }
     }
-
-    /// The intents a step of this kind may allow, besides `abort`.
-    pub(crate) fn intents(self) -> &'static [Intent] {
-        match self {
-            StepKind::Work => &[Intent::Next, Intent::Repeat, Intent::Jump, Intent::Handoff],
-            StepKind::Verification => &[Intent::Next, Intent::Repeat, Intent::Jump, Intent::Escalate],
-            StepKind::Closure => &[Intent::Closing, Intent::Repeat],
-        }
-    }
-
-    /// Whether a step of this kind may allow an intent.
-    pub(crate) fn allows(self, intent: Intent) -> bool {
-        intent == Intent::Abort || self.intents().contains(&intent)
-    }
 }
 
 /// The kind of a step definition: its `stepKind`, else what its `c2` implies.
@@ -86,16 +72,14 @@ pub(crate) enum Intent {
     Closing,
     /// To a step that helps verification.
     Escalate,
+    /// To a step that completes the run, or, decided there, the end of the run.
+    Complete,
     /// Give up.
     Abort,
 }
 
 impl Intent {
-    /// All of them, by word.
-    pub(crate) const WORDS: [&'static str; 7] =
-        ["next", "repeat", "jump", "handoff", "closing", "escalate", "abort"];
-
-    /// The intent of this exact word.
+    /// The intent of this exact word, in any generation.
     pub(crate) fn parse(word: &str) -> Option<Intent> {
         match word {
             "next" => Some(Intent::Next),
@@ -104,27 +88,10 @@ impl Intent {
             "handoff" => Some(Intent::Handoff),
             "closing" => Some(Intent::Closing),
             "escalate" => Some(Intent::Escalate),
+            "complete" => Some(Intent::Complete),
             "abort" => Some(Intent::Abort),
             _ => None,
         }
-    }
-
-    /// What to write instead of a word that is no intent: the intent that agents may call so, else the nearest.
-    pub(crate) fn suggestion(word: &str) -> String {
-        match Intent::aliased(word) {
-            Some(intent) => {
-                let intent = intent.as_str();
-                format!("agents may answer `{word}` for `{intent}`, but definitions say `{intent}`")
-            }
-            None => suggestion(word, &Intent::WORDS),
-        }
-    }
-
-    /// The intent that agents may call so.
-    pub(crate) fn aliased(word: &str) -> Option<Intent> {
-        let lower = word.trim().to_lowercase();
-        let mut intents = Intent::WORDS.into_iter().filter_map(Intent::parse);
-        intents.find(|intent| intent.aliases().contains(&lower.as_str()))
     }
 
     /// Its word.
@@ -136,17 +103,8 @@ impl Intent {
             Intent::Handoff => "handoff",
             Intent::Closing => "closing",
             Intent::Escalate => "escalate",
+            Intent::Complete => "complete",
             Intent::Abort => "abort",
-        }
-    }
-
-    /// Other words that agents use for it (the alias table of 14.4.2).
-    pub(crate) fn aliases(self) -> &'static [&'static str] {
-        match self {
-            Intent::Next => &["continue", "pass"],
-            Intent::Repeat => &["retry", "wait", "fail"],
-            Intent::Closing => &["done", "finished"],
-            Intent::Jump | Intent::Handoff | Intent::Escalate | Intent::Abort => &[],
         }
     }
 }
@@ -175,12 +133,11 @@ mod tests {
 
     #[test]
     fn words_and_variants_agree() {
-        for word in Intent::WORDS {
+        for word in ["next", "repeat", "jump", "handoff", "closing", "escalate", "complete", "abort"] {
             assert_eq!(Intent::parse(word).map(Intent::as_str), Some(word));
         }
         for word in StepKind::WORDS {
             assert_eq!(StepKind::parse(word).map(StepKind::as_str), Some(word));
         }
-        assert!(StepKind::Closure.allows(Intent::Abort) && !StepKind::Closure.allows(Intent::Next));
     }
 }

@@ -2,17 +2,20 @@
 
 use std::rc::Rc;
 
-use cuegate_flow::{Diagnostic, Draft, sort};
+use cuegate_flow::{Diagnostic, Draft, Span, Verdict, sort};
 
 use super::agent::{AgentDefinition, read_agent};
-use super::definition::read_registry;
-use super::generation::{is_other_format, is_piece_path};
-use super::lower::{DIALECT, Definition, Lowered, lower_definition, name_of};
+use super::behavior::modern;
+use super::definition::{RegistryDefinition, read_registry};
+use super::generation::{Generation, detect, is_piece_path};
+use super::lower::{Definition, Lowered, lower_definition, name_of};
 use super::places::Places;
+use super::verdict::SAFETY_DEFAULT;
 use crate::Files;
 use crate::codes;
 use crate::desk::Desk;
 use crate::files::{join, lies_in};
+use crate::findings::Findings;
 use crate::json::Json;
 use crate::loaded::{Loaded, Options, RunSettings, WorktreeRule};
 
@@ -23,7 +26,7 @@ use crate::loaded::{Loaded, Options, RunSettings, WorktreeRule};
 /// flow would then say nothing new.
 pub fn load_agent(files: &dyn Files, options: &Options) -> Loaded {
     let desk = Desk::new(files);
-    let mut draft = Draft::empty("agent", DIALECT);
+    let mut draft = Draft::empty("agent", Generation::Closing.dialect());
     let mut run = RunSettings::default();
     if let Some((lowered, settings)) = load(&desk, options) {
         (draft, run) = (lowered.draft, settings);
@@ -43,16 +46,24 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
             .push(Diagnostic::error(codes::ESCAPES_ROOT, span, message).hint("name a folder of the project"));
         return None;
     };
-    let agent_json = open_agent(desk, &agent_dir, options.registry.is_some())?;
-    let agent = match &agent_json {
-        Some(json) => read_agent(json, &agent_dir, &desk.found)?,
+    let agent_json = match open_agent(desk, &agent_dir, options.registry.is_some())? {
+        Some(json) => Some(modern(json, &desk.found)?),
+        None => None,
+    };
+    let mut agent = match &agent_json {
+        Some(modern) => read_agent(&modern.json, &agent_dir, &desk.found)?,
         None => AgentDefinition::default(),
     };
     let registry_json = open_registry(desk, &agent_dir, &agent, options)?;
-    if is_other_format(&registry_json, &desk.found) {
+    let generation = detect(&registry_json, None, desk)?;
+    if generation == Generation::Check {
+        unsupported(generation, &registry_json, desk);
         return None;
     }
-    let registry = read_registry(&registry_json, &desk.found)?;
+    let registry = read_registry(&registry_json, generation, &desk.found)?;
+    if generation == Generation::Complete {
+        defaults_of_complete(&mut agent, &registry, &desk.found);
+    }
     if let (Some(name), Some(id)) = (agent.name, registry.agent_id.filter(|id| Some(id.text) != agent.name)) {
         let message = format!("the registry belongs to `{}`, the agent is called `{name}`", id.text);
         desk.found.push(
@@ -80,6 +91,39 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
         unsupported: Vec::new(),
     };
     Some((lowered, settings))
+}
+
+/// What is not written has other defaults in the "complete" generation than 002 gives: a run is done where its flow
+/// ends, and at most 20 iterations long.
+fn defaults_of_complete(
+    agent: &mut AgentDefinition<'_>,
+    registry: &RegistryDefinition<'_>,
+    found: &Findings,
+) {
+    let verdict = &mut agent.verdict;
+    let (kind_is_written, limit_is_written) = verdict.written;
+    let kind = registry.completion_type.map_or("detect:graph", |(kind, _)| kind);
+    if !kind_is_written {
+        (verdict.kind, verdict.verdict) = (kind, Verdict::Flow);
+    } else if let Some((_, span)) = registry.completion_type.filter(|(other, _)| *other != verdict.kind) {
+        let message = format!("`completionType` has no effect: the agent says `{}`", verdict.kind);
+        found.push(Diagnostic::warning(codes::STRAY_KEY, span, message).hint("remove one of the two"));
+    }
+    if !limit_is_written {
+        verdict.iterations_max = SAFETY_DEFAULT;
+        if verdict.kind == "count:iteration" {
+            verdict.verdict = Verdict::Iterations(SAFETY_DEFAULT);
+        }
+    }
+}
+
+/// Reports a generation that this version does not run.
+fn unsupported(generation: Generation, registry: &Json, desk: &Desk<'_>) {
+    let message = format!("this is a registry of {}, which is not supported yet", generation.name());
+    desk.found.push(
+        Diagnostic::error(codes::UNSUPPORTED_YET, Span::start_of(registry.span.file), message)
+            .hint("this version runs registries whose closure steps decide `closing`"),
+    );
 }
 
 /// The agent's file; `Some(None)` when a registry was named and there is no agent beside it.

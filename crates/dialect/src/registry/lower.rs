@@ -7,8 +7,11 @@ use cuegate_flow::{
 
 use super::agent::AgentDefinition;
 use super::answer::answer_schema;
-use super::definition::{RegistryDefinition, entry_step};
+use super::breakdown::check_breakdown;
+use super::definition::RegistryDefinition;
+use super::entries::{entry_step, older_name};
 use super::gate::{LoweredGate, World, lower, outcome};
+use super::generation::Generation;
 use super::inputs::{DeclaredInput, read_inputs};
 use super::kinds::Intent;
 use super::matter::User;
@@ -18,6 +21,7 @@ use super::places::Places;
 use super::prompt::Compiler;
 use super::prompt_files::{PromptFile, PromptFiles};
 use super::section_targets::refuse_sections;
+use super::stages::check_stages;
 use super::step::StepDefinition;
 use super::step_prompt::step_prompt;
 use super::validators::{Validations, targets_of};
@@ -26,9 +30,6 @@ use crate::codes;
 use crate::desk::{Desk, Page};
 use crate::json::Text;
 use crate::nearest::list;
-
-/// The name of the format in results.
-pub(crate) const DIALECT: &str = "registry-closing";
 
 /// The key of the one conversation that all asks of a run continue.
 /// The model where neither a step nor its agent names one: section 14 of the runner's guide and the agent guide say so.
@@ -56,7 +57,7 @@ pub(crate) struct Lowered {
 /// Lowers a definition.
 pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     let Definition { agent, registry, places, desk, set } = definition;
-    let mut draft = Draft::empty(name_of(agent, registry), DIALECT);
+    let mut draft = Draft::empty(name_of(agent, registry), registry.generation.dialect());
     draft.span = registry.span;
     draft.params = params(agent, set);
     draft.verdict = agent.verdict.verdict.clone();
@@ -82,6 +83,10 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     };
     for (step, (_, inputs)) in registry.steps.iter().zip(&inputs) {
         lowering.lower(step, inputs, &mut draft);
+    }
+    if registry.generation == Generation::Complete {
+        check_stages(&registry.steps, &desk.found);
+        check_breakdown(definition);
     }
     refuse_sections(&mut draft, &registry.steps, &desk.found);
     Validations { registry, compiler: &compiler, inputs: &inputs, entries: &entries }.lower(&mut draft);
@@ -127,14 +132,7 @@ fn enter<'j>(definition: &Definition<'_, '_, 'j>, draft: &mut Draft) -> Vec<&'j 
             draft.other_entries = all.iter().skip(1).map(name).collect();
         }
         None => {
-            desk.found.push(
-                Diagnostic::error(
-                    codes::NO_ENTRY,
-                    registry.span,
-                    format!("no entry step configured for the verdict type `{kind}`"),
-                )
-                .hint(format!("define either `entryStepMapping[\"{kind}\"]` or `entryStep`")),
-            );
+            desk.found.push(no_entry(kind, registry));
             // Every step counts as entered, so that the check of the flow reports only what else is wrong.
             let mut steps =
                 registry.steps.iter().filter(|step| !step.section).map(|step| Name::new(step.id, step.span));
@@ -143,6 +141,25 @@ fn enter<'j>(definition: &Definition<'_, '_, 'j>, draft: &mut Draft) -> Vec<&'j 
         }
     }
     all.iter().map(|text| text.text).collect()
+}
+
+fn no_entry(kind: &str, registry: &RegistryDefinition<'_>) -> Diagnostic {
+    if registry.generation == Generation::Complete {
+        let kind = older_name(kind);
+        // The words of "Step Flow Design", "Entry step".
+        let message = format!(
+            "[StepFlow] No entry step configured for completionType \"{kind}\".\nDefine either \
+             \"entryStepMapping.{kind}\" or \"entryStep\" in steps_registry.json."
+        );
+        return Diagnostic::error(codes::NO_ENTRY, registry.span, message)
+            .hint("name the step that a run begins with");
+    }
+    Diagnostic::error(
+        codes::NO_ENTRY,
+        registry.span,
+        format!("no entry step configured for the verdict type `{kind}`"),
+    )
+    .hint(format!("define either `entryStepMapping[\"{kind}\"]` or `entryStep`"))
 }
 
 fn schema_bases(definition: &Definition<'_, '_, '_>) -> Vec<String> {

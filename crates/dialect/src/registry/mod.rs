@@ -1,10 +1,15 @@
-//! Step registries of the "closing" generation, and the agents they belong to.
+//! Step registries and the agents they belong to.
 
 mod agent;
 mod alone;
 mod answer;
+mod answer_words;
+mod behavior;
 mod beside_ref;
+mod breakdown;
+mod completion;
 mod definition;
+mod entries;
 mod failure_values;
 mod gate;
 mod generation;
@@ -26,6 +31,7 @@ mod schema_resolver;
 mod schema_shape;
 mod section_targets;
 mod select;
+mod stages;
 mod step;
 mod step_prompt;
 mod transition;
@@ -34,10 +40,12 @@ mod validation;
 mod validators;
 mod variables;
 mod verdict;
+mod vocabulary;
 
 pub use alone::{lower_gate, lower_gates};
-pub use definition::entry_step;
+pub use entries::entry_step;
 pub use gate::LoweredGate;
+pub use generation::Generation;
 pub use inputs::{DeclaredInput, expand_inputs};
 pub use kinds::{StepKind, infer_kind};
 pub use load::load_agent;

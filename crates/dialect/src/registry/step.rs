@@ -2,6 +2,7 @@
 
 use cuegate_flow::{Diagnostic, FieldPath, Permission, Span};
 
+use super::generation::Generation;
 use super::kinds::{Intent, StepKind};
 use super::model::model_of;
 use super::permission::permission_of;
@@ -13,6 +14,8 @@ use crate::{codes, findings::Findings};
 /// A step as written; what could not be read is absent, and findings say so.
 #[derive(Debug)]
 pub(crate) struct StepDefinition<'j> {
+    /// The generation of its registry.
+    pub(crate) generation: Generation,
     /// Its key, which is its name.
     pub(crate) id: &'j str,
     /// Where the key stands.
@@ -97,7 +100,11 @@ pub(crate) enum TargetMode {
 }
 
 /// Reads a step.
-pub(crate) fn read_step<'j>(entry: &'j Entry, found: &Findings) -> Option<StepDefinition<'j>> {
+pub(crate) fn read_step<'j>(
+    entry: &'j Entry,
+    generation: Generation,
+    found: &Findings,
+) -> Option<StepDefinition<'j>> {
     let id: &'j str = &entry.key;
     let fields = Fields::of(&entry.value, "a step", Some(id), found)?;
     let written = fields.required("stepId");
@@ -111,21 +118,16 @@ pub(crate) fn read_step<'j>(entry: &'j Entry, found: &Findings) -> Option<StepDe
             .hint("make `stepId` and the key equal"),
         );
     }
-    let kind = fields.one_of("stepKind", &StepKind::WORDS);
-    let kind_is_written = fields.entry("stepKind").is_some();
     let c2 = fields.required("c2");
-    let inferred = if kind_is_written {
-        kind.and_then(|(word, _)| StepKind::parse(word))
-    } else {
-        c2.and_then(|c2| StepKind::of_category(c2.text))
-    };
-    let gate = fields.object("structuredGate").map(read_gate);
+    let (kind, kind_is_written) = read_kind(&fields, id, c2, generation);
+    let gate = fields.object("structuredGate").map(|fields| read_gate(fields, generation));
     let section_by_name = c2.is_some_and(|c2| c2.text == "section") || id.starts_with("section.");
     let step = StepDefinition {
+        generation,
         id,
         span: entry.key_span,
         name: fields.text("name").map(|name| name.text),
-        kind: inferred,
+        kind,
         section: section_by_name && !kind_is_written && gate.is_none(),
         c2,
         c3: fields.required("c3"),
@@ -135,7 +137,7 @@ pub(crate) fn read_step<'j>(entry: &'j Entry, found: &Findings) -> Option<StepDe
         variables: fields.texts("uvVariables"),
         uses_stdin: fields.boolean("usesStdin"),
         schema: fields.object("outputSchemaRef").and_then(read_schema_reference),
-        transitions: read_transitions(&fields, id),
+        transitions: read_transitions(&fields, id, generation),
         gate,
         model: model_of(&fields, "model"),
         permission: permission_of(&fields),
@@ -154,6 +156,25 @@ pub(crate) fn read_step<'j>(entry: &'j Entry, found: &Findings) -> Option<StepDe
     Some(step)
 }
 
+/// The kind of a step, and whether it is written. In the "complete" generation the name says it: `complete.*` steps
+/// complete the run.
+fn read_kind(
+    fields: &Fields<'_, '_>,
+    id: &str,
+    c2: Option<Text<'_>>,
+    generation: Generation,
+) -> (Option<StepKind>, bool) {
+    if generation == Generation::Complete {
+        let kind = if id.starts_with("complete.") { StepKind::Closure } else { StepKind::Work };
+        return (Some(kind), false);
+    }
+    let written = fields.one_of("stepKind", &StepKind::WORDS);
+    if fields.entry("stepKind").is_some() {
+        return (written.and_then(|(word, _)| StepKind::parse(word)), true);
+    }
+    (c2.and_then(|c2| StepKind::of_category(c2.text)), false)
+}
+
 /// A section is text that other prompts include: what belongs to asking an agent has no effect in it.
 fn report_section(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
     let why = "a section is only text that other prompts include; remove it";
@@ -167,9 +188,11 @@ fn report_section(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
 
 /// Names everything at once that a step of the flow lacks.
 fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
+    // The "Step Flow Design" names all steps that lack these two in one error, which the registry reports.
+    let apart = step.generation == Generation::Complete;
     let parts = [
-        ("structuredGate", step.gate.is_none() && fields.entry("structuredGate").is_none()),
-        ("transitions", step.transitions.is_none() && fields.entry("transitions").is_none()),
+        ("structuredGate", !apart && step.gate.is_none() && fields.entry("structuredGate").is_none()),
+        ("transitions", !apart && step.transitions.is_none() && fields.entry("transitions").is_none()),
         ("outputSchemaRef", step.schema.is_none() && fields.entry("outputSchemaRef").is_none()),
     ];
     let missing: Vec<&str> = parts.iter().filter(|(_, missing)| *missing).map(|(key, _)| *key).collect();
@@ -200,18 +223,12 @@ pub(crate) fn read_schema_reference<'j>(fields: Fields<'j, '_>) -> Option<Schema
     Some(SchemaReference { file: file?, schema: schema? })
 }
 
-/// Reads a gate.
-fn read_gate<'j>(fields: Fields<'j, '_>) -> GateDefinition<'j> {
-    if fields.entry("allowedIntents").is_none() {
-        fields.missing("allowedIntents");
-    }
-    let intents: Vec<(Intent, Span)> = fields
-        .texts("allowedIntents")
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|word| Some((intent(word, &fields)?, word.span)))
-        .collect();
-    let schema_pointer = fields.required("intentSchemaRef").filter(|pointer| {
+/// Where an answer holds its intent when a gate of the "complete" generation does not say.
+pub(crate) const INTENT_FIELD: &str = "next_action.action";
+
+/// Where the schema lists the intents.
+fn read_pointer<'j>(fields: &Fields<'j, '_>) -> Option<Text<'j>> {
+    fields.required("intentSchemaRef").filter(|pointer| {
         let local = pointer.text.starts_with("#/");
         if !local {
             let message = format!("`intentSchemaRef` is `{}`, which does not begin with `#/`", pointer.text);
@@ -222,8 +239,26 @@ fn read_gate<'j>(fields: Fields<'j, '_>) -> GateDefinition<'j> {
             );
         }
         local
-    });
-    let field = fields.required("intentField").and_then(|text| path(text, "intentField", &fields));
+    })
+}
+
+/// Reads a gate.
+pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> GateDefinition<'j> {
+    if fields.entry("allowedIntents").is_none() {
+        fields.missing("allowedIntents");
+    }
+    let intents: Vec<(Intent, Span)> = fields
+        .texts("allowedIntents")
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|word| Some((intent(word, generation, &fields)?, word.span)))
+        .collect();
+    let complete = generation == Generation::Complete;
+    let schema_pointer = if complete { None } else { read_pointer(&fields) };
+    let field = match fields.entry("intentField") {
+        None if complete => FieldPath::parse(INTENT_FIELD).map(|path| (path, fields.span)),
+        _ => fields.required("intentField").and_then(|text| path(text, "intentField", &fields)),
+    };
     let target_field = fields.filled("targetField").and_then(|text| path(text, "targetField", &fields));
     let target_mode = fields.one_of("targetMode", &["explicit", "dynamic", "conditional"]);
     if !intents.iter().any(|(intent, _)| *intent == Intent::Jump) {
@@ -252,19 +287,21 @@ fn read_gate<'j>(fields: Fields<'j, '_>) -> GateDefinition<'j> {
             (mode, span)
         }),
         handoff,
-        fail_fast: fields.boolean("failFast"),
+        fail_fast: if complete { None } else { fields.boolean("failFast") },
         fallback_is_written: fields.entry("fallbackIntent").is_some(),
-        fallback: fields.filled("fallbackIntent").and_then(|word| Some((intent(word, &fields)?, word.span))),
+        fallback: fields
+            .filled("fallbackIntent")
+            .and_then(|word| Some((intent(word, generation, &fields)?, word.span))),
     };
     fields.finish();
     gate
 }
 
-fn intent(word: Text<'_>, fields: &Fields<'_, '_>) -> Option<Intent> {
-    let intent = Intent::parse(word.text);
+fn intent(word: Text<'_>, generation: Generation, fields: &Fields<'_, '_>) -> Option<Intent> {
+    let intent = generation.intent(word.text);
     if intent.is_none() {
         let message = format!("`{}` is no intent", word.text);
-        fields.invalid(word.span, message, &Intent::suggestion(word.text));
+        fields.invalid(word.span, message, &generation.suggestion(word.text));
     }
     intent
 }

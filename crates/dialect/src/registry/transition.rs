@@ -2,6 +2,7 @@
 
 use cuegate_flow::{Diagnostic, Span};
 
+use super::generation::Generation;
 use super::kinds::Intent;
 use crate::codes;
 use crate::json::{Fields, Json, Kind, Text};
@@ -51,18 +52,22 @@ impl<'j> Rule<'j> {
 }
 
 /// Reads the `transitions` of a step; `None` when there are none.
-pub(crate) fn read_transitions<'j>(step: &Fields<'j, '_>, id: &str) -> Option<Vec<Transition<'j>>> {
+pub(crate) fn read_transitions<'j>(
+    step: &Fields<'j, '_>,
+    id: &str,
+    generation: Generation,
+) -> Option<Vec<Transition<'j>>> {
     step.entry("transitions")?;
     let mut transitions = Vec::new();
     for entry in step.names("transitions") {
-        let Some(intent) = Intent::parse(&entry.key) else {
+        let Some(intent) = generation.intent(&entry.key) else {
             step.push(
                 Diagnostic::error(
                     codes::INVALID_VALUE,
                     entry.key_span,
                     format!("`{}` in `transitions` is no intent", entry.key),
                 )
-                .hint(Intent::suggestion(&entry.key)),
+                .hint(generation.suggestion(&entry.key)),
             );
             continue;
         };
@@ -140,7 +145,7 @@ fn read_cases<'j>(fields: &Fields<'j, '_>, condition: Option<Text<'j>>) -> Rule<
                     entry.value.span,
                     format!("`{}` in `targets` leads nowhere", entry.key),
                 )
-                .hint("lead it to a step: only `closing` ends the flow"),
+                .hint("lead it to a step: values select among steps"),
             ),
             _ => fields.wrong_type(&entry.key, &entry.value, "the name of a step"),
         }

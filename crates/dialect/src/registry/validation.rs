@@ -70,6 +70,12 @@ pub(crate) enum OnFailure {
     Skip,
 }
 
+impl Default for OnFailure {
+    fn default() -> OnFailure {
+        OnFailure::Retry(ATTEMPTS_DEFAULT)
+    }
+}
+
 /// The greatest exit code of a process: the system keeps eight bits of it.
 const EXIT_CODE_MAX: i32 = 255;
 
@@ -77,9 +83,9 @@ const EXIT_CODE_MAX: i32 = 255;
 const ATTEMPTS_DEFAULT: u32 = 3;
 
 impl<'j> FailurePattern<'j> {
-    /// Reads one.
-    pub(crate) fn read(entry: &'j Entry, found: &Findings) -> Option<FailurePattern<'j>> {
-        let what = format!("`failurePatterns.{}`", entry.key);
+    /// Reads one of those that a key holds.
+    pub(crate) fn read(key: &str, entry: &'j Entry, found: &Findings) -> Option<FailurePattern<'j>> {
+        let what = format!("`{key}.{}`", entry.key);
         let fields = Fields::of(&entry.value, &what, None, found)?;
         fields.required("description");
         let pattern = FailurePattern {
@@ -168,23 +174,9 @@ impl<'j> ValidationStep<'j> {
     pub(crate) fn read(entry: &'j Entry, found: &Findings) -> Option<ValidationStep<'j>> {
         let what = format!("`validationSteps.{}`", entry.key);
         let fields = Fields::of(&entry.value, &what, Some(&entry.key), found)?;
-        if let Some(written) = fields.required("stepId").filter(|written| *written.text != *entry.key) {
-            fields.push(
-                Diagnostic::error(
-                    codes::STEP_ID_MISMATCH,
-                    written.span,
-                    format!("the validation of key `{}` calls itself `{}`", entry.key, written.text),
-                )
-                .hint("make `stepId` and the key equal"),
-            );
-        }
-        let mut conditions = Vec::new();
-        for item in fields.items("validationConditions") {
-            if let Some(condition) = Fields::of(item, "a validation condition", Some(&entry.key), found) {
-                conditions.extend(condition.required("validator"));
-                condition.finish();
-            }
-        }
+        check_id(&fields, &entry.key, "validation");
+        let conditions =
+            read_conditions(&fields, "validationConditions", "a validation condition", &entry.key);
         if conditions.is_empty() {
             let message =
                 format!("the validation of `{}` has no conditions, so it would validate nothing", entry.key);
@@ -201,9 +193,7 @@ impl<'j> ValidationStep<'j> {
             c2: fields.filled("c2"),
             c3: fields.filled("c3"),
             conditions,
-            on_failure: fields
-                .object("onFailure")
-                .map_or(OnFailure::Retry(ATTEMPTS_DEFAULT), read_on_failure),
+            on_failure: fields.object("onFailure").map(read_on_failure).unwrap_or_default(),
         };
         fields.text("description");
         fields.stray("outputSchemaRef", "a remedy answers with the schema of its own step");
@@ -213,7 +203,39 @@ impl<'j> ValidationStep<'j> {
     }
 }
 
-fn read_on_failure(fields: Fields<'_, '_>) -> OnFailure {
+/// Reports an entry that calls itself otherwise than its key does.
+pub(crate) fn check_id(fields: &Fields<'_, '_>, id: &str, what: &str) {
+    if let Some(written) = fields.required("stepId").filter(|written| written.text != id) {
+        fields.push(
+            Diagnostic::error(
+                codes::STEP_ID_MISMATCH,
+                written.span,
+                format!("the {what} of key `{id}` calls itself `{}`", written.text),
+            )
+            .hint("make `stepId` and the key equal"),
+        );
+    }
+}
+
+/// The validators that a list of conditions names.
+pub(crate) fn read_conditions<'j>(
+    fields: &Fields<'j, '_>,
+    key: &'static str,
+    what: &str,
+    id: &str,
+) -> Vec<Text<'j>> {
+    let mut conditions = Vec::new();
+    for item in fields.items(key) {
+        if let Some(condition) = Fields::of(item, what, Some(id), fields.found) {
+            conditions.extend(condition.required("validator"));
+            condition.finish();
+        }
+    }
+    conditions
+}
+
+/// Reads what happens when a validator fails.
+pub(crate) fn read_on_failure(fields: Fields<'_, '_>) -> OnFailure {
     if fields.entry("action").is_none() {
         fields.missing("action");
     }

@@ -1,4 +1,4 @@
-//! Puts validators between a closure step's `closing` and the end of the run.
+//! Puts validators between a closure step's `closing` or `complete` and the end of the run.
 
 use cuegate_flow::{
     Act, Bound, Counter, CounterId, Diagnostic, Draft, Edge, Ending, Gate, Name, Outcome, Step, Target,
@@ -8,8 +8,9 @@ use cuegate_flow::{
 use super::definition::RegistryDefinition;
 use super::failure_values::{Asked, Use, report_unused};
 use super::gate::outcome;
+use super::generation::Generation;
 use super::inputs::DeclaredInput;
-use super::kinds::{Intent, StepKind};
+use super::kinds::StepKind;
 use super::matter::User;
 use super::prompt::{Compiler, Prompt};
 use super::prompt_files::{PromptKey, Search};
@@ -107,17 +108,15 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             );
             return None;
         }
-        if step
-            .gate
-            .as_ref()
-            .is_some_and(|gate| gate.intents.iter().all(|(intent, _)| *intent != Intent::Closing))
-        {
+        let ending = self.registry.generation.ending();
+        let word = ending.as_str();
+        if step.gate.as_ref().is_some_and(|gate| gate.intents.iter().all(|(intent, _)| *intent != ending)) {
             let message =
-                format!("`{}` does not allow `closing`, so that its validators never run", validation.id);
+                format!("`{}` does not allow `{word}`, so that its validators never run", validation.id);
             self.push(
                 Diagnostic::error(codes::INERT_VALIDATION, validation.span, message)
                     .step(validation.id)
-                    .hint("add `closing` to its `allowedIntents`, or name the closure step that decides it"),
+                    .hint(format!("add `{word}` to its `allowedIntents`, or name the step that decides it")),
             );
             return None;
         }
@@ -136,7 +135,9 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             return;
         }
         let name = format!("{}@validators", validation.id);
-        let Some(boundary) = redirect_closing(draft, validation, &name) else { return };
+        let Some(boundary) = redirect_closing(draft, validation, self.registry.generation, &name) else {
+            return;
+        };
         let origins = self.origins(validation, draft);
         let counter = CounterId(draft.counters.len() as u32);
         let counted = matches!(validation.on_failure, OnFailure::Retry(1..));
@@ -348,10 +349,11 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
 fn redirect_closing(
     draft: &mut Draft,
     validation: &ValidationStep<'_>,
+    generation: Generation,
     name: &str,
 ) -> Option<cuegate_flow::Boundary> {
     let step = draft.steps.iter_mut().find(|step| *step.name == *validation.id)?;
-    for edge in step.edges.iter_mut().filter(|edge| edge.on == outcome(Intent::Closing)) {
+    for edge in step.edges.iter_mut().filter(|edge| edge.on == outcome(generation.ending())) {
         edge.to = Target::Step(Name::new(name, validation.span));
     }
     Some(step.boundary.clone())

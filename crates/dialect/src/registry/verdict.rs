@@ -23,7 +23,7 @@ const COUNT_DEFAULT: u32 = 10;
 
 /// Iterations after which every other verdict stops the run when nothing is said (`FALLBACK_MAX_ITERATIONS` of
 /// 002).
-const SAFETY_DEFAULT: u32 = 20;
+pub(crate) const SAFETY_DEFAULT: u32 = 20;
 
 /// A verdict as written.
 #[derive(Debug)]
@@ -34,6 +34,8 @@ pub(crate) struct VerdictSettings<'j> {
     pub(crate) verdict: Verdict,
     /// The most iterations.
     pub(crate) iterations_max: u32,
+    /// Whether a type is written, and whether a limit is.
+    pub(crate) written: (bool, bool),
     /// The registry that `detect:graph` names instead of the agent's.
     pub(crate) registry: Option<Text<'j>>,
     /// The entry that `detect:graph` names instead of the registry's.
@@ -46,6 +48,7 @@ impl Default for VerdictSettings<'_> {
             kind: "count:iteration",
             verdict: Verdict::Iterations(COUNT_DEFAULT),
             iterations_max: COUNT_DEFAULT,
+            written: (false, false),
             registry: None,
             entry: None,
         }
@@ -61,7 +64,7 @@ pub(crate) fn read_verdict<'j>(fields: Fields<'j, '_>, agent_dir: &str) -> Verdi
     let settings = if unknown {
         // Which keys belong to it is unknown as well.
         let (verdict, iterations_max) = (Verdict::Flow, SAFETY_DEFAULT);
-        VerdictSettings { verdict, iterations_max, ..VerdictSettings::default() }
+        VerdictSettings { verdict, iterations_max, written: (true, false), ..VerdictSettings::default() }
     } else {
         read_settings(kind, span, config, &fields, agent_dir)
     };
@@ -117,7 +120,14 @@ fn read_settings<'j>(
             Verdict::Flow
         }
     };
-    VerdictSettings { kind, verdict: verdict_rule, iterations_max, registry, entry }
+    VerdictSettings {
+        kind,
+        verdict: verdict_rule,
+        iterations_max,
+        written: (true, max.is_some()),
+        registry,
+        entry,
+    }
 }
 
 /// The keys that the table of 002 requires of a type.

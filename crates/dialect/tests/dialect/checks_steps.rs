@@ -40,15 +40,16 @@ fn registry() {
     # path template
     steps_registry.json:4:34 error[invalid-value]: a path template has no `c4`
     # complete generation
-    steps_registry.json:4:18 error[unsupported-yet]: this is a registry of the “complete” generation, which is not supported yet: it has `completionSteps`
+    steps_registry.json:4:18 error[mixed-generations]: this registry mixes generations: the “closing” generation has `failurePatterns` (line 8), `validationSteps` (line 21), `stepKind` of `initial.fix` (line 30), `intentSchemaRef` of `initial.fix` (line 35), 8 more; the “complete” generation has `completionSteps` (line 4)
     # complete intent
-    steps_registry.json:34:36 error[unsupported-yet]: this is a registry of the “complete” generation, which is not supported yet: its step `initial.fix` decides `complete`
+    steps_registry.json:34:36 error[mixed-generations]: this registry mixes generations: the “closing” generation has `failurePatterns` (line 8), `validationSteps` (line 21), `stepKind` of `initial.fix` (line 30), `intentSchemaRef` of `initial.fix` (line 35), 8 more; the “complete” generation has `complete` of `initial.fix` (line 34)
     # check flow
-    steps_registry.json:31:47 error[unsupported-yet]: this is a registry of the check flow, which is not supported yet: its step `initial.fix` has `check`
+    steps_registry.json:31:47 error[mixed-generations]: this registry mixes generations: the “closing” generation has `failurePatterns` (line 8), `validationSteps` (line 21), `stepKind` of `initial.fix` (line 30), `intentSchemaRef` of `initial.fix` (line 35), 8 more; the check flow has `check` of `initial.fix` (line 31)
     # check flow ids
-    steps_registry.json:66:5 error[unsupported-yet]: this is a registry of the check flow, which is not supported yet: its step is called `s_a1b2`
+    f_default.md:7:1 error[unknown-section]: there is no step `section.context`
+    steps_registry.json:66:27 error[step-id-mismatch]: the step of key `s_a1b2` calls itself `section.context`
     # piece
-    steps_registry.json:4:3 error[unsupported-yet]: this is a piece, which is not supported yet: it has `movements`
+    steps_registry.json:4:3 error[unsupported-yet]: this is a piece, not a step registry: it has `movements`
     ");
 }
 

@@ -3,6 +3,8 @@
 //! Helpers beside tests are test code too, which `cfg(test)` tells clippy.
 
 #[cfg(test)]
+mod behavior;
+#[cfg(test)]
 mod checks_agent;
 #[cfg(test)]
 mod checks_effect;

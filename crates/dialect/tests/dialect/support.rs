@@ -150,6 +150,9 @@ fn gate(gate: &Gate<Name>, text: &mut String) {
                 writeln!(text, "  reads {path}: {}", words.join(" ")).unwrap();
             }
             Reader::Fallback(outcome) => writeln!(text, "  else {outcome}").unwrap(),
+            Reader::FirstFallback(outcome) => writeln!(text, "  else at first {outcome}").unwrap(),
+            // The same for every step, which one test shows.
+            Reader::Silence(_) => {}
             other => writeln!(text, "  {other:?}").unwrap(),
         }
     }

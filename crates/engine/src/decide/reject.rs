@@ -1,13 +1,14 @@
 //! Answers that cannot be used: asked again as often as allowed, then the definition's fallback, else the end.
 
-use cuegate_flow::{FieldPath, Gate, Reader, Step, StepId};
+use cuegate_flow::{Step, StepId, Template};
 
 use super::{Decider, answered::follow_up, join, leave};
 use crate::{
     completion::{Answer, Seen},
     event::Event,
-    facts::AskKind,
-    gate::{Bad, fallback},
+    facts::{AskKind, Part},
+    gate::{Bad, fallback, names_outcome, silence},
+    prompt::expand,
     run::{Asking, Work},
 };
 
@@ -40,35 +41,34 @@ pub(super) fn reject(
         join::member_ended(decider, index, &step.name, None, Some(bad.why), false);
         return;
     }
-    if fall_back(decider, step, &bad.why) {
+    let named = names_outcome(asked, answer.output.as_ref(), &answer.text);
+    if fall_back(decider, step, &bad.why, named) {
         return;
     }
-    let iteration = decider.run.iterations;
-    let reason = match field_of(asked).filter(|_| bad.absent) {
-        // The words of rule R4 in the "Step Flow Design" that owners of step registries know.
-        Some(field) => format!(
-            "[StepFlow] No intent produced for iteration {iteration} on step \"{}\". Flow steps must produce \
-             structured output with a valid intent. Check that the step's schema includes {field} and the LLM returns \
-             valid JSON. ({})",
-            asked.name, bad.why
-        ),
+    let reason = match silence(asked).filter(|_| bad.absent) {
+        Some(text) => format!("{} ({})", in_words(decider, asked, text), bad.why),
         None => format!("the answer of `{}` cannot be used: {}", asked.name, bad.why),
     };
     decider.fail(reason);
 }
 
-/// The field of its answer that a step's outcome is read from, where it is read from one.
-fn field_of(step: &Step<StepId>) -> Option<&FieldPath> {
-    let Gate::Readers(readers) = &step.gate else { return None };
-    readers.iter().find_map(|reader| match reader {
-        Reader::Field { path, .. } => Some(path),
-        _ => None,
-    })
+/// What a definition says of a step, as the run stands.
+fn in_words(decider: &Decider<'_>, step: &Step<StepId>, text: &Template) -> String {
+    let parts = expand(&decider.run, step, text, None);
+    parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text(text) => Some(&**text),
+            // Nothing that an agent wrote belongs into the definition's own words.
+            _ => None,
+        })
+        .collect()
 }
 
-/// Takes the outcome that the definition falls back to, when it has one.
-fn fall_back(decider: &mut Decider<'_>, step: &Step<StepId>, why: &str) -> bool {
-    if let Some(outcome) = fallback(step).cloned()
+/// Takes the outcome that the definition falls back to, when it has one. `named` says whether the answer names an
+/// outcome itself.
+fn fall_back(decider: &mut Decider<'_>, step: &Step<StepId>, why: &str, named: bool) -> bool {
+    if let Some(outcome) = fallback(step, decider.run.iterations, named).cloned()
         && let Some(step) = decider.step(&step.name)
         && let Ok(way) = leave::way(decider, step, outcome, None, &Default::default())
     {
@@ -92,7 +92,7 @@ fn complaint(why: &str, asked: &Step<StepId>, decider: &Decider<'_>) -> String {
 
 /// No reader and no judge found an outcome.
 pub(super) fn unmatched(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>) {
-    if member.is_none() && fall_back(decider, step, "no rule matched") {
+    if member.is_none() && fall_back(decider, step, "no rule matched", false) {
         return;
     }
     match member {

@@ -115,7 +115,8 @@ pub(super) fn outcomes(flow: &Flow, step: &Step<StepId>) -> Vec<Outcome> {
                             .into_iter()
                             .filter(|outcome| *outcome != Outcome::None),
                     ),
-                    Reader::Fallback(outcome) => all.push(outcome.clone()),
+                    Reader::Fallback(outcome) | Reader::FirstFallback(outcome) => all.push(outcome.clone()),
+                    Reader::Silence(_) => {}
                 }
             }
         }

@@ -136,6 +136,8 @@ impl Resolver {
             Reader::Tag { name, base, outcomes } => Reader::Tag { name, base, outcomes },
             Reader::Judge { step } => Reader::Judge { step: self.name(&step, from)? },
             Reader::Fallback(outcome) => Reader::Fallback(outcome),
+            Reader::FirstFallback(outcome) => Reader::FirstFallback(outcome),
+            Reader::Silence(text) => Reader::Silence(text),
         })
     }
 

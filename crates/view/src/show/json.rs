@@ -137,6 +137,10 @@ fn reader_json(flow: &Flow, reader: &Reader<StepId>) -> Value {
         }
         Reader::Judge { step } => json!({ "judge": flow.step(*step).name }),
         Reader::Fallback(outcome) => json!({ "fallback": outcome.to_string() }),
+        Reader::FirstFallback(outcome) => {
+            json!({ "fallback": outcome.to_string(), "first_iteration_only": true })
+        }
+        Reader::Silence(text) => json!({ "silence": template(text) }),
     }
 }
 

@@ -127,7 +127,7 @@ fn ask_lines(flow: &Flow, step: &Step<StepId>, ask: &Ask, lines: &mut Vec<String
     lines.push(line("prompt", &prompt));
     let mut answer = if ask.schema.is_some() { "by schema" } else { "any text" }.to_owned();
     if let Gate::Readers(readers) = &step.gate {
-        let reads: Vec<String> = readers.iter().map(|reader| reader_text(flow, reader)).collect();
+        let reads: Vec<String> = readers.iter().filter_map(|reader| reader_text(flow, reader)).collect();
         if !reads.is_empty() {
             answer.push_str(&format!("; outcome from {}", reads.join(", then ")));
         }
@@ -153,13 +153,16 @@ fn ask_lines(flow: &Flow, step: &Step<StepId>, ask: &Ask, lines: &mut Vec<String
     }
 }
 
-fn reader_text(flow: &Flow, reader: &Reader<StepId>) -> String {
-    match reader {
+fn reader_text(flow: &Flow, reader: &Reader<StepId>) -> Option<String> {
+    Some(match reader {
         Reader::Field { path, .. } => path.to_string(),
         Reader::Tag { name, .. } => format!("the tag [{name}:N]"),
         Reader::Judge { step } => format!("judge {}", flow.step(*step).name),
         Reader::Fallback(outcome) => format!("fallback \"{outcome}\""),
-    }
+        Reader::FirstFallback(outcome) => format!("fallback \"{outcome}\" in the first iteration"),
+        // What is said when there is nothing to read is no way of reading.
+        Reader::Silence(_) => return None,
+    })
 }
 
 fn input_text(input: &Input) -> String {

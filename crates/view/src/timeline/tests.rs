@@ -110,14 +110,14 @@ fn bad_answers_and_validators_used_up() {
     ");
     let mut scene = Scene::start(registry());
     scene.says(json!({"nothing": 1})).says(json!({"nothing": 2}));
-    insta::assert_snapshot!(told(&scene), @r#"
+    insta::assert_snapshot!(told(&scene), @"
     12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
     12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.0120
     12:00:01  initial.fix #1         cannot be used: the answer has no value at `action` → asked again
     12:00:02  initial.fix #1         repair in 1.2 s, 1,500 tokens, $0.0120
     12:00:02  initial.fix #1         cannot be used: the answer has no value at `action`
-    12:00:02  run                    failed: [StepFlow] No intent produced for iteration 1 on step "ini…
-    "#);
+    12:00:02  run                    failed: the answer of `initial.fix` cannot be used: the answer has…
+    ");
 }
 
 #[test]

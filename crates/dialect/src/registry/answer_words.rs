@@ -1,0 +1,100 @@
+//! What the schema of a "complete" step tells its agent: which words decide, and which step is answered.
+
+use cuegate_flow::Diagnostic;
+use serde_json::{Value, json};
+
+use super::answer::listed;
+use super::generation::Generation;
+use super::kinds::Intent;
+use super::step::{GateDefinition, SchemaReference, StepDefinition};
+use crate::codes;
+use crate::desk::Desk;
+use crate::nearest::list;
+
+/// The intent that a word of a schema stands for: schemas list what agents say, which may be aliases.
+fn meaning(word: &str) -> Option<Intent> {
+    Generation::Complete.intent(word).or_else(|| Generation::Complete.aliased(word))
+}
+
+/// Reports words that decide nothing and intents that no word decides. A schema that lists no words allows all.
+pub(super) fn check_words(
+    id: &str,
+    gate: &GateDefinition<'_>,
+    pointer: &str,
+    schema: &Value,
+    desk: &Desk<'_>,
+) {
+    let (Some(words), Some((field, span))) = (listed(schema.pointer(pointer)), &gate.field) else { return };
+    let push = |message: String, hint: &str| {
+        desk.found.push(Diagnostic::warning(codes::UNUSED_WORD, *span, message).step(id).hint(hint));
+    };
+    let allows =
+        |intent: Intent| intent == Intent::Abort || gate.intents.iter().any(|(known, _)| *known == intent);
+    let useless: Vec<&str> =
+        words.iter().filter(|word| !meaning(word).is_some_and(allows)).map(String::as_str).collect();
+    if !useless.is_empty() {
+        let message = format!(
+            "the schema of `{id}` lists {} at `{field}`, which its gate does not allow",
+            list(&useless)
+        );
+        push(message, "take the words out of the schema, or allow what they stand for");
+    }
+    let lost: Vec<&str> = gate
+        .intents
+        .iter()
+        .filter(|(intent, _)| *intent != Intent::Abort)
+        .filter(|(intent, _)| !words.iter().any(|word| meaning(word) == Some(*intent)))
+        .map(|(intent, _)| intent.as_str())
+        .collect();
+    if !lost.is_empty() {
+        let message = format!("the schema of `{id}` lists no word for {} at `{field}`", list(&lost));
+        push(message, "add the intent to the schema's `enum`, or take it out of `allowedIntents`");
+    }
+}
+
+/// Adds to the words of a place the intents that they stand for: an answer is checked with its intent in place.
+pub(super) fn say_intents(schema: &mut Value, pointer: &str) {
+    let Some(words) = listed(schema.pointer(pointer)) else { return };
+    let Some(Value::Object(place)) = schema.pointer_mut(pointer) else { return };
+    let mut all = words.clone();
+    for intent in words.iter().filter_map(|word| meaning(word)) {
+        if !all.iter().any(|known| known == intent.as_str()) {
+            all.push(intent.as_str().to_owned());
+        }
+    }
+    if all.len() > words.len() {
+        place.remove("const");
+        place.insert("enum".to_owned(), json!(all));
+    }
+}
+
+/// Holds answers to their step: the schema lists it in `stepId`, and an answer that names another step does not fit.
+pub(super) fn bind_step_id(
+    step: &StepDefinition<'_>,
+    reference: &SchemaReference<'_>,
+    schema: &mut Value,
+    desk: &Desk<'_>,
+) {
+    let id = step.id;
+    let span = reference.schema.span;
+    let hint = format!("add `\"stepId\": {{ \"const\": \"{id}\" }}` to its `properties`");
+    let warn = |message: String| {
+        let finding = Diagnostic::warning(codes::UNBOUND_STEP_ID, span, message);
+        desk.found.push(finding.step(id).hint(hint.clone()));
+    };
+    let Some(place) = schema.pointer_mut("/properties/stepId") else {
+        return warn(format!("the schema of `{id}` has no `stepId`"));
+    };
+    let Some(steps) = listed(Some(place)) else {
+        return warn(format!("the schema of `{id}` takes any text as `stepId`"));
+    };
+    if !steps.iter().any(|step| step == id) {
+        let message = format!("the schema of `{id}` is one for {}, by its `stepId`", list(&steps));
+        desk.found.push(Diagnostic::error(codes::UNBOUND_STEP_ID, span, message).step(id).hint(hint));
+    } else if steps.len() > 1
+        && let Value::Object(place) = place
+    {
+        // A schema that several steps share lists them all: an answer of this step is for this step.
+        place.insert("enum".to_owned(), json!([id]));
+    }
+}
