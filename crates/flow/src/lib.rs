@@ -14,8 +14,10 @@
 
 mod boundary;
 mod check;
+mod conduct;
 mod diagnostic;
 mod digest;
+mod param;
 mod path;
 mod schema;
 mod source;
@@ -25,8 +27,10 @@ mod whole;
 
 pub use boundary::{Boundary, Permission, Tools};
 pub use check::{Checked, Code, check, codes};
+pub use conduct::{Actions, Conduct, Handler};
 pub use diagnostic::{Diagnostic, Severity, sort};
 pub use digest::BlobRef;
+pub use param::{Param, ParamRule, ParamType};
 pub use path::FieldPath;
 pub use schema::{Schema, SchemaError};
 pub use source::{FileId, LineColumn, SourceFile, Sources, Span};
@@ -35,9 +39,7 @@ pub use step::{
     Outcome, Reader, Report, Role, Selector, SessionRule, Step, Success, Target, Validator,
 };
 pub use template::{Fact, Piece, Source, Template};
-pub use whole::{
-    Counter, CounterId, Draft, Flow, Limits, Monitor, Param, ParamType, SchemaId, StepId, Verdict,
-};
+pub use whole::{Counter, CounterId, Draft, Flow, Limits, Monitor, SchemaId, StepId, Verdict};
 
 /// Shared immutable text. Cloning is a reference count.
 pub type Str = std::sync::Arc<str>;

@@ -1,9 +1,11 @@
 //! Step registries of the "closing" generation, and the agents they belong to.
 
+mod actions;
 mod agent;
 mod alone;
 mod answer;
 mod beside_ref;
+mod builtin;
 mod definition;
 mod failure_values;
 mod gate;
@@ -12,9 +14,11 @@ mod inputs;
 mod jump;
 mod kinds;
 mod load;
+mod logging;
 mod lower;
 mod matter;
 mod model;
+mod param_rule;
 mod parameters;
 mod path_template;
 mod permission;
@@ -28,6 +32,7 @@ mod section_targets;
 mod select;
 mod step;
 mod step_prompt;
+mod told;
 mod transition;
 mod unused;
 mod validation;

@@ -21,7 +21,7 @@ use crate::template::{FrontMatter, Hole, Node, Part, nodes, parts, split};
 pub(crate) struct Compiler<'c, 'f, 'j> {
     pub(crate) desk: &'c Desk<'f>,
     pub(crate) files: &'c PromptFiles<'j>,
-    pub(crate) variables: &'c Variables<'c, 'j>,
+    pub(crate) variables: &'c Variables<'c>,
     pub(crate) steps: &'c [StepDefinition<'j>],
     /// Files that have been looked at: findings about one as a whole come once, however many steps use it.
     seen: RefCell<BTreeSet<String>>,
@@ -67,7 +67,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
     pub(crate) fn new(
         desk: &'c Desk<'f>,
         files: &'c PromptFiles<'j>,
-        variables: &'c Variables<'c, 'j>,
+        variables: &'c Variables<'c>,
         steps: &'c [StepDefinition<'j>],
     ) -> Self {
         let (reads, matters) = (Reads::default(), Matters::default());
