@@ -21,12 +21,12 @@ pub struct Actions {
     /// The actions that may be asked for; `None` = all. Others are noted and not acted on.
     pub types: Option<Vec<Str>>,
     /// What acts on which; an action without is noted only.
-    pub handlers: Vec<(Str, Handler)>,
+    pub handlers: Vec<(Str, Reaction)>,
 }
 
 /// What acts on a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Handler {
+pub enum Reaction {
     /// Nothing: it stands in the log.
     Log,
     /// A program, by its path in the project; it is given the block on standard input.
@@ -35,20 +35,20 @@ pub enum Handler {
     Unsupported(Str),
 }
 
-impl Handler {
+impl Reaction {
     /// As definitions write it.
     pub fn as_text(&self) -> Str {
         match self {
-            Handler::Log => "log".into(),
-            Handler::Exec(path) => format!("exec:{path}").into(),
-            Handler::Unsupported(name) => name.clone(),
+            Reaction::Log => "log".into(),
+            Reaction::Exec(path) => format!("exec:{path}").into(),
+            Reaction::Unsupported(name) => name.clone(),
         }
     }
 }
 
 impl Actions {
     /// What acts on an action that may be asked for.
-    pub fn handler(&self, action: &str) -> Option<&Handler> {
+    pub fn handler(&self, action: &str) -> Option<&Reaction> {
         let allowed = self.types.as_ref().is_none_or(|types| types.iter().any(|known| **known == *action));
         let handler = self.handlers.iter().find(|(name, _)| **name == *action);
         handler.filter(|_| allowed).map(|(_, handler)| handler)
@@ -57,13 +57,13 @@ impl Actions {
 
 #[cfg(test)]
 mod tests {
-    use super::{Actions, Handler};
+    use super::{Actions, Reaction};
 
     #[test]
     fn what_may_not_be_asked_for_is_not_acted_on() {
-        let handlers = vec![("note".into(), Handler::Log), ("drop".into(), Handler::Exec("a/drop".into()))];
+        let handlers = vec![("note".into(), Reaction::Log), ("drop".into(), Reaction::Exec("a/drop".into()))];
         let mut actions = Actions { marker: "json".into(), types: Some(vec!["note".into()]), handlers };
-        assert_eq!(actions.handler("note"), Some(&Handler::Log));
+        assert_eq!(actions.handler("note"), Some(&Reaction::Log));
         assert_eq!(actions.handler("drop"), None);
         actions.types = None;
         assert_eq!(actions.handler("drop").map(|handler| handler.as_text()).as_deref(), Some("exec:a/drop"));

@@ -23,11 +23,12 @@ mod schema;
 mod source;
 mod step;
 mod template;
+mod verdict;
 mod whole;
 
 pub use boundary::{Boundary, Permission, Tools};
 pub use check::{Checked, Code, check, codes};
-pub use conduct::{Actions, Conduct, Handler};
+pub use conduct::{Actions, Conduct, Reaction};
 pub use diagnostic::{Diagnostic, Severity, sort};
 pub use digest::BlobRef;
 pub use param::{Param, ParamRule, ParamType};
@@ -39,7 +40,8 @@ pub use step::{
     Outcome, Reader, Report, Role, Selector, SessionRule, Step, Success, Target, Validator,
 };
 pub use template::{Fact, Piece, Source, Template};
-pub use whole::{Counter, CounterId, Draft, Flow, Limits, Monitor, SchemaId, StepId, Verdict};
+pub use verdict::{Field, Handler, Poll, PollState, Resource, Signal, Verdict};
+pub use whole::{Counter, CounterId, Draft, Flow, Limits, Monitor, SchemaId, StepId};
 
 /// Shared immutable text. Cloning is a reference count.
 pub type Str = std::sync::Arc<str>;

@@ -1,6 +1,6 @@
 //! `runner.actions`: blocks in answers by which an agent asks for something to be done.
 
-use cuegate_flow::{Actions, Diagnostic, Handler, Str};
+use cuegate_flow::{Actions, Diagnostic, Reaction, Str};
 
 use crate::codes;
 use crate::files::{join, lies_in};
@@ -67,9 +67,9 @@ fn read_handler<'j>(
     actions: &Fields<'j, '_>,
     enabled: bool,
     files: &mut Vec<HandlerFile<'j>>,
-) -> Option<Handler> {
+) -> Option<Reaction> {
     match written.text {
-        "log" => return Some(Handler::Log),
+        "log" => return Some(Reaction::Log),
         "github:comment" | "github:label" => {
             if enabled {
                 let statement = format!("the handler `{}` is not supported yet", written.text);
@@ -79,7 +79,7 @@ fn read_handler<'j>(
                     "use `exec:PATH` with a program that does it, or `log`",
                 );
             }
-            return Some(Handler::Unsupported(written.text.into()));
+            return Some(Reaction::Unsupported(written.text.into()));
         }
         _ => {}
     }
@@ -93,7 +93,7 @@ fn read_handler<'j>(
             if enabled {
                 files.push(HandlerFile { path: path.clone(), written });
             }
-            Some(Handler::Exec(path.into()))
+            Some(Reaction::Exec(path.into()))
         }
         None => {
             let message = format!("`{path}` leads out of the agent's folder");

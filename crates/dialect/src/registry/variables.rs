@@ -36,8 +36,6 @@ pub(crate) enum Meaning {
     Value(Source),
     /// A text that the definition gives itself.
     Text(Str),
-    /// A fact of a verdict that is not supported yet.
-    Unsupported,
     /// Nothing that is known here.
     Unknown,
 }
@@ -78,7 +76,7 @@ impl<'v> Variables<'v> {
             "remaining" => return fact(Fact::Remaining),
             "previous_summary" if !matches!(scope, Scope::System) => return fact(Fact::PreviousSummary),
             "task" => return Meaning::Value(Source::Task),
-            "check_count" => return Meaning::Unsupported,
+            "check_count" => return fact(Fact::Checks),
             _ => {}
         }
         if let Some((_, text)) = self.told.iter().find(|(known, _)| *known == name) {
