@@ -8,7 +8,7 @@ use std::{
 };
 
 use cuegate_engine::{Budget, Place, Resume, Run, Seen, SourceBlob, Start, Started, State, TreeState};
-use cuegate_flow::{BlobRef, Flow, Limits, StepId, Str, Verdict};
+use cuegate_flow::{BlobRef, Conduct, Flow, Limits, StepId, Str, Verdict};
 use cuegate_journal::{Journal, RunId};
 use cuegate_provider::{openai::OpenAiProgram, scripted::ScriptedProgram};
 use cuegate_runner::{
@@ -316,6 +316,7 @@ pub fn no_flow() -> Arc<Flow> {
         limits: Limits { iterations_max: 0 },
         default_model: None,
         params: Vec::new(),
+        conduct: Conduct::default(),
     })
 }
 

@@ -25,7 +25,7 @@ mod template;
 
 pub use codes::codes;
 pub use files::{FILE_BYTES_MAX, Files, ReadError};
-pub use loaded::{Loaded, Options, RunSettings, WorktreeRule};
+pub use loaded::{Loaded, LogFormat, LogRule, Options, RunSettings, WorktreeRule};
 pub use piece::{Phases, PieceOptions, load_piece};
 pub use registry::{
     DeclaredInput, Generation, LoweredGate, OWN_FLAGS, SchemaFault, StepKind, entry_step, expand_inputs,

@@ -46,11 +46,33 @@ pub struct RunSettings {
     pub description: String,
     /// Whether it works in a worktree of its own.
     pub worktree: WorktreeRule,
+    /// Where a run is logged, besides its journal; `None` = nowhere.
+    pub log: Option<LogRule>,
     /// Whether a run from the entry can come to a prompt that needs the task text: without any it must not start.
     pub needs_task: bool,
     /// What a run will not do though the definition asks for it, one sentence each: the `unsupported-yet` findings
     /// of severity warning.
     pub unsupported: Vec<String>,
+}
+
+/// Where and how a run is logged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogRule {
+    /// The folder of log files, relative to the project root.
+    pub directory: String,
+    /// What they hold.
+    pub format: LogFormat,
+    /// How many are kept at most, at least 1; `None` = all.
+    pub files_max: Option<u32>,
+}
+
+/// What a log file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// A JSON object of `cuegate/event/v1` a line.
+    Jsonl,
+    /// The lines that people see.
+    Text,
 }
 
 /// Whether a run works in a git worktree of its own.

@@ -14,8 +14,10 @@
 
 mod boundary;
 mod check;
+mod conduct;
 mod diagnostic;
 mod digest;
+mod param;
 mod path;
 mod schema;
 mod source;
@@ -26,8 +28,10 @@ mod whole;
 
 pub use boundary::{Boundary, Permission, Tools};
 pub use check::{Checked, Code, check, codes};
+pub use conduct::{Actions, Conduct, Reaction};
 pub use diagnostic::{Diagnostic, Severity, sort};
 pub use digest::BlobRef;
+pub use param::{Param, ParamRule, ParamType};
 pub use path::FieldPath;
 pub use schema::{Schema, SchemaError};
 pub use source::{FileId, LineColumn, SourceFile, Sources, Span};
@@ -37,7 +41,7 @@ pub use step::{
 };
 pub use template::{Fact, Piece, Source, Template};
 pub use verdict::{Field, Handler, Poll, PollState, Resource, Signal, Verdict};
-pub use whole::{Counter, CounterId, Draft, Flow, Limits, Monitor, Param, ParamType, SchemaId, StepId};
+pub use whole::{Counter, CounterId, Draft, Flow, Limits, Monitor, SchemaId, StepId};
 
 /// Shared immutable text. Cloning is a reference count.
 pub type Str = std::sync::Arc<str>;

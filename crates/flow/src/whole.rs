@@ -1,6 +1,6 @@
 //! Whole definitions: as read, and as checked.
 
-use crate::{Name, Schema, Span, Step, Str, Verdict};
+use crate::{Conduct, Name, Param, Schema, Span, Step, Str, Verdict};
 
 /// Names a step of a [`Flow`]: its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,6 +50,8 @@ pub struct Draft {
     pub default_model: Option<Str>,
     /// Values it can be given at start.
     pub params: Vec<Param>,
+    /// What holds for a whole run.
+    pub conduct: Conduct,
 }
 
 impl Draft {
@@ -69,6 +71,7 @@ impl Draft {
             limits: Limits { iterations_max: 20 },
             default_model: None,
             params: Vec::new(),
+            conduct: Conduct::default(),
         }
     }
 }
@@ -98,6 +101,8 @@ pub struct Flow {
     pub default_model: Option<Str>,
     /// Values it can be given at start.
     pub params: Vec<Param>,
+    /// What holds for a whole run.
+    pub conduct: Conduct,
 }
 
 impl Flow {
@@ -142,34 +147,4 @@ pub struct Monitor<R> {
 pub struct Limits {
     /// The most iterations; the run is exhausted when another would begin.
     pub iterations_max: u32,
-}
-
-/// A value that a run can be given at its start.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Param {
-    /// Its name in prompts.
-    pub name: Str,
-    /// The flag that sets it on the command line, with its dashes.
-    pub flag: Str,
-    /// What kind of value it takes.
-    pub kind: ParamType,
-    /// Whether a run cannot start without it.
-    pub required: bool,
-    /// The value when none is given, as text.
-    pub default: Option<Str>,
-    /// What it is for.
-    pub description: Str,
-    /// Where it is declared.
-    pub span: Span,
-}
-
-/// What kind of value a parameter takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ParamType {
-    /// Any text.
-    Text,
-    /// A number.
-    Number,
-    /// `true` or `false`; the bare flag means `true`.
-    Boolean,
 }

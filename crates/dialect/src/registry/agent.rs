@@ -1,16 +1,21 @@
 //! `agent.json` as written.
 
-use cuegate_flow::{Param, Permission, Span, Tools};
+use cuegate_flow::{Conduct, Param, Permission, Span, Tools};
 
+use super::actions::HandlerFile;
 use super::parameters::read_parameters;
 use super::runner::{ClosureAction, WorktreeSettings, read_runner};
+use super::told::Told;
 use super::verdict::VerdictSettings;
 use crate::findings::Findings;
 use crate::json::{Fields, Json, Text};
+use crate::loaded::LogRule;
 
 /// An agent as written, with the defaults of 002 for what is not.
 #[derive(Debug)]
 pub(crate) struct AgentDefinition<'j> {
+    /// Whether there is an `agent.json`.
+    pub(crate) is_written: bool,
     /// Its name, if it has a good one.
     pub(crate) name: Option<&'j str>,
     /// What people call it.
@@ -37,8 +42,14 @@ pub(crate) struct AgentDefinition<'j> {
     pub(crate) tools: Tools,
     /// What is done with an issue at the end, when GitHub is asked for.
     pub(crate) closure_action: Option<ClosureAction>,
-    /// The label that `{uv-label_requirements}` stands for.
-    pub(crate) requirements_label: Option<&'j str>,
+    /// What its prompts can read of what it says.
+    pub(crate) told: Told,
+    /// What holds for a whole run.
+    pub(crate) conduct: Conduct,
+    /// Programs that act on blocks of answers.
+    pub(crate) handler_files: Vec<HandlerFile<'j>>,
+    /// Where a run is logged.
+    pub(crate) logging: Option<LogRule>,
     /// Whether it works in a worktree of its own.
     pub(crate) worktree: WorktreeSettings<'j>,
 }
@@ -46,6 +57,7 @@ pub(crate) struct AgentDefinition<'j> {
 impl Default for AgentDefinition<'_> {
     fn default() -> Self {
         AgentDefinition {
+            is_written: false,
             name: None,
             title: None,
             description: None,
@@ -59,7 +71,10 @@ impl Default for AgentDefinition<'_> {
             permission: Permission::Plan,
             tools: Tools::All,
             closure_action: None,
-            requirements_label: None,
+            told: Told::new(),
+            conduct: Conduct::default(),
+            handler_files: Vec::new(),
+            logging: None,
             worktree: WorktreeSettings::default(),
         }
     }
@@ -72,7 +87,8 @@ pub(crate) fn read_agent<'j>(
     found: &Findings,
 ) -> Option<AgentDefinition<'j>> {
     let fields = Fields::of(json, "the agent", None, found)?;
-    let mut agent = AgentDefinition { params: read_parameters(&fields), ..AgentDefinition::default() };
+    let mut agent =
+        AgentDefinition { is_written: true, params: read_parameters(&fields), ..AgentDefinition::default() };
     fields.text("$schema");
     if let Some(version) = fields.text("version").filter(|version| !is_semver(version.text)) {
         let message = format!("`{}` is no version", version.text);

@@ -87,6 +87,7 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
             enabled: agent.worktree.enabled,
             root: agent.worktree.root.map(str::to_owned),
         },
+        log: agent.logging,
         needs_task: lowered.needs_task,
         unsupported: Vec::new(),
     };

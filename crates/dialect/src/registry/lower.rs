@@ -1,13 +1,15 @@
 //! Lowers a registry and its agent to a draft.
 
 use cuegate_flow::{
-    Act, Ask, Boundary, Diagnostic, Draft, Edge, Ending, Gate, Limits, Name, Param, Role, Schema, SchemaId,
-    SessionRule, Source, Step, Target, Template, Verdict,
+    Act, Ask, Boundary, Conduct, Diagnostic, Draft, Edge, Ending, Gate, Limits, Name, Param, Role, Schema,
+    SchemaId, SessionRule, Source, Step, Target, Template, Verdict,
 };
 
+use super::actions::HandlerFile;
 use super::agent::AgentDefinition;
 use super::answer::answer_schema;
 use super::breakdown::check_breakdown;
+use super::builtin::{SYSTEM, built_in};
 use super::definition::RegistryDefinition;
 use super::entries::{entry_step, older_name};
 use super::gate::{LoweredGate, World, lower, outcome};
@@ -60,13 +62,14 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     let mut draft = Draft::empty(name_of(agent, registry), registry.generation.dialect());
     draft.span = registry.span;
     draft.params = params(agent, set);
+    draft.conduct = conduct(definition);
     draft.verdict = agent.verdict.verdict.clone();
     draft.default_model = Some(SYSTEM_MODEL.into());
     draft.limits = Limits { iterations_max: agent.verdict.iterations_max };
 
     let files = PromptFiles::new(registry, agent, places, desk);
     let params = draft.params.clone();
-    let variables = Variables::new(&params, &registry.steps, agent.requirements_label);
+    let variables = Variables::new(&params, &registry.steps, &agent.told);
     let compiler = Compiler::new(desk, &files, &variables, &registry.steps);
     let entries = enter(definition, &mut draft);
     let inputs: Vec<(&str, Vec<DeclaredInput>)> = registry
@@ -103,8 +106,28 @@ pub(crate) fn name_of<'j>(agent: &AgentDefinition<'j>, registry: &RegistryDefini
     agent.name.or(registry.agent_id.map(|id| id.text)).unwrap_or("agent")
 }
 
+/// What holds for a whole run. Programs that act on blocks have to be there, and are kept with the definition.
+fn conduct(definition: &Definition<'_, '_, '_>) -> Conduct {
+    let Definition { agent, desk, .. } = definition;
+    for HandlerFile { path, written } in &agent.handler_files {
+        if !desk.is_there(path) {
+            let message = format!("there is no handler `{path}`");
+            desk.found.push(
+                Diagnostic::error(codes::UNREADABLE_FILE, written.span, message)
+                    .hint("write it and make it executable, or correct the path"),
+            );
+        }
+    }
+    agent.conduct.clone()
+}
+
 fn params(agent: &AgentDefinition<'_>, set: &[String]) -> Vec<Param> {
     let mut params = agent.params.clone();
+    // What the definition tells stands in for a parameter that is not given: empty is not missing.
+    for param in params.iter_mut().filter(|param| !param.required && param.default.is_none()) {
+        let told = agent.told.iter().find(|(name, _)| same_name(name, &param.name));
+        param.default = told.map(|(_, text)| text.clone());
+    }
     for name in set {
         if !params.iter().any(|param| same_name(&param.name, name)) {
             params.push(set_parameter(name));
@@ -183,11 +206,13 @@ fn schema_bases(definition: &Definition<'_, '_, '_>) -> Vec<String> {
 fn system_prompt(definition: &Definition<'_, '_, '_>, compiler: &Compiler<'_, '_, '_>) -> Option<Template> {
     let Definition { agent, places, desk, .. } = definition;
     let Some(written) = agent.system_prompt else {
-        // An agent without one is faulty; a registry alone has none, and no parameters that it could read.
-        if !agent.params.is_empty() {
+        // An agent without one is faulty. A registry alone has the built-in one.
+        if agent.is_written {
             compiler.reads.unreadable();
+            return None;
         }
-        return None;
+        let file = built_in(SYSTEM, None, compiler.variables, desk)?;
+        return Some(compiler.compile(&file, Scope::System, User::System).template);
     };
     let candidates = places.candidates(written.text, written.span, &desk.found);
     for path in &candidates {

@@ -1,5 +1,6 @@
 //! Step registries and the agents they belong to.
 
+mod actions;
 mod agent;
 mod alone;
 mod answer;
@@ -7,6 +8,7 @@ mod answer_words;
 mod behavior;
 mod beside_ref;
 mod breakdown;
+mod builtin;
 mod completion;
 mod definition;
 mod entries;
@@ -17,9 +19,11 @@ mod inputs;
 mod jump;
 mod kinds;
 mod load;
+mod logging;
 mod lower;
 mod matter;
 mod model;
+mod param_rule;
 mod parameters;
 mod path_template;
 mod permission;
@@ -34,6 +38,7 @@ mod select;
 mod stages;
 mod step;
 mod step_prompt;
+mod told;
 mod transition;
 mod unused;
 mod validation;

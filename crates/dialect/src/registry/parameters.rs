@@ -1,7 +1,8 @@
 //! The parameters of an agent, and names of variables.
 
-use cuegate_flow::{Diagnostic, Param, ParamType, Span, Str};
+use cuegate_flow::{Diagnostic, Param, ParamRule, ParamType, Span, Str};
 
+use super::param_rule::read_rule;
 use crate::codes;
 use crate::json::{Entry, Fields, Json, Kind};
 
@@ -74,13 +75,11 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
                 .hint("remove `required`, or the default"),
         );
     }
-    if let Some(validation) = fields.entry("validation") {
-        let statement = format!("the `validation` of parameter `{name}` is not checked yet");
-        fields.found.left_out(validation.key_span, statement, "values are taken as given");
-    }
-    if let Some(validation) = fields.object("validation") {
-        read_validation(validation);
-    }
+    let rule = match fields.object("validation") {
+        Some(validation) => read_rule(validation, kind),
+        None => ParamRule::default(),
+    };
+    check_default_by_rule(name, default, &rule, &fields);
     let flag = read_flag(name, &fields);
     fields.finish();
     Some(Param {
@@ -91,6 +90,7 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
             Some("boolean") => ParamType::Boolean,
             _ => ParamType::Text,
         },
+        rule,
         required,
         default: default.and_then(default_text),
         description: description.into(),
@@ -98,18 +98,13 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
     })
 }
 
-/// Nothing acts on it yet, which has been said; what stands in it has to be right all the same.
-fn read_validation(validation: Fields<'_, '_>) {
-    for key in ["min", "max"] {
-        if let Some(entry) =
-            validation.entry(key).filter(|entry| !matches!(entry.value.kind, Kind::Number(_)))
-        {
-            validation.wrong_type(key, &entry.value, "a number");
-        }
+/// A default is a value like any other.
+fn check_default_by_rule(name: &str, default: Option<&Json>, rule: &ParamRule, fields: &Fields<'_, '_>) {
+    let complaint = default.and_then(default_text).and_then(|text| rule.complaint(&text));
+    if let (Some(default), Some(complaint)) = (default, complaint) {
+        let message = format!("the default of `{name}` {complaint}");
+        fields.invalid(default.span, message, "correct the default, or `validation`");
     }
-    validation.text("pattern");
-    validation.texts("enum");
-    validation.finish();
 }
 
 /// The flag of a parameter; empty when only `--set` can give it.
@@ -194,6 +189,7 @@ pub(crate) fn set_parameter(name: &str) -> Param {
         name: name.into(),
         flag: "".into(),
         kind: ParamType::Text,
+        rule: ParamRule::default(),
         required: false,
         default: None,
         description: "given with `--set`".into(),

@@ -21,7 +21,7 @@ use crate::template::{FrontMatter, Hole, Node, Part, nodes, parts, split};
 pub(crate) struct Compiler<'c, 'f, 'j> {
     pub(crate) desk: &'c Desk<'f>,
     pub(crate) files: &'c PromptFiles<'j>,
-    pub(crate) variables: &'c Variables<'c, 'j>,
+    pub(crate) variables: &'c Variables<'c>,
     pub(crate) steps: &'c [StepDefinition<'j>],
     /// Files that have been looked at: findings about one as a whole come once, however many steps use it.
     seen: RefCell<BTreeSet<String>>,
@@ -67,7 +67,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
     pub(crate) fn new(
         desk: &'c Desk<'f>,
         files: &'c PromptFiles<'j>,
-        variables: &'c Variables<'c, 'j>,
+        variables: &'c Variables<'c>,
         steps: &'c [StepDefinition<'j>],
     ) -> Self {
         let (reads, matters) = (Reads::default(), Matters::default());
@@ -264,14 +264,6 @@ impl<'j> Body<'_, '_, '_, 'j> {
         pieces.push(match meaning {
             Meaning::Value(source) => Piece::Value(source),
             Meaning::Text(text) => Piece::Text(text),
-            Meaning::Unsupported => {
-                let message = format!("`{name}` belongs to a verdict that is not supported yet");
-                self.push(
-                    Diagnostic::error(codes::UNSUPPORTED_YET, span, message)
-                        .hint(format!("give it with `--set {name}=VALUE`, or remove it")),
-                );
-                Piece::Text(written.into())
-            }
             // The check of the whole flow reports it for a step, where it is known whether a run comes there.
             Meaning::Unknown if matches!(self.scope, Scope::Step(_)) => {
                 Piece::Value(Source::Param(name.into()))

@@ -2,12 +2,15 @@
 
 use cuegate_flow::Diagnostic;
 
+use super::actions::read_actions;
 use super::agent::AgentDefinition;
+use super::logging::read_logging;
 use super::model::model_of;
 use super::permission::{permission_of, tools};
+use super::told::told_by_verdict;
 use super::verdict::read_verdict;
 use crate::codes;
-use crate::json::{Fields, Kind};
+use crate::json::Fields;
 
 /// What is done with an issue at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,12 +24,12 @@ pub(crate) enum ClosureAction {
 }
 
 impl ClosureAction {
-    /// The adaptation of closure prompts that is tried first; closing is what they are written for anyway.
-    pub(crate) fn adaptation(self) -> Option<&'static str> {
+    /// The adaptation of closure prompts that is tried first.
+    pub(crate) fn adaptation(self) -> &'static str {
         match self {
-            ClosureAction::Close => None,
-            ClosureAction::LabelOnly => Some("label-only"),
-            ClosureAction::LabelAndClose => Some("label-and-close"),
+            ClosureAction::Close => "close",
+            ClosureAction::LabelOnly => "label-only",
+            ClosureAction::LabelAndClose => "label-and-close",
         }
     }
 }
@@ -49,6 +52,8 @@ pub(crate) fn read_runner<'j>(runner: Fields<'j, '_>, agent_dir: &str, agent: &m
     }
     if let Some(verdict) = runner.object("verdict") {
         agent.verdict = read_verdict(verdict, agent_dir);
+        let verdict = runner.entry("verdict").map(|verdict| &verdict.value);
+        agent.told.extend(verdict.map(told_by_verdict).unwrap_or_default());
     }
     if let Some(boundaries) = runner.object("boundaries") {
         read_boundaries(boundaries, agent);
@@ -60,11 +65,11 @@ pub(crate) fn read_runner<'j>(runner: Fields<'j, '_>, agent_dir: &str, agent: &m
         integrations.finish();
     }
     if let Some(actions) = runner.object("actions") {
-        read_actions(actions);
+        agent.conduct.actions = read_actions(actions, agent_dir, &mut agent.handler_files);
     }
     read_execution(runner.object("execution"), agent);
     if let Some(logging) = runner.object("logging") {
-        read_logging(logging);
+        agent.logging = Some(read_logging(logging));
     }
     runner.finish();
 }
@@ -82,18 +87,11 @@ fn read_flow<'j>(flow: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
     }
     if let Some(schemas) = flow.object("schemas") {
         agent.schemas_base = schemas.filled("base");
-        if let Some((true, span)) = schemas.boolean("inspection") {
-            let statement = "`schemas.inspection` is not supported yet: no validation reports are written";
-            flow.found.left_out(span, statement, "answers are validated all the same");
-        }
+        agent.conduct.inspects = schemas.boolean("inspection").is_some_and(|(inspects, _)| inspects);
         schemas.finish();
     }
     agent.default_model = model_of(&flow, "defaultModel");
-    if let Some(response) = flow.text("askUserAutoResponse") {
-        let statement =
-            "`askUserAutoResponse` is not supported yet: an agent that asks a person is not answered";
-        flow.found.left_out(response.span, statement, "say in the system prompt that nobody answers");
-    }
+    agent.conduct.auto_response = flow.filled("askUserAutoResponse").map(|response| response.text.into());
     flow.finish();
 }
 
@@ -143,7 +141,9 @@ fn read_github<'j>(github: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
     }
     let enabled = github.boolean("enabled");
     if let Some(labels) = github.object("labels") {
-        agent.requirements_label = labels.text("requirements").map(|label| label.text);
+        if let Some(label) = labels.text("requirements") {
+            agent.told.push(("label_requirements", label.text.into()));
+        }
         labels.text("inProgress");
         labels.text("blocked");
         if let Some(completion) = labels.object("completion") {
@@ -164,35 +164,6 @@ fn read_github<'j>(github: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
         github.found.left_out(span, statement, "change issue and labels by hand after the run");
     }
     github.finish();
-}
-
-fn read_actions(actions: Fields<'_, '_>) {
-    if actions.entry("enabled").is_none() {
-        actions.missing("enabled");
-    }
-    let enabled = actions.boolean("enabled");
-    actions.texts("types");
-    actions.filled("outputFormat");
-    for handler in actions.names("handlers") {
-        match handler.value.as_text() {
-            Some(text) if is_handler(text) => {}
-            Some(text) => {
-                let hint = "use `log`, `github:comment`, `github:label` or `exec:PATH`";
-                actions.invalid(handler.value.span, format!("`{text}` is no handler"), hint);
-            }
-            None => actions.wrong_type(&handler.key, &handler.value, "the name of a handler"),
-        }
-    }
-    if let Some((true, span)) = enabled {
-        let statement = "`actions` are not supported yet: action blocks in answers are not handled";
-        actions.found.left_out(span, statement, "the blocks stay in the answers' texts");
-    }
-    actions.finish();
-}
-
-fn is_handler(text: &str) -> bool {
-    matches!(text, "log" | "github:comment" | "github:label")
-        || text.strip_prefix("exec:").is_some_and(|path| !path.trim().is_empty())
 }
 
 fn read_execution<'j>(execution: Option<Fields<'j, '_>>, agent: &mut AgentDefinition<'j>) {
@@ -241,18 +212,4 @@ fn read_execution<'j>(execution: Option<Fields<'j, '_>>, agent: &mut AgentDefini
         execution.found.left_out(span, statement, "merge the branch of the worktree by hand");
     }
     execution.finish();
-}
-
-fn read_logging(logging: Fields<'_, '_>) {
-    logging.filled("directory");
-    logging.one_of("format", &["jsonl", "text"]);
-    if let Some(entry) = logging.entry("maxFiles") {
-        match entry.value.kind {
-            Kind::Number(_) => drop(logging.count("maxFiles", 1)),
-            _ => logging.wrong_type("maxFiles", &entry.value, "a number"),
-        }
-    }
-    let statement = "`logging` is not supported yet: no log files are written";
-    logging.found.left_out(logging.opening(), statement, "`cuegate log` shows what happened in a run");
-    logging.finish();
 }

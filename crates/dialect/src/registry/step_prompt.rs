@@ -2,46 +2,17 @@
 
 use cuegate_flow::{Diagnostic, Span, Template};
 
+use super::builtin::{built_in, is_known, keys};
 use super::kinds::StepKind;
 use super::matter::User;
 use super::parameters::same_name;
 use super::prompt::{Compiler, Prompt};
-use super::prompt_files::{PromptKey, Search};
+use super::prompt_files::{PromptFile, PromptKey, Search};
 use super::runner::ClosureAction;
 use super::step::StepDefinition;
 use super::variables::Scope;
 use crate::codes;
 use crate::nearest::{list, nearest};
-
-/// The built-in prompts of the table of 000.
-const FALLBACK_KEYS: [&str; 26] = [
-    "initial_iterate",
-    "continuation_iterate",
-    "initial_issue",
-    "continuation_issue",
-    "initial_issue_label_only",
-    "continuation_issue_label_only",
-    "initial_project",
-    "continuation_project",
-    "initial_keyword",
-    "continuation_keyword",
-    "initial_manual",
-    "continuation_manual",
-    "initial_structured_signal",
-    "continuation_structured_signal",
-    "continuation_project_preparation",
-    "continuation_project_processing",
-    "continuation_project_review",
-    "issue_closure_default",
-    "project_closure_default",
-    "polling_closure_default",
-    "review_closure_default",
-    "iteration_closure_default",
-    "facilitation_closure_default",
-    "project_continuation_closure_default",
-    "statuscheck_continuation_default",
-    "system",
-];
 
 /// The prompts that can serve a step, best first: a closure step tries the adaptation that the closure action
 /// names, then its own.
@@ -49,7 +20,7 @@ pub(crate) fn keys_of<'s>(step: &StepDefinition<'s>, action: Option<ClosureActio
     let (Some(c2), Some(c3)) = (step.c2, step.c3) else { return Vec::new() };
     let adaptation = step.adaptation.map(|adaptation| adaptation.text);
     let own = PromptKey { c2: c2.text, c3: c3.text, edition: step.edition, adaptation };
-    let adapted = action.filter(|_| step.kind == Some(StepKind::Closure)).and_then(ClosureAction::adaptation);
+    let adapted = action.filter(|_| step.kind == Some(StepKind::Closure)).map(ClosureAction::adaptation);
     let adapted = adapted.map(|adaptation| PromptKey { adaptation: Some(adaptation), ..own });
     adapted.into_iter().chain([own]).collect()
 }
@@ -79,6 +50,11 @@ pub(crate) fn step_prompt(
             prompt.template
         }
         Search::Missing(tried) => {
+            if let Some(key) = step.fallback_key.filter(|_| !step.section)
+                && let Some(file) = built_in(key.text, Some(step), compiler.variables, compiler.desk)
+            {
+                return compiled(step, &file, keys[0], scope, compiler);
+            }
             compiler.reads.unreadable();
             report_missing(step, &tried, compiler);
             Template::default()
@@ -90,8 +66,26 @@ pub(crate) fn step_prompt(
     }
 }
 
+/// The template of a built-in prompt. What it reads is known, so that `uvVariables` need not list it; what they list all
+/// the same has to stand in it.
+fn compiled(
+    step: &StepDefinition<'_>,
+    file: &PromptFile,
+    key: PromptKey<'_>,
+    scope: Scope<'_>,
+    compiler: &Compiler<'_, '_, '_>,
+) -> Template {
+    let prompt = compiler.compile(file, scope, User::Step { step, key });
+    report_unread(step, &prompt, compiler);
+    check_task(step, &prompt, compiler);
+    if let Scope::Step(inputs) = scope {
+        compiler.reads.inputs(step.id, inputs, &prompt);
+    }
+    prompt.template
+}
+
 fn check_fallback_key(step: &StepDefinition<'_>, compiler: &Compiler<'_, '_, '_>) {
-    if let Some(key) = step.fallback_key.filter(|key| !FALLBACK_KEYS.contains(&key.text)) {
+    if let Some(key) = step.fallback_key.filter(|key| !is_known(key.text)) {
         let message = format!("`{}` is no built-in prompt", key.text);
         compiler.desk.found.push(
             Diagnostic::warning(codes::UNKNOWN_FALLBACK_KEY, key.span, message)
@@ -115,7 +109,7 @@ fn check_adaptation(step: &StepDefinition<'_>, found: Option<&str>, compiler: &C
 }
 
 fn fallback_hint(key: &str, otherwise: &str) -> String {
-    match nearest(&key.replace('.', "_"), FALLBACK_KEYS) {
+    match nearest(&key.replace('.', "_"), keys()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => otherwise.to_owned(),
     }
@@ -125,28 +119,20 @@ fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Compil
     let tried = list(tried);
     let found = &compiler.desk.found;
     match step.fallback_key {
-        Some(key) if FALLBACK_KEYS.contains(&key.text) => found.push(
+        Some(key) if !step.section => found.push(
             Diagnostic::error(
-                codes::UNSUPPORTED_YET,
+                codes::MISSING_PROMPT,
                 key.span,
+                // The words of "14. Steps Registry", 14.4.1.
                 format!(
-                    "the built-in prompt `{}` is not supported yet, and `{}` has no file",
+                    "No fallback prompt found for key: \"{}\" (step: {}), and there is no file {tried}",
                     key.text, step.id
                 ),
             )
             .step(step.id)
-            .hint(format!("write one of {tried}")),
-        ),
-        Some(key) => found.push(
-            Diagnostic::error(
-                codes::MISSING_PROMPT,
-                step.span,
-                format!("`{}` has no prompt: no file {tried}, no built-in prompt `{}`", step.id, key.text),
-            )
-            .step(step.id)
             .hint(fallback_hint(key.text, "write the file")),
         ),
-        None => found.push(
+        _ => found.push(
             Diagnostic::error(
                 codes::MISSING_PROMPT,
                 step.span,
@@ -180,6 +166,13 @@ fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, comp
                 .hint(format!("add `{name}` to `uvVariables`, or remove it from the front matter")),
         );
     }
+    report_unread(step, prompt, compiler);
+}
+
+/// What a step promises to its prompt and the prompt does not read.
+fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler<'_, '_, '_>) {
+    let found = &compiler.desk.found;
+    let declared = step.variables.as_deref().unwrap_or_default();
     for name in declared.iter().filter(|name| !prompt.reads(name.text)) {
         let message =
             format!("`uvVariables` list `{}`, which the prompt of `{}` does not read", name.text, step.id);

@@ -6,13 +6,14 @@ use super::gate::handoff_of;
 use super::inputs::DeclaredInput;
 use super::parameters::same_name;
 use super::step::StepDefinition;
+use super::told::Told;
 
 /// Everything that variables can mean in a registry.
-pub(crate) struct Variables<'v, 'j> {
+pub(crate) struct Variables<'v> {
     /// Values given at start.
     pub(crate) params: &'v [Param],
-    /// The label that `label_requirements` stands for.
-    pub(crate) requirements_label: Option<&'j str>,
+    /// What the definition itself tells.
+    told: &'v Told,
     /// Data handed on, by the variable that reads it directly.
     handed_on: Vec<(String, Source)>,
 }
@@ -35,19 +36,13 @@ pub(crate) enum Meaning {
     Value(Source),
     /// A text that the definition gives itself.
     Text(Str),
-    /// A fact of a verdict that is not supported yet.
-    Unsupported,
     /// Nothing that is known here.
     Unknown,
 }
 
-impl<'v, 'j> Variables<'v, 'j> {
+impl<'v> Variables<'v> {
     /// The variables of a registry.
-    pub(crate) fn new(
-        params: &'v [Param],
-        steps: &[StepDefinition<'j>],
-        requirements_label: Option<&'j str>,
-    ) -> Variables<'v, 'j> {
+    pub(crate) fn new(params: &'v [Param], steps: &[StepDefinition<'_>], told: &'v Told) -> Variables<'v> {
         let handed_on = steps
             .iter()
             .flat_map(|step| handoff_of(step).into_iter().map(move |left| (step.id, left)))
@@ -56,7 +51,7 @@ impl<'v, 'j> Variables<'v, 'j> {
                 (variable_of(id, &left.key), source)
             })
             .collect();
-        Variables { params, requirements_label, handed_on }
+        Variables { params, told, handed_on }
     }
 
     /// What a variable means at a place. What is declared wins over what the engine knows, as in the original.
@@ -81,11 +76,11 @@ impl<'v, 'j> Variables<'v, 'j> {
             "remaining" => return fact(Fact::Remaining),
             "previous_summary" if !matches!(scope, Scope::System) => return fact(Fact::PreviousSummary),
             "task" => return Meaning::Value(Source::Task),
-            "completion_keyword" | "check_count" | "max_checks" => return Meaning::Unsupported,
+            "check_count" => return fact(Fact::Checks),
             _ => {}
         }
-        if let Some(label) = self.requirements_label.filter(|_| name == "label_requirements") {
-            return Meaning::Text(label.into());
+        if let Some((_, text)) = self.told.iter().find(|(known, _)| *known == name) {
+            return Meaning::Text(text.clone());
         }
         match self.handed_on.iter().find(|(variable, _)| variable == name) {
             Some((_, source)) if !matches!(scope, Scope::System) => Meaning::Value(source.clone()),
@@ -97,6 +92,7 @@ impl<'v, 'j> Variables<'v, 'j> {
     pub(crate) fn names(&self, scope: Scope<'_>) -> Vec<&str> {
         let mut names: Vec<&str> = self.params.iter().map(|param| &*param.name).collect();
         names.extend(["iteration", "completed_iterations", "max_iterations", "remaining", "task"]);
+        names.extend(self.told.iter().map(|(name, _)| *name));
         if !matches!(scope, Scope::System) {
             names.push("previous_summary");
             names.extend(self.handed_on.iter().map(|(name, _)| name.as_str()));

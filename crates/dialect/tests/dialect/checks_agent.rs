@@ -82,7 +82,7 @@ fn parameters() {
     steps_registry.json:29:5 error[unknown-variable]: the prompt of `initial.fix` reads `issue`, which nobody gives
     steps_registry.json:54:5 error[unknown-variable]: the prompt of `closure.fix` reads `issue`, which nobody gives
     # validation
-    agent.json:8:81 warning[unsupported-yet]: the `validation` of parameter `baseBranch` is not checked yet
+    agent.json:8:96 warning[stray-key]: `min` has no effect in `parameters.baseBranch.validation`
     ");
 }
 
@@ -131,9 +131,9 @@ fn flow_and_boundaries() {
     # a piece
     agent.json:13:32 error[unsupported-yet]: `.agent/fixer/piece.yaml` is a piece, which is not supported yet
     # inspection
-    agent.json:14:33 warning[unsupported-yet]: `schemas.inspection` is not supported yet: no validation reports are written
+    nothing
     # auto response
-    agent.json:14:30 warning[unsupported-yet]: `askUserAutoResponse` is not supported yet: an agent that asks a person is not answered
+    nothing
     # unknown permission
     agent.json:17:62 error[invalid-value]: `acceptedits` is no `permissionMode`
     # default permission
@@ -280,8 +280,8 @@ fn integrations_actions_execution_logging() {
     agent.json:16:67 error[wrong-type]: `add` must hold texts only, not a number
     # "integrations": {"github": {"enabled": false}}
     # "actions": {"enabled": true, "handlers": {"a": "log", "b": "mail", "c": "exec:x.sh"}}
-    agent.json:16:28 warning[unsupported-yet]: `actions` are not supported yet: action blocks in answers are not handled
     agent.json:16:64 error[invalid-value]: `mail` is no handler
+    agent.json:16:77 error[unreadable-file]: there is no handler `.agent/fixer/x.sh`
     # "actions": {"enabled": false}
     # "execution": {"worktree": {"enabled": true, "root": "../w"}}
     agent.json:16:43 warning[unsupported-yet]: `execution.finalize` is not supported yet: what the run changed is not merged, pushed or proposed
@@ -290,7 +290,6 @@ fn integrations_actions_execution_logging() {
     agent.json:16:19 warning[unsupported-yet]: `execution.finalize` is not supported yet: what the run changed is not merged, pushed or proposed
     agent.json:16:50 error[unknown-key]: `remot` is no key of `runner.execution.finalize`
     # "logging": {"directory": "logs", "format": "xml", "maxFiles": 0}
-    agent.json:16:16 warning[unsupported-yet]: `logging` is not supported yet: no log files are written
     agent.json:16:48 error[invalid-value]: `xml` is no `format`
     agent.json:16:67 error[invalid-value]: `maxFiles` must be a whole number of at least 1, not 0
     "#);

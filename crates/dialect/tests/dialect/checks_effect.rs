@@ -26,8 +26,10 @@ fn parameters() {
     # list without either
     nothing
     # in a validation
-    agent.json:8:81 warning[unsupported-yet]: the `validation` of parameter `baseBranch` is not checked yet
+    agent.json:8:73 error[invalid-value]: the default of `baseBranch` does not match `x`
+    agent.json:8:96 warning[stray-key]: `min` has no effect in `parameters.baseBranch.validation`
     agent.json:8:103 error[wrong-type]: `min` must be a number, not a text
+    agent.json:8:108 warning[stray-key]: `max` has no effect in `parameters.baseBranch.validation`
     agent.json:8:152 error[unknown-key]: `mx` is no key of `parameters.baseBranch.validation`
     ");
 }

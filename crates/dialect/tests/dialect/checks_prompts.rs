@@ -16,13 +16,14 @@ fn prompt_files() {
         ("edition and adaptation", &[("\"c2\": \"continuation\", \"c3\": \"fix\"",
             "\"c2\": \"continuation\", \"c3\": \"fix\", \"edition\": \"e\", \"adaptation\": \"a\"")]),
         ("missing section", &[("\"c2\": \"section\", \"c3\": \"context\"", "\"c2\": \"section\", \"c3\": \"contxt\"")]),
-    ]), @"
+    ]), @r#"
     # missing
     steps_registry.json:41:5 error[missing-prompt]: `continuation.fix` has no prompt: no file `.agent/fixer/prompts/steps/continuation/mend/f_default.md`
     # missing, built-in named
-    steps_registry.json:42:103 error[unsupported-yet]: the built-in prompt `continuation_issue` is not supported yet, and `continuation.fix` has no file
+    steps_registry.json:43:41 warning[unused-variable]: no prompt of `continuation.fix` reads its input `approach`
+    steps_registry.json:44:23 warning[unused-variable]: `uvVariables` list `approach`, which the prompt of `continuation.fix` does not read
     # missing, unknown built-in
-    steps_registry.json:41:5 error[missing-prompt]: `continuation.fix` has no prompt: no file `.agent/fixer/prompts/steps/continuation/mend/f_default.md`, no built-in prompt `continuation.issue`
+    steps_registry.json:42:103 error[missing-prompt]: No fallback prompt found for key: "continuation.issue" (step: continuation.fix), and there is no file `.agent/fixer/prompts/steps/continuation/mend/f_default.md`
     # there, unknown built-in
     steps_registry.json:42:102 warning[unknown-fallback-key]: `fix_default` is no built-in prompt
     # outside
@@ -31,7 +32,7 @@ fn prompt_files() {
     steps_registry.json:41:5 error[missing-prompt]: `continuation.fix` has no prompt: no file `.agent/fixer/prompts/steps/continuation/fix/f_e_a.md`
     # missing section
     steps_registry.json:66:5 error[missing-prompt]: `section.context` has no prompt: no file `.agent/fixer/prompts/steps/section/contxt/f_default.md`
-    ");
+    "#);
 }
 
 #[test]

@@ -53,6 +53,7 @@ pub(super) fn resolve(draft: Draft, found: &mut Vec<Diagnostic>) -> Option<Resol
         limits: draft.limits,
         default_model: draft.default_model,
         params: draft.params,
+        conduct: draft.conduct,
     };
     Some(Resolved { flow, other_entries: others.unwrap_or_default(), complete })
 }

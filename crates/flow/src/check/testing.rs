@@ -79,6 +79,7 @@ pub(super) fn param(name: &str) -> Param {
         name: name.into(),
         flag: format!("--{name}").into(),
         kind: ParamType::Text,
+        rule: ParamRule::default(),
         required: false,
         default: None,
         description: "".into(),

@@ -1,0 +1,45 @@
+//! `runner.logging`: a log file for each run.
+
+use cuegate_flow::Diagnostic;
+
+use crate::codes;
+use crate::files::join;
+use crate::json::{Fields, Kind};
+use crate::loaded::{LogFormat, LogRule};
+
+/// Where log files are, when nothing is written (002).
+const DIRECTORY: &str = "logs";
+
+/// Reads `logging`.
+pub(super) fn read_logging(logging: Fields<'_, '_>) -> LogRule {
+    let directory = match logging.filled("directory") {
+        None => Some(DIRECTORY.to_owned()),
+        Some(written) => {
+            let joined = join("", written.text);
+            if joined.is_none() {
+                let message = format!("`{}` leads out of the project", written.text);
+                logging.push(
+                    Diagnostic::error(codes::ESCAPES_ROOT, written.span, message)
+                        .hint("name a folder of the project; log files are written there"),
+                );
+            } else if joined.as_deref() == Some("") {
+                let message = "`directory` is the project itself".to_owned();
+                logging.invalid(written.span, message, "name a folder of its own, such as `logs`");
+            }
+            joined.filter(|path| !path.is_empty())
+        }
+    };
+    let format = match logging.one_of("format", &["jsonl", "text"]) {
+        Some(("text", _)) => LogFormat::Text,
+        _ => LogFormat::Jsonl,
+    };
+    let files_max = logging.entry("maxFiles").and_then(|entry| match entry.value.kind {
+        Kind::Number(_) => logging.count("maxFiles", 1).map(|(count, _)| count),
+        _ => {
+            logging.wrong_type("maxFiles", &entry.value, "a number");
+            None
+        }
+    });
+    logging.finish();
+    LogRule { directory: directory.unwrap_or_else(|| DIRECTORY.to_owned()), format, files_max }
+}
