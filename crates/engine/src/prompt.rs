@@ -95,6 +95,14 @@ impl Parts<'_> {
                         self.pieces(body, Some(item));
                     }
                 }
+                Piece::Filled { source, body } => {
+                    let (run, step, failure) = (self.run, self.step, self.failure);
+                    let mut value = Parts { run, step, failure, done: Vec::new() };
+                    value.value(source);
+                    if value.done.iter().any(says_something) {
+                        self.pieces(body, item);
+                    }
+                }
             }
         }
     }
@@ -173,6 +181,13 @@ impl Parts<'_> {
             }
             Fact::PreviousResponse | Fact::Visit | Fact::ReportDir | Fact::UserInputs | Fact::Rounds => {}
         }
+    }
+}
+
+fn says_something(part: &Part) -> bool {
+    match part {
+        Part::Text(text) => !text.trim().is_empty(),
+        Part::Blob { blob, .. } => blob.len > 0,
     }
 }
 
