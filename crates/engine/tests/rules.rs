@@ -621,3 +621,18 @@ fn what_an_agent_wrote_is_fenced_in_later_prompts() {
     ]
     "#);
 }
+
+#[test]
+fn who_gives_up_says_why() {
+    let flow = flows::closing();
+    let mut script = Script::start(&flow);
+    script.say(json!({"action": "abort", "reason": "the issue contradicts\nitself"}));
+    assert!(
+        script.text.contains("Aborted: `initial` gave up: the issue contradicts itself"),
+        "{}",
+        script.text
+    );
+    let mut script = Script::start(&flow);
+    script.say(json!({"action": "abort"}));
+    assert!(script.text.contains("Aborted: `initial` gave up\n"), "{}", script.text);
+}

@@ -9,7 +9,7 @@ use super::{Decider, enter};
 use crate::{
     event::Event,
     facts::{EndState, Remedy, RowEnd},
-    gate::{Bad, Route, target},
+    gate::{Bad, Route, brief, target},
     prompt::{Failure, expand},
 };
 
@@ -63,7 +63,7 @@ pub(super) fn go(
     decider.emit(Event::Decided {
         step: step.name.clone(),
         outcome: way.outcome.to_string().into(),
-        reason,
+        reason: reason.clone(),
         fallback,
     });
     let edge = way.edge;
@@ -79,17 +79,20 @@ pub(super) fn go(
         }
     }
     match &way.route {
-        Route::End(ending) => end(decider, step, ending),
+        Route::End(ending) => end(decider, step, ending, reason.as_deref()),
         Route::Step(next) => on(decider, step, edge, *next, failure),
     }
 }
 
-fn end(decider: &mut Decider<'_>, step: &Step<StepId>, ending: &Ending) {
+fn end(decider: &mut Decider<'_>, step: &Step<StepId>, ending: &Ending, why: Option<&str>) {
     let (state, reason) = match ending {
         Ending::Completed => {
             (EndState::Completed, format!("`{}` completed the flow", visited(decider, step)))
         }
-        Ending::Aborted => (EndState::Aborted, format!("`{}` gave up", visited(decider, step))),
+        Ending::Aborted => {
+            let why = why.map(|why| format!(": {}", brief(why))).unwrap_or_default();
+            (EndState::Aborted, format!("`{}` gave up{why}", visited(decider, step)))
+        }
         Ending::Failed(reason) => (EndState::Failed, reason.to_string()),
     };
     // A failed validator that leads to a good end is one that the definition passes over.

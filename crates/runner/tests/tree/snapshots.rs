@@ -1,136 +1,15 @@
-//! The working tree as git sees it, with a real git.
-#![expect(clippy::unwrap_used, reason = "tests")]
+//! Trees: what a look at one finds, and what it leaves alone.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use cuegate_runner::tree::{Change, Error, Kind, Stat, Trees, is_dirty, worktree};
+use cuegate_runner::tree::{Error, Stat, Trees, is_dirty};
 
-/// A repository and, beside it, a state folder.
-struct Repo {
-    place: tempfile::TempDir,
-    root: PathBuf,
-}
-
-/// Git as a user without any settings calls it.
-fn git(dir: &Path, args: &[&str]) -> String {
-    let mut command = Command::new("git");
-    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
-    command.envs([
-        ("GIT_CONFIG_GLOBAL", "/dev/null"),
-        ("GIT_CONFIG_NOSYSTEM", "1"),
-        ("GIT_OPTIONAL_LOCKS", "0"),
-    ]);
-    command.envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@example.org")]);
-    command.envs([("GIT_COMMITTER_NAME", "a"), ("GIT_COMMITTER_EMAIL", "a@example.org")]);
-    let output = command.args(args).current_dir(dir).output().unwrap();
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-impl Repo {
-    fn empty() -> Repo {
-        let place = tempfile::tempdir().unwrap();
-        let root = place.path().canonicalize().unwrap().join("repo");
-        fs::create_dir(&root).unwrap();
-        git(&root, &["init", "--quiet", "--initial-branch=main"]);
-        // The module reads the settings of whoever runs the tests; these win over them.
-        for setting in ["core.autocrlf=false", "core.fileMode=true", "core.excludesFile=/dev/null"] {
-            let (name, value) = setting.split_once('=').unwrap();
-            git(&root, &["config", name, value]);
-        }
-        Repo { place, root }
-    }
-
-    /// With two committed files and an ignored one.
-    fn new() -> Repo {
-        let repo = Repo::empty();
-        repo.write("a.txt", "one\ntwo\n");
-        repo.write("dir/b.txt", "b\n");
-        repo.write(".gitignore", "*.log\n");
-        repo.write("noise.log", "noise");
-        repo.commit();
-        repo
-    }
-
-    fn write(&self, path: impl AsRef<Path>, text: &str) {
-        let path = self.root.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn remove(&self, path: &str) {
-        fs::remove_file(self.root.join(path)).unwrap();
-    }
-
-    fn commit(&self) {
-        git(&self.root, &["add", "--all"]);
-        git(&self.root, &["commit", "--quiet", "--message", "x"]);
-    }
-
-    fn state(&self) -> PathBuf {
-        self.place.path().join("state")
-    }
-
-    fn trees(&self) -> Trees {
-        Trees::open(&self.root, &self.state()).unwrap().unwrap()
-    }
-
-    fn tree(&self) -> String {
-        self.trees().snapshot().unwrap().tree
-    }
-
-    /// `A path` for each file that is in the present tree and not in an empty one.
-    fn all(&self) -> Vec<String> {
-        let empty = git(&self.root, &["hash-object", "-t", "tree", "/dev/null"]);
-        lines(&self.trees().changes(empty.trim(), &self.tree()).unwrap())
-    }
-
-    /// What a `body` changes, as `M path`.
-    fn changed_by(&self, body: impl FnOnce()) -> Vec<String> {
-        let before = self.tree();
-        body();
-        lines(&self.trees().changes(&before, &self.tree()).unwrap())
-    }
-
-    /// All that the user can see of the repository: status, stash, refs, the index and every file of `.git`.
-    fn seen(&self) -> (Vec<String>, BTreeMap<PathBuf, Vec<u8>>) {
-        let seen = [&["status", "--porcelain"][..], &["stash", "list"], &["for-each-ref"], &["reflog"]];
-        (seen.iter().map(|args| git(&self.root, args)).collect(), files(&self.root.join(".git")))
-    }
-}
-
-fn lines(changes: &[Change]) -> Vec<String> {
-    let letter = |kind| match kind {
-        Kind::Added => 'A',
-        Kind::Modified => 'M',
-        Kind::Deleted => 'D',
-        Kind::TypeChanged => 'T',
-    };
-    changes.iter().map(|change| format!("{} {}", letter(change.kind), change.path)).collect()
-}
-
-/// All files under a folder with their bytes; a symbolic link has its target.
-fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        let kind = path.symlink_metadata().unwrap().file_type();
-        if kind.is_dir() {
-            found.extend(files(&path));
-        } else if kind.is_symlink() {
-            found.insert(path.clone(), fs::read_link(&path).unwrap().as_os_str().as_bytes().to_vec());
-        } else {
-            found.insert(path.clone(), fs::read(&path).unwrap());
-        }
-    }
-    found
-}
+use crate::support::{Repo, files, git, lines};
 
 #[test]
 fn without_a_working_tree_there_are_none() {
@@ -174,7 +53,11 @@ fn snapshots_only_look() {
 #[test]
 fn variables_that_lead_git_elsewhere_are_ignored() {
     let test = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "snapshots_only_look", "patches_and_numbers_ignore_the_users_settings"])
+        .args([
+            "--exact",
+            "snapshots::snapshots_only_look",
+            "snapshots::patches_and_numbers_ignore_the_users_settings",
+        ])
         .envs([
             ("GIT_DIR", "/nowhere"),
             ("GIT_INDEX_FILE", "/nowhere/index"),
@@ -418,7 +301,7 @@ fn unreadable_files_and_folders_are_named() {
         let again = Command::new("setpriv")
             .arg("--bounding-set=-dac_override,-dac_read_search")
             .arg(std::env::current_exe().unwrap())
-            .args(["--exact", "unreadable_files_and_folders_are_named"])
+            .args(["--exact", "snapshots::unreadable_files_and_folders_are_named"])
             .output()
             .expect("as superuser this test needs `setpriv`");
         let stdout = String::from_utf8_lossy(&again.stdout);
@@ -554,132 +437,4 @@ fn line_ends_are_compared_as_git_does() {
     assert_eq!(repo.changed_by(|| repo.write("a.txt", "one\r\nmixed\n")), ["M a.txt"]);
     assert_eq!(repo.trees().restore(&before).unwrap(), []);
     assert_eq!(fs::read(repo.root.join("a.txt")).unwrap(), b"one\r\ntwo\r\n");
-}
-
-#[test]
-fn restore_goes_there_and_back() {
-    let repo = Repo::new();
-    repo.write("kept.txt", "uncommitted and kept\n");
-    let (before, seen) = (repo.tree(), repo.seen());
-    let files_before = files(&repo.root);
-    repo.write("a.txt", "half done\n");
-    repo.write("deep/er/new.txt", "n\n");
-    repo.remove("dir/b.txt");
-    repo.remove("kept.txt");
-    let aside = repo.trees().set_aside().unwrap();
-    assert_eq!(repo.trees().restore(&before).unwrap(), []);
-    assert_eq!(files(&repo.root), files_before, "also the ignored file and all of `.git`");
-    assert!(!repo.root.join("deep").exists());
-    assert_eq!(repo.seen(), seen);
-
-    repo.write("noise.log", "ignored files stay as they are");
-    assert_eq!(repo.trees().restore(&aside).unwrap(), []);
-    assert_eq!(repo.tree(), aside);
-    assert_eq!(fs::read(repo.root.join("a.txt")).unwrap(), b"half done\n");
-    assert_eq!(fs::read(repo.root.join("noise.log")).unwrap(), b"ignored files stay as they are");
-}
-
-#[test]
-fn no_hook_runs() {
-    let repo = Repo::new();
-    for hook in ["post-index-change", "post-checkout", "pre-auto-gc", "reference-transaction"] {
-        let path = repo.root.join(".git/hooks").join(hook);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, "#!/bin/sh\ntouch \"$(dirname \"$0\")/ran\"\n").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    let tree = repo.tree();
-    repo.write("a.txt", "x\n");
-    repo.trees().restore(&tree).unwrap();
-    worktree::add(&repo.root, &repo.place.path().join("tree"), "run/1", None).unwrap();
-    assert!(!repo.root.join(".git/hooks/ran").exists());
-}
-
-#[test]
-fn a_worktree_has_a_branch_and_trees_of_its_own() {
-    let repo = Repo::new();
-    repo.write("a.txt", "dirty in the main tree\n");
-    let at = repo.place.path().join("trees/run 1");
-    let made = worktree::add(&repo.root, &at, "run/1", None).unwrap();
-    assert_eq!(made.base, git(&repo.root, &["rev-parse", "HEAD"]).trim());
-    assert_eq!((&made.path, made.branch.as_str()), (&at, "run/1"));
-    assert_eq!(git(&at, &["branch", "--show-current"]), "run/1\n");
-    assert_eq!((is_dirty(&at).unwrap(), is_dirty(&repo.root).unwrap()), (false, true));
-
-    // Both share the state folder.
-    let main = repo.tree();
-    let trees = Trees::open(&at, &repo.state()).unwrap().unwrap();
-    let before = trees.snapshot().unwrap();
-    assert_eq!(before.tree, git(&repo.root, &["rev-parse", "HEAD^{tree}"]).trim());
-    fs::write(at.join("new.txt"), "n\n").unwrap();
-    let after = trees.snapshot().unwrap();
-    assert_eq!(lines(&trees.changes(&before.tree, &after.tree).unwrap()), ["A new.txt"]);
-    assert_eq!(trees.restore(&before.tree).unwrap(), []);
-    assert!(!is_dirty(&at).unwrap());
-    assert_eq!(repo.tree(), main);
-    assert!(is_dirty(&repo.root).unwrap());
-}
-
-#[test]
-fn a_worktree_that_cannot_be_made_says_why() {
-    let repo = Repo::new();
-    let at = repo.place.path().join("tree");
-    let add = |branch: &str, at: &Path, base: Option<&str>| {
-        worktree::add(&repo.root, at, branch, base).unwrap_err()
-    };
-    let shown = |error: Error| format!("{error}; hint: {}", error.hint().unwrap());
-    assert!(
-        shown(add("main", &at, None))
-            .starts_with("failed to create the branch `main`: it exists; hint: choose")
-    );
-    assert!(matches!(add("--force", &at, None), Error::Branch { .. }));
-    assert!(matches!(add("a..b", &at, None), Error::Branch { .. }));
-    assert!(
-        shown(add("x", &repo.root, None)).contains("there is something already; hint: choose another folder")
-    );
-    assert!(shown(add("x", &at, Some("nope"))).contains("a commit called `nope`"));
-    assert!(matches!(add("x", &at, Some("--all")), Error::NoCommit { .. }));
-    assert!(!at.exists() && git(&repo.root, &["branch", "--list", "x"]).is_empty());
-
-    let base = git(&repo.root, &["rev-parse", "HEAD"]);
-    git(&repo.root, &["commit", "--quiet", "--allow-empty", "--message", "later"]);
-    assert_eq!(worktree::add(&repo.root, &at, "x", Some("main~1")).unwrap().base, base.trim());
-    fs::remove_dir_all(&at).unwrap();
-    assert!(shown(add("y", &at, None)).contains("git worktree prune"));
-
-    let empty = Repo::empty();
-    let error = worktree::add(&empty.root, &at, "x", None).unwrap_err();
-    assert!(error.hint().unwrap().starts_with("commit something first"), "{error}");
-}
-
-#[test]
-fn a_lock_that_a_killed_git_left_is_removed_and_no_other() {
-    use cuegate_runner::tree::clear_stale_lock;
-    use std::time::{Duration, SystemTime};
-    let dir = tempfile::tempdir().unwrap();
-    let git = |args: &[&str]| {
-        assert!(Command::new("git").args(args).current_dir(dir.path()).status().unwrap().success());
-    };
-    git(&["init", "--quiet"]);
-    let lock = dir.path().join(".git/index.lock");
-    let ago = SystemTime::now() - Duration::from_secs(5);
-    assert_eq!(clear_stale_lock(dir.path(), ago).unwrap(), None, "there is none");
-    fs::write(&lock, "").unwrap();
-    let later = SystemTime::now() + Duration::from_secs(5);
-    assert_eq!(clear_stale_lock(dir.path(), later).unwrap(), None, "it is older than the command");
-    // A git at work there may hold it: one that waits for its input does nothing else.
-    let mut busy = Command::new("git")
-        .args(["hash-object", "--stdin"])
-        .current_dir(dir.path())
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    assert_eq!(clear_stale_lock(dir.path(), ago).unwrap(), None, "somebody may hold it");
-    drop(busy.stdin.take());
-    busy.wait().unwrap();
-    if cfg!(target_os = "linux") {
-        assert!(clear_stale_lock(dir.path(), ago).unwrap().is_some());
-        assert!(!lock.exists());
-    }
 }
