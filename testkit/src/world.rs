@@ -43,6 +43,8 @@ pub fn started(flow: &Flow) -> Started {
         repairs_max: 1,
         wait_max_ms: 60_000,
         poll_interval_ms: Some(0),
+        load: Default::default(),
+        report_dir: None,
         place: Place { work: "/work".to_owned(), ..Place::default() },
         tree: None,
     }

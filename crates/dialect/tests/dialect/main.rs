@@ -27,6 +27,10 @@ mod known_keys;
 #[cfg(test)]
 mod lowering;
 #[cfg(test)]
+mod piece_corpus;
+#[cfg(test)]
+mod piece_support;
+#[cfg(test)]
 mod registry_page;
 #[cfg(test)]
 mod schema_cases;
