@@ -13,7 +13,7 @@ use crate::shell::root;
 const DEVIATIONS: &str = "docs/deviations.md";
 
 /// How many characters of a value are shown.
-const SHOWN_MAX: usize = 400;
+const SHOWN_MAX: usize = 4000;
 
 /// Compares with the cases of a folder. It is an error when a case comes out differently and is not declared, or
 /// when a declaration is stale.
@@ -129,6 +129,7 @@ mod tests {
                 _ => Ok(Got::Value(input.clone())),
             },
             same: |_, theirs, ours| theirs == ours,
+            refused: |_| false,
         })
     }
 
