@@ -44,13 +44,28 @@ pub(super) fn adapter(subject: &str) -> Option<Adapter> {
         "runs_end_to_end_v1.13.14" => {
             return Some(Adapter { run: runs::run, same: runs::same, refused: runs::refused });
         }
-        "validateStepKindIntents" | "validateIntentSchemaRef" | "validateStepRegistry" | "validateEntryStepMapping" | "validateCrossReferences" | "validateFlowReachability" | "validateHandoffInputs" | "validateRegistrySchema" | "validateUvReachability" => checked::all,
+        "validateCrossReferences" => return adapting(checked::references, checked::same),
+        "validateFlowReachability" => return adapting(checked::ways, checked::same),
+        "validateHandoffInputs" => return adapting(checked::inputs, checked::same),
+        "validateRegistrySchema" => return adapting(checked::shaped, checked::same),
+        "validateUvReachability" => return adapting(checked::variables, checked::same),
+        "validate" | "validateAgentSchema" | "validateComplete" => {
+            return adapting(checked::agent, checked::same);
+        }
+        "validateStepKindIntents" => checked::kinds,
+        "validateIntentSchemaRef" => checked::intent_schema,
+        "validateStepRegistry" => checked::described,
+        "validateEntryStepMapping" => checked::entries,
         "FlowOrchestrator.getStepIdForIteration" => entry::step_of_iteration,
         "StepContext.toUV" => inputs::variables,
         "SchemaResolver.resolve" => direct::schema,
         "checkSuccessCondition" => direct::success,
         "inferStepKind" => direct::kind,
         "tryParseJsonFromText" => direct::json_in_text,
+        "parseTestOutput" => {
+            return adapting(|input| direct::extracted("parseTestOutput", input), direct::same_tests);
+        }
+        "parseTypeErrors" => |input| direct::extracted("parseTypeErrors", input),
         "parseChangedFiles" => |input| direct::extracted("parseChangedFiles", input),
         "parseStagedFiles" => |input| direct::extracted("parseStagedFiles", input),
         "parseUnstagedFiles" => |input| direct::extracted("parseUnstagedFiles", input),

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, path::Path, process};
 
 use cuegate_engine::{
-    Answer, AskKind, Command, Completion, Decision, EndState, Event, Exec, Exit, Fault, FaultClass, Run, Start,
-    Started, State, Usage, decide, pending,
+    Answer, AskKind, Command, Completion, Decision, EndState, Event, Exec, Exit, Fault, FaultClass, Run,
+    Start, Started, State, Usage, decide, pending,
 };
 use cuegate_flow::{BlobRef, Flow, Str};
 use serde_json::{Map, Value, json};
@@ -147,8 +147,7 @@ impl Drive<'_> {
     }
 
     fn finished(mut self) -> Course {
-        self.course.completed =
-            matches!(&self.run.state, State::Ended { state: EndState::Completed, .. });
+        self.course.completed = matches!(&self.run.state, State::Ended { state: EndState::Completed, .. });
         self.course.end = match &self.run.state {
             State::Ended { state, reason, .. } => format!("{state:?}: {reason}"),
             State::Suspended(waiting) => format!("Suspended: {}", waiting.detail),
