@@ -115,7 +115,7 @@ pub(super) fn variables(input: &Value) -> Result<Got, String> {
         let steps = input["registry"]["steps"].as_object_mut().ok_or("it has no steps")?;
         steps.entry(step).or_insert(added);
     }
-    let codes = &["unknown-variable", "unassigned-value", "optional-parameter", "unsupported-yet"];
+    let codes = &["unknown-variable", "unassigned-value", "optional-parameter"];
     of_registry(&input, Leave::Nothing, &About { codes, words: &[] })
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     case::{Case, Expected},
-    checked, direct, entry, inputs, interpret, route, runs,
+    checked, direct, entry, inputs, interpret, route, runs, settings,
 };
 
 /// What we did with a case.
@@ -44,6 +44,9 @@ pub(super) fn adapter(subject: &str) -> Option<Adapter> {
         "runs_end_to_end_v1.13.14" => {
             return Some(Adapter { run: runs::run, same: runs::same, refused: runs::refused });
         }
+        "FormatValidator.validate" => return adapting(direct::format, direct::same_format),
+        "applyDefaults" => return adapting(settings::defaults, settings::same_defaults),
+        "isBashCommandAllowed" => return adapting(settings::command, settings::same_command),
         "validateCrossReferences" => return adapting(checked::references, checked::same),
         "validateFlowReachability" => return adapting(checked::ways, checked::same),
         "validateHandoffInputs" => return adapting(checked::inputs, checked::same),

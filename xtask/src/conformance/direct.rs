@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cuegate_dialect::{extractor, infer_kind, resolve_schema, success_when};
 use cuegate_engine::{Exec, Exit, extract};
+use cuegate_flow::Schema;
 use serde_json::{Value, json};
 
 use super::compare::{Got, member, text};
@@ -46,6 +47,29 @@ pub(super) fn kind(input: &Value) -> Result<Got, String> {
 /// Finds the structured answer in a text; `null` when there is none.
 pub(super) fn json_in_text(input: &Value) -> Result<Got, String> {
     Ok(Got::Value(json!(cuegate_engine::json_in_text(text(input, "text")?))))
+}
+
+/// Reads an answer of a format. There is one: a JSON object, with a schema or without.
+pub(super) fn format(input: &Value) -> Result<Got, String> {
+    let format = member(input, "format")?;
+    let said = member(member(input, "summary")?, "assistantResponses")?;
+    let said: Vec<&str> = said.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if format["type"] != "json" {
+        return Ok(Got::Value(json!({"valid": false})));
+    }
+    let schema = format.get("schema").cloned().unwrap_or_else(|| json!({}));
+    let schema = Schema::new(schema).map_err(|error| format!("its schema cannot be used: {error}"))?;
+    let answer =
+        cuegate_engine::json_in_text(&said.join("\n")).filter(|answer| schema.problems(answer).is_empty());
+    Ok(Got::Value(match answer {
+        Some(answer) => json!({"valid": true, "extracted": answer}),
+        None => json!({"valid": false}),
+    }))
+}
+
+/// The same answer, or none; what is wrong with it is a text.
+pub(super) fn same_format(_: &Value, theirs: &Value, ours: &Value) -> bool {
+    theirs["valid"] == ours["valid"] && theirs["extracted"] == ours["extracted"]
 }
 
 /// Takes facts out of what a command printed.

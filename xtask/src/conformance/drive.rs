@@ -96,32 +96,18 @@ fn started(flow: &Flow, args: &BTreeMap<String, String>) -> Started {
 
 impl Drive<'_> {
     fn perform(&mut self, command: Command, script: &[Value], dir: &Path) -> Result<Completion, String> {
-        match command {
-            Command::Ask(ask) => {
-                self.now = ask.not_before_ms.map_or(self.now, |then| self.now.max(then));
-                let said = script.get(self.course.asked.len()).or(script.last()).ok_or("nobody answers")?;
-                let remedy = ask.kind == AskKind::Remedy;
-                self.course.asked.push(Asked { step: ask.step.to_string(), remedy });
-                Ok(match said["throw"].as_str() {
-                    Some(message) => Completion::Faulted { ask: ask.id, fault: fault(message), seen: None },
-                    None => Completion::Answered { ask: ask.id, answer: Box::new(answer(said)), seen: None },
-                })
-            }
-            Command::Exec(exec) => {
-                let output = process::Command::new("sh")
-                    .arg("-c")
-                    .arg(&*exec.validator.command)
-                    .current_dir(dir)
-                    .output()
-                    .map_err(|error| format!("failed to run a validator: {error}"))?;
-                let exec_done = Exec {
-                    exit: output.status.code().map_or(Exit::Signal(0), Exit::Code),
-                    stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-                    stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-                    duration_ms: 0,
-                };
-                Ok(Completion::Executed { id: exec.id, exec: exec_done, seen: None })
-            }
+        if let Command::Ask(ask) = command {
+            self.now = ask.not_before_ms.map_or(self.now, |then| self.now.max(then));
+            let said = script.get(self.course.asked.len()).or(script.last()).ok_or("nobody answers")?;
+            self.course.asked.push(Asked { step: ask.step.to_string(), remedy: ask.kind == AskKind::Remedy });
+            Ok(match said["throw"].as_str() {
+                Some(message) => Completion::Faulted { ask: ask.id, fault: fault(message), seen: None },
+                None => Completion::Answered { ask: ask.id, answer: Box::new(answer(said)), seen: None },
+            })
+        } else if let Command::Exec(exec) = command {
+            Ok(Completion::Executed { id: exec.id, exec: run(&exec.validator.command, dir)?, seen: None })
+        } else {
+            Err(format!("no case was recorded with {command:?}"))
         }
     }
 
@@ -155,6 +141,19 @@ impl Drive<'_> {
         };
         self.course
     }
+}
+
+/// Runs a validator of a case.
+fn run(command: &str, dir: &Path) -> Result<Exec, String> {
+    let output = process::Command::new("sh")
+        .args(["-c", command])
+        .current_dir(dir)
+        .output()
+        .map_err(|error| format!("failed to run a validator: {error}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    // Which signal ended one decides nothing.
+    let exit = output.status.code().map_or(Exit::Signal(9), Exit::Code);
+    Ok(Exec { exit, stdout: text(&output.stdout), stderr: text(&output.stderr), duration_ms: 0 })
 }
 
 fn answer(said: &Value) -> Answer {

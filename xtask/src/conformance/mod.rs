@@ -17,6 +17,7 @@ mod project;
 mod report;
 mod route;
 mod runs;
+mod settings;
 mod world;
 
 pub(crate) use report::conformance;

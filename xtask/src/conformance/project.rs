@@ -21,6 +21,8 @@ pub(super) struct Checked {
     pub(super) flow: Option<Flow>,
     /// Everything that was found.
     pub(super) found: Vec<Found>,
+    /// Whether a run works in a worktree of its own.
+    pub(super) worktree: bool,
 }
 
 /// A finding.
@@ -67,7 +69,11 @@ impl Project {
             let file = path.strip_prefix(AGENT_DIR).unwrap_or(path).trim_start_matches('/').to_owned();
             Found { file, finding }
         });
-        Checked { found: found.collect(), flow: flow.filter(|_| !faulty) }
+        Checked {
+            found: found.collect(),
+            flow: flow.filter(|_| !faulty),
+            worktree: loaded.run.worktree.enabled,
+        }
     }
 }
 
