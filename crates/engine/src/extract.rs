@@ -105,24 +105,53 @@ fn unquote(path: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Names of failed tests in the common reports: `name ... FAILED`, `FAIL name`, `--- FAIL: name`, `not ok 3 - name`.
+/// Failed tests in the common reports: `name ... FAILED`, `FAIL name`, `FAILED | name`, `--- FAIL: name`,
+/// `not ok 3 - name`. Each once, with what is said below its line, else with the line itself.
 fn failed_tests(text: &str) -> Value {
-    list(text.lines().filter_map(|line| {
-        let line = line.trim();
-        let name = if let Some((name, result)) = line.rsplit_once(" ... ") {
-            result.to_lowercase().starts_with("fail").then(|| name.trim_start_matches("test "))?
-        } else if let Some(name) = line.strip_prefix("--- FAIL:") {
-            name.split_once(" (").map_or(name, |(name, _)| name)
-        } else if let Some(rest) = line.strip_prefix("not ok") {
-            rest.split_once(" - ").map(|(_, name)| name)?
-        } else {
-            ["FAILED ", "FAIL ", "FAIL: ", "✗ ", "✕ ", "× "]
-                .iter()
-                .find_map(|mark| line.strip_prefix(mark))?
-        };
-        let name = name.trim().trim_start_matches(':').trim();
-        (!name.is_empty()).then(|| json!({"name": name, "error": line}))
+    let mut found: Vec<(&str, Option<String>, &str)> = Vec::new();
+    let mut lines = text.lines().map(str::trim);
+    while let Some(line) = lines.next() {
+        let Some(name) = failed_test(line) else { continue };
+        // Below a mark with a bar stands why, up to an empty line.
+        let why = line.contains(BAR).then(|| {
+            let below = lines.clone().take_while(|line| !line.is_empty() && failed_test(line).is_none());
+            below.collect::<Vec<_>>().join("\n")
+        });
+        let why = why.filter(|why| !why.is_empty());
+        match found.iter_mut().find(|(known, ..)| *known == name) {
+            Some((_, known, _)) => *known = known.take().or(why),
+            None => found.push((name, why, line)),
+        }
+    }
+    list(found.into_iter().map(|(name, why, line)| {
+        let mut failed = json!({"name": name, "error": why.as_deref().unwrap_or(line)});
+        if is_file(name) && name.rsplit('.').next().is_some_and(|end| end.chars().all(char::is_alphanumeric))
+        {
+            failed["file"] = json!(name);
+        }
+        failed
     }))
+}
+
+/// What stands between the word and the name in some reports.
+const BAR: &str = "FAILED | ";
+
+/// The name of a failed test in the line that says so.
+fn failed_test(line: &str) -> Option<&str> {
+    let name = if let Some((name, result)) = line.rsplit_once(" ... ") {
+        result.to_lowercase().starts_with("fail").then(|| name.trim_start_matches("test "))?
+    } else if let Some(name) = line.strip_prefix("--- FAIL:") {
+        name.split_once(" (").map_or(name, |(name, _)| name)
+    } else if let Some(rest) = line.strip_prefix("not ok") {
+        rest.split_once(" - ").map(|(_, name)| name)?
+    } else {
+        [BAR, "FAILED ", "FAIL ", "FAIL: ", "✗ ", "✕ ", "× "]
+            .iter()
+            .find_map(|mark| line.strip_prefix(mark))?
+    };
+    let name = name.trim().trim_start_matches(':').trim();
+    // `FAILED | 5 passed | 1 failed` sums up, and names nothing.
+    (!name.is_empty() && !name.contains(" | ")).then_some(name)
 }
 
 /// Errors with a place: `path:line:column: message` and `path(line,column): message`, or a message with the place on
@@ -134,7 +163,7 @@ fn errors(text: &str, lint: bool) -> Value {
         let line = line.trim();
         if let Some((file, row, column, rest)) = place(line) {
             let said = match (rest.is_empty(), message.take()) {
-                (true, Some(before)) => before,
+                (true, Some(before)) => before.split_once(" [ERROR]: ").map_or(before, |(_, said)| said),
                 (true, None) => continue,
                 (false, _) => rest,
             };
@@ -248,6 +277,16 @@ mod tests {
         let out =
             "test a::b ... FAILED\ntest c ... ok\n--- FAIL: TestX (0.0s)\nnot ok 2 - adds\nFAIL sub.sh\n";
         assert_eq!(names(of(Extractor::FailedTests, out, "")), ["a::b", "TestX", "adds", "sub.sh"]);
+        let out = "b.test.ts ... FAILED (2ms)\n\nFAILED | b.test.ts\nb\n  expected 1\n\nFAILED | c\n\nFAILED | 5 passed | 2 failed\n";
+        assert_eq!(
+            of(Extractor::FailedTests, out, ""),
+            json!([
+                {"name": "b.test.ts", "file": "b.test.ts", "error": "b\nexpected 1"},
+                {"name": "c", "error": "FAILED | c"}
+            ])
+        );
+        let out = "TS2304 [ERROR]: no `foo`\n  at src/main.ts:5:10\n";
+        assert_eq!(of(Extractor::TypeErrors, out, "")[0]["message"], "no `foo`");
         assert_eq!(
             of(
                 Extractor::TypeErrors,

@@ -73,7 +73,11 @@ impl Case {
     pub(super) fn of(written: &Value) -> Result<Case, String> {
         let id = written["id"].as_str().ok_or_else(|| format!("a case has no `id`: {written}"))?;
         let input = written.get("input").ok_or_else(|| format!("`{id}` has no `input`"))?;
-        let expected = match (written.get("expect"), written.get("expectError")) {
+        // Whole runs were watched; one that was refused before it began says what was thrown.
+        let thrown = written["observed"].get("threw").map(|_| &written["observed"]);
+        let watched = written.get("observed").filter(|_| thrown.is_none());
+        let results = (written.get("expect").or(watched), written.get("expectError").or(thrown));
+        let expected = match results {
             (Some(value), None) => Expected::Value(given(value)),
             (None, Some(error)) => Expected::Error(error["message"].as_str().unwrap_or_default().to_owned()),
             _ => return Err(format!("`{id}` needs either `expect` or `expectError`")),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cuegate_dialect::{extractor, infer_kind, resolve_schema, success_when};
 use cuegate_engine::{Exec, Exit, extract};
+use cuegate_flow::Schema;
 use serde_json::{Value, json};
 
 use super::compare::{Got, member, text};
@@ -48,9 +49,51 @@ pub(super) fn json_in_text(input: &Value) -> Result<Got, String> {
     Ok(Got::Value(json!(cuegate_engine::json_in_text(text(input, "text")?))))
 }
 
+/// Reads an answer of a format. There is one: a JSON object, with a schema or without.
+pub(super) fn format(input: &Value) -> Result<Got, String> {
+    let format = member(input, "format")?;
+    let said = member(member(input, "summary")?, "assistantResponses")?;
+    let said: Vec<&str> = said.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if format["type"] != "json" {
+        return Ok(Got::Value(json!({"valid": false})));
+    }
+    let schema = format.get("schema").cloned().unwrap_or_else(|| json!({}));
+    let schema = Schema::new(schema).map_err(|error| format!("its schema cannot be used: {error}"))?;
+    let answer =
+        cuegate_engine::json_in_text(&said.join("\n")).filter(|answer| schema.problems(answer).is_empty());
+    Ok(Got::Value(match answer {
+        Some(answer) => json!({"valid": true, "extracted": answer}),
+        None => json!({"valid": false}),
+    }))
+}
+
+/// The same answer, or none; what is wrong with it is a text.
+pub(super) fn same_format(_: &Value, theirs: &Value, ours: &Value) -> bool {
+    theirs["valid"] == ours["valid"] && theirs["extracted"] == ours["extracted"]
+}
+
 /// Takes facts out of what a command printed.
 pub(super) fn extracted(name: &str, input: &Value) -> Result<Got, String> {
-    let stdout = text(input, "stdout")?.to_owned();
-    let exec = Exec { exit: Exit::Code(0), stdout, stderr: String::new(), duration_ms: 0 };
+    let said = |stream: &str| input[stream].as_str().unwrap_or_default().to_owned();
+    let exec = Exec { exit: Exit::Code(0), stdout: said("stdout"), stderr: said("stderr"), duration_ms: 0 };
     Ok(Got::Value(extract(extractor(name), &exec)))
+}
+
+/// The same failed tests, with the same reasons where there are any: for one without, the original program makes up
+/// a text, and we give the line that says so.
+pub(super) fn same_tests(_: &Value, theirs: &Value, ours: &Value) -> bool {
+    let bare = |tests: &Value| -> Vec<Value> {
+        let mut tests = tests.as_array().cloned().unwrap_or_default();
+        for test in tests.iter_mut().filter_map(Value::as_object_mut) {
+            test.retain(|key, _| key != "error");
+        }
+        tests
+    };
+    let reasons = |tests: &Value| -> Vec<String> {
+        let tests = tests.as_array().into_iter().flatten();
+        tests.map(|test| test["error"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let made_up = |why: &String| why == "Unknown error";
+    bare(theirs) == bare(ours)
+        && reasons(theirs).iter().zip(reasons(ours)).all(|(theirs, ours)| made_up(theirs) || *theirs == ours)
 }

@@ -4,14 +4,20 @@
 //! the formats lives here. Where we differ on purpose, `docs/deviations.md` says so, case by case.
 
 mod case;
+mod checked;
 mod compare;
+mod complete;
 mod declared;
 mod direct;
+mod drive;
 mod entry;
 mod inputs;
 mod interpret;
+mod project;
 mod report;
 mod route;
+mod runs;
+mod settings;
 mod world;
 
 pub(crate) use report::conformance;

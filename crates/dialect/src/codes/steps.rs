@@ -109,7 +109,7 @@ TARGET_NOT_IN_SCHEMA = "target-not-in-schema": "\
 the target of a jump is a field that the answer cannot have
 
 `targetField` is where an answer of this step names the target of its `jump`. The step's schema is closed when
-it is sent: an object that does not say `\"additionalProperties\": true` holds only the `properties` it names.
+it is sent: an object that has `properties` and does not say `\"additionalProperties\": true` holds only those.
 No answer can have this field, so that a jump takes the default target, or is a bad answer where there is
 none.
 

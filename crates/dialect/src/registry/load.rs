@@ -67,7 +67,7 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
     if let (Some(name), Some(id)) = (agent.name, registry.agent_id.filter(|id| Some(id.text) != agent.name)) {
         let message = format!("the registry belongs to `{}`, the agent is called `{name}`", id.text);
         desk.found.push(
-            Diagnostic::warning(codes::AGENT_ID_MISMATCH, id.span, message)
+            Diagnostic::error(codes::AGENT_ID_MISMATCH, id.span, message)
                 .hint("make `agentId` and `name` equal"),
         );
     }

@@ -322,10 +322,21 @@ mod tests {
             Ok(json!({
                 "type": "object", "description": "base", "required": ["a", "b"], "minProperties": 1,
                 "properties": {"a": {"enum": [{"type": "object"}]},
-                    "b": {"type": "object", "additionalProperties": false}},
+                    "b": {"type": "object"}},
                 "allOf": [{"minProperties": 2}], "additionalProperties": false
             }))
         );
         assert_eq!(one(document, "open"), Ok(json!({"type": "object", "additionalProperties": true})));
+    }
+
+    #[test]
+    fn an_object_that_names_nothing_stays_open() {
+        let document = json!({
+            "x": {"type": "object", "properties": {"data": {"type": "object"}, "none": {"type": "object", "properties": {}}}}
+        });
+        let Ok(schema) = one(document, "x") else { panic!("it resolves") };
+        assert_eq!(schema["properties"]["data"], json!({"type": "object"}));
+        assert_eq!(schema["properties"]["none"]["additionalProperties"], json!(false));
+        assert_eq!(schema["additionalProperties"], json!(false));
     }
 }

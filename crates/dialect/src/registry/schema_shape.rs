@@ -71,7 +71,8 @@ pub(super) fn merge(bases: Vec<Value>, own: Map<String, Value>) -> Value {
     Value::Object(merged)
 }
 
-/// Closes every object schema that does not say whether it is open.
+/// Closes every object schema that does not say whether it is open, but names what it holds. One that names nothing is
+/// left open: closed, no answer but `{}` would fit it.
 pub(crate) fn closed(schema: Value) -> Value {
     match schema {
         Value::Array(items) => Value::Array(items.into_iter().map(closed).collect()),
@@ -79,7 +80,8 @@ pub(crate) fn closed(schema: Value) -> Value {
             let is_object = map.get("type").and_then(Value::as_str) == Some("object");
             let mut result: Map<String, Value> =
                 map.into_iter().map(|(key, value)| close_keyword(key, value)).collect();
-            if is_object && !result.contains_key("additionalProperties") {
+            let says = result.contains_key("additionalProperties");
+            if is_object && result.contains_key("properties") && !says {
                 result.insert("additionalProperties".to_owned(), Value::Bool(false));
             }
             Value::Object(result)

@@ -29,7 +29,7 @@ fn top_level() {
     # missing name
     agent.json:1:1 error[missing-key]: `name` is missing in the agent
     # other registry
-    steps_registry.json:2:14 warning[agent-id-mismatch]: the registry belongs to `mender`, the agent is called `fixer`
+    steps_registry.json:2:14 error[agent-id-mismatch]: the registry belongs to `mender`, the agent is called `fixer`
     # null says nothing
     agent.json:5:18 error[wrong-type]: `description` is `null`, which says nothing
     # older generation

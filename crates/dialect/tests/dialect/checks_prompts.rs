@@ -255,7 +255,7 @@ fn files_themselves() {
     agent.json:1:14 error[invalid-json]: JSON has no comments
     agent.json:2:1 error[invalid-json]: no comma may follow the last entry
     f_failed_git-dirty.md:1:88 error[unknown-variable]: the failure prompt reads `issue`, which nobody gives there
-    steps_registry.json:2:14 warning[agent-id-mismatch]: the registry belongs to `fixer`, the agent is called `x`
+    steps_registry.json:2:14 error[agent-id-mismatch]: the registry belongs to `fixer`, the agent is called `x`
     steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
     steps_registry.json:29:5 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
     steps_registry.json:29:5 error[unknown-variable]: the prompt of `initial.fix` reads `issue`, which nobody gives

@@ -5,6 +5,7 @@
 mod graph;
 mod no_entry;
 mod no_way_to_end;
+mod optional_parameter;
 mod outcome_without_edge;
 mod resolve;
 mod step_name;
@@ -41,6 +42,7 @@ pub fn codes() -> &'static [Code] {
     &[
         no_entry::CODE,
         no_way_to_end::CODE,
+        optional_parameter::CODE,
         outcome_without_edge::CODE,
         step_name::CODE,
         unassigned_value::CODE,
@@ -61,6 +63,7 @@ pub fn check(draft: Draft) -> Checked {
     let flow = resolved.flow;
     outcome_without_edge::check(&flow, &mut diagnostics);
     unknown_variable::check(&flow, &mut diagnostics);
+    optional_parameter::check(&flow, &mut diagnostics);
     // Where paths lead can be asked only when every name leads somewhere.
     if resolved.complete {
         unreachable_step::check(&flow, &resolved.other_entries, &mut diagnostics);

@@ -1,0 +1,212 @@
+//! What checking finds: validators of definitions, each of which looks at one thing.
+//!
+//! A case holds an agent, or a registry, and only as much of it as its validator looks at. The rest is added: a
+//! prompt and a schema for every step, a gate that allows what the step has transitions for. Then it is checked as
+//! `check` does it, and of what is found only what the validator is about counts.
+
+use cuegate_flow::Severity;
+use serde_json::{Map, Value, json};
+
+use super::{
+    compare::{Got, member},
+    complete::{Leave, agent_for, complete},
+    project::{Found, Project, registry_path, system_path},
+};
+
+/// What a validator is about.
+struct About {
+    /// The codes of the findings that belong to it.
+    codes: &'static [&'static str],
+    /// Words of which a finding has one; none = any finding of these codes.
+    words: &'static [&'static str],
+}
+
+/// Whether a step may decide the intents that it allows.
+pub(super) fn kinds(input: &Value) -> Result<Got, String> {
+    let about =
+        About { codes: &["intent-not-of-kind", "invalid-value"], words: &["decide", "fallbackIntent"] };
+    thrown(of_registry(input, Leave::Nothing, &about))
+}
+
+/// Whether a gate says where its intents stand in the schema and in the answer.
+pub(super) fn intent_schema(input: &Value) -> Result<Got, String> {
+    let about = About {
+        codes: &["missing-key", "invalid-value", "intent-mismatch"],
+        words: &["intentSchemaRef", "intentField"],
+    };
+    thrown(of_registry(input, Leave::Nothing, &about))
+}
+
+/// Whether what a registry and its steps say of themselves can be used.
+pub(super) fn described(input: &Value) -> Result<Got, String> {
+    let codes = &[
+        "missing-key",
+        "wrong-type",
+        "invalid-value",
+        "unknown-key",
+        "step-id-mismatch",
+        "no-step-kind",
+        "intent-not-of-kind",
+        "incomplete-step",
+    ];
+    thrown(of_registry(input, Leave::Keys, &About { codes, words: &[] }))
+}
+
+/// Whether every key that has to be there is there, and of the right type.
+pub(super) fn shaped(input: &Value) -> Result<Got, String> {
+    let codes =
+        &["missing-key", "wrong-type", "unknown-key", "duplicate-key", "step-id-mismatch", "no-step-kind"];
+    of_registry(input, Leave::Keys, &About { codes, words: &[] })
+}
+
+/// Whether there is an entry, and it is a step.
+pub(super) fn entries(input: &Value) -> Result<Got, String> {
+    let about = About { codes: &["no-entry", "unknown-target", "missing-key"], words: &["entry"] };
+    thrown(of_registry(input, Leave::Nothing, &about))
+}
+
+/// Whether every name leads somewhere.
+pub(super) fn references(input: &Value) -> Result<Got, String> {
+    let codes =
+        &["unknown-target", "null-target", "unknown-step", "unknown-validator", "validator-without-pattern"];
+    of_registry(input, Leave::Nothing, &About { codes, words: &[] })
+}
+
+/// Whether every step leads to an end, and nothing leads where it must not.
+pub(super) fn ways(input: &Value) -> Result<Got, String> {
+    let codes = &[
+        "no-entry",
+        "no-way-to-end",
+        "unreachable-step",
+        "unknown-target",
+        "null-target",
+        "intent-not-of-kind",
+        "intent-without-transition",
+        "transition-without-intent",
+        "wrong-direction",
+        "handoff-to-work",
+        "self-next",
+        "invalid-value",
+    ];
+    of_registry(input, Leave::Nothing, &About { codes, words: &[] })
+}
+
+/// Whether what a step reads of other steps is left by them.
+pub(super) fn inputs(input: &Value) -> Result<Got, String> {
+    of_registry(input, Leave::Nothing, &About { codes: &["unassigned-value", "invalid-input"], words: &[] })
+}
+
+/// Whether every variable that a step declares comes from somewhere. Steps that inputs name are there, and leave what
+/// is read of them: other cases are about that.
+pub(super) fn variables(input: &Value) -> Result<Got, String> {
+    let mut input = input.clone();
+    let steps = input["registry"]["steps"].as_object().into_iter().flatten();
+    let read = steps.flat_map(|(_, step)| step["inputs"].as_object().into_iter().flatten());
+    let sources: Vec<(String, String)> = read
+        .filter_map(|(_, read)| read["from"].as_str()?.rsplit_once('.'))
+        .map(|(step, key)| (step.to_owned(), key.to_owned()))
+        .collect();
+    for (step, key) in sources {
+        let gate = json!({
+            "allowedIntents": ["next"], "intentSchemaRef": "#/properties/action", "intentField": "action",
+            "handoffFields": [key],
+        });
+        let added = json!({"stepKind": "work", "structuredGate": gate});
+        let steps = input["registry"]["steps"].as_object_mut().ok_or("it has no steps")?;
+        steps.entry(step).or_insert(added);
+    }
+    let codes = &["unknown-variable", "unassigned-value", "optional-parameter"];
+    of_registry(&input, Leave::Nothing, &About { codes, words: &[] })
+}
+
+/// Whether an agent can be used. The registry that it names is there.
+pub(super) fn agent(input: &Value) -> Result<Got, String> {
+    let written = input.get("agentJson").map_or_else(|| member(input, "definition"), Ok)?;
+    let agent = &with_flow(written);
+    let mut project = Project::of(agent);
+    let registry = json!({
+        "agentId": agent["name"], "version": "1.0.0", "c1": "steps", "entryStep": "initial.case",
+        "steps": {"initial.case": {}},
+    });
+    let registry = complete(&registry, Leave::Nothing, &mut project);
+    project.put(registry_path(agent), registry.to_string());
+    project.put(system_path(agent), "You are checked.");
+    Ok(told(&project, |found| found.file == "agent.json"))
+}
+
+/// What a validator does that throws at the first step: nothing, or it refuses.
+fn thrown(got: Result<Got, String>) -> Result<Got, String> {
+    let Got::Value(found) = got? else { return Err("it has no findings".to_owned()) };
+    let errors: Vec<&str> =
+        found["errors"].as_array().into_iter().flatten().filter_map(|e| e["message"].as_str()).collect();
+    Ok(if errors.is_empty() { Got::Value(Value::Null) } else { Got::Refused(errors.join("; ")) })
+}
+
+/// An agent that says where its prompts are.
+fn with_flow(agent: &Value) -> Value {
+    let mut agent = agent.clone();
+    if let Some(runner) = agent.get_mut("runner").filter(|runner| runner.get("flow").is_none()) {
+        runner["flow"] = json!({
+            "systemPromptPath": "prompts/system.md",
+            "prompts": {"registry": "steps_registry.json", "fallbackDir": "prompts"},
+        });
+    }
+    agent
+}
+
+fn of_registry(input: &Value, leave: Leave, about: &About) -> Result<Got, String> {
+    let registry = member(input, "registry")?;
+    let agent = agent_for(registry, &input["agentDef"]);
+    let mut project = Project::of(&agent);
+    let registry = complete(registry, leave, &mut project);
+    project.put(registry_path(&agent), registry.to_string());
+    project.put(system_path(&agent), "You are checked.");
+    Ok(told(&project, |found| {
+        let said = &found.finding.message;
+        about.codes.contains(&found.finding.code)
+            && (about.words.is_empty() || about.words.iter().any(|word| said.contains(word)))
+    }))
+}
+
+fn told(project: &Project, is_about: impl Fn(&Found) -> bool) -> Got {
+    let found = project.check().found;
+    let of = |severity| -> Vec<Value> {
+        let found = found.iter().filter(|found| found.finding.severity == severity && is_about(found));
+        found
+            .map(|Found { finding, .. }| json!({"step": finding.step.as_deref(), "message": finding.message}))
+            .collect()
+    };
+    Got::Value(json!({"errors": of(Severity::Error), "warnings": of(Severity::Warning)}))
+}
+
+/// A refusal where there is one, of the steps that it names, and something to say where there is a warning.
+pub(super) fn same(input: &Value, theirs: &Value, ours: &Value) -> bool {
+    let list = |from: &Value, key: &str| from[key].as_array().cloned().unwrap_or_default();
+    let (errors, warnings) = (list(ours, "errors"), list(ours, "warnings"));
+    let said: Vec<Value> = errors.iter().chain(&warnings).cloned().collect();
+    errors.is_empty() == list(theirs, "errors").is_empty()
+        && named(input, &list(theirs, "errors")).iter().all(|step| is_named(step, &errors))
+        && (list(theirs, "warnings").is_empty() || !said.is_empty())
+        && named(input, &list(theirs, "warnings")).iter().all(|step| is_named(step, &said))
+}
+
+/// The steps that texts begin by naming, each the first of its text.
+fn named(input: &Value, texts: &[Value]) -> Vec<String> {
+    let empty = Map::new();
+    let steps = input["registry"]["steps"].as_object().unwrap_or(&empty);
+    let first = |text: &str| {
+        let at = steps.keys().filter_map(|id| {
+            let quoted = [format!("\"{id}\""), format!("'{id}'")];
+            quoted.iter().filter_map(|quoted| text.find(quoted)).min().map(|at| (at, id))
+        });
+        at.min().map(|(_, id)| id.clone())
+    };
+    texts.iter().filter_map(Value::as_str).filter_map(first).collect()
+}
+
+fn is_named(step: &str, findings: &[Value]) -> bool {
+    findings.iter().any(|finding| {
+        let said = finding["message"].as_str().unwrap_or_default();
+        finding["step"] == step || said.contains(&format!("`{step}`"))
+    })
+}

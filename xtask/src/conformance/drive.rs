@@ -1,0 +1,178 @@
+//! A run that is driven by recorded answers, with validators that really run.
+
+use std::{collections::BTreeMap, path::Path, process};
+
+use cuegate_engine::{
+    Answer, AskKind, Command, Completion, Decision, EndState, Event, Exec, Exit, Fault, FaultClass, Run,
+    Start, Started, State, Usage, decide, pending,
+};
+use cuegate_flow::{BlobRef, Flow, Str};
+use serde_json::{Map, Value, json};
+
+/// More completions than any case needs.
+const COMPLETIONS_MAX: usize = 1_000;
+
+/// How long a limit of the service is waited for, in milliseconds.
+const WAIT_MAX_MS: u64 = 60_000;
+
+/// How a run went.
+pub(super) struct Course {
+    /// Who was asked, in order.
+    pub(super) asked: Vec<Asked>,
+    /// How many iterations there were.
+    pub(super) iterations: u32,
+    /// What steps left for others, by step and name.
+    pub(super) left: Map<String, Value>,
+    /// Whether it completed.
+    pub(super) completed: bool,
+    /// How it ended and why, in words.
+    pub(super) end: String,
+}
+
+/// An ask.
+pub(super) struct Asked {
+    /// The step.
+    pub(super) step: String,
+    /// Whether a failed validator led to it.
+    pub(super) remedy: bool,
+}
+
+/// A run on its way.
+struct Drive<'f> {
+    flow: &'f Flow,
+    run: Run,
+    kept: BTreeMap<BlobRef, String>,
+    course: Course,
+    now: i64,
+}
+
+/// Runs a flow. Each ask takes the next answer of the script, and after the last one that one again. A bad answer is
+/// never asked again: the original program asks once.
+pub(super) fn drive(
+    flow: &Flow,
+    args: &BTreeMap<String, String>,
+    script: &[Value],
+) -> Result<Course, String> {
+    let dir = tempfile::tempdir().map_err(|error| format!("failed to make a folder: {error}"))?;
+    let mut drive = Drive {
+        flow,
+        run: Run::default(),
+        kept: args.values().map(|value| (BlobRef::of(value.as_bytes()), value.clone())).collect(),
+        course: Course {
+            asked: Vec::new(),
+            iterations: 0,
+            left: Map::new(),
+            completed: false,
+            end: String::new(),
+        },
+        now: 0,
+    };
+    drive.complete(Completion::Start(Box::new(Start { started: started(flow, args) })));
+    for _ in 0..COMPLETIONS_MAX {
+        let Some(command) = pending(flow, &drive.run).into_iter().next() else { break };
+        let completion = drive.perform(command, script, dir.path())?;
+        drive.complete(completion);
+    }
+    Ok(drive.finished())
+}
+
+fn started(flow: &Flow, args: &BTreeMap<String, String>) -> Started {
+    Started {
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        flow: flow.name.clone(),
+        dialect: flow.dialect.to_owned(),
+        path: "case".to_owned(),
+        provider: "recorded".to_owned(),
+        params: args
+            .iter()
+            .map(|(name, value)| (Str::from(name.as_str()), BlobRef::of(value.as_bytes())))
+            .collect(),
+        set: args.keys().cloned().collect(),
+        iterations_max: flow.limits.iterations_max,
+        wait_max_ms: WAIT_MAX_MS,
+        ..Started::default()
+    }
+}
+
+impl Drive<'_> {
+    fn perform(&mut self, command: Command, script: &[Value], dir: &Path) -> Result<Completion, String> {
+        if let Command::Ask(ask) = command {
+            self.now = ask.not_before_ms.map_or(self.now, |then| self.now.max(then));
+            let said = script.get(self.course.asked.len()).or(script.last()).ok_or("nobody answers")?;
+            self.course.asked.push(Asked { step: ask.step.to_string(), remedy: ask.kind == AskKind::Remedy });
+            Ok(match said["throw"].as_str() {
+                Some(message) => Completion::Faulted { ask: ask.id, fault: fault(message), seen: None },
+                None => Completion::Answered { ask: ask.id, answer: Box::new(answer(said)), seen: None },
+            })
+        } else if let Command::Exec(exec) = command {
+            Ok(Completion::Executed { id: exec.id, exec: run(&exec.validator.command, dir)?, seen: None })
+        } else {
+            Err(format!("no case was recorded with {command:?}"))
+        }
+    }
+
+    fn complete(&mut self, completion: Completion) {
+        let Decision { events, blobs } = decide(self.flow, &self.run, self.now, completion);
+        for blob in blobs {
+            self.kept.insert(BlobRef::of(&blob), String::from_utf8_lossy(&blob).into_owned());
+        }
+        for event in &events {
+            match event {
+                Event::StepEntered { iteration, .. } => {
+                    self.course.iterations = self.course.iterations.max(*iteration);
+                }
+                Event::HandedOff { step, key, value, .. } => {
+                    let text = self.kept.get(value).map_or("", String::as_str);
+                    let data = self.course.left.entry(step.to_string()).or_insert_with(|| json!({}));
+                    data[&**key] = json!(text);
+                }
+                _ => {}
+            }
+        }
+        self.run.apply_record(&events);
+    }
+
+    fn finished(mut self) -> Course {
+        self.course.completed = matches!(&self.run.state, State::Ended { state: EndState::Completed, .. });
+        self.course.end = match &self.run.state {
+            State::Ended { state, reason, .. } => format!("{state:?}: {reason}"),
+            State::Suspended(waiting) => format!("Suspended: {}", waiting.detail),
+            other => format!("{other:?}"),
+        };
+        self.course
+    }
+}
+
+/// Runs a validator of a case.
+fn run(command: &str, dir: &Path) -> Result<Exec, String> {
+    let output = process::Command::new("sh")
+        .args(["-c", command])
+        .current_dir(dir)
+        .output()
+        .map_err(|error| format!("failed to run a validator: {error}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    // Which signal ended one decides nothing.
+    let exit = output.status.code().map_or(Exit::Signal(9), Exit::Code);
+    Ok(Exec { exit, stdout: text(&output.stdout), stderr: text(&output.stderr), duration_ms: 0 })
+}
+
+fn answer(said: &Value) -> Answer {
+    Answer {
+        output: said.get("so").filter(|output| !output.is_null()).cloned(),
+        text: said["text"].as_str().unwrap_or_default().to_owned(),
+        ..Answer::default()
+    }
+}
+
+/// A call that failed. The original program knows limits of the service by what is said, and nothing else apart.
+fn fault(message: &str) -> Fault {
+    let limited = message.contains("rate limit");
+    Fault {
+        class: if limited { FaultClass::RateLimited } else { FaultClass::Crashed },
+        message: message.to_owned(),
+        resets_in_ms: limited.then_some(1_000),
+        usage: Usage::default(),
+        usage_unknown: false,
+        receipt: None,
+    }
+}

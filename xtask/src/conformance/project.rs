@@ -1,0 +1,96 @@
+//! A recorded agent as files, loaded and checked as `check` and `run` do it.
+
+use std::collections::BTreeMap;
+
+use cuegate_dialect::{Options, load_agent};
+use cuegate_flow::{Diagnostic, Flow, Severity, check};
+use serde_json::Value;
+
+/// The folder that the agent of a case is put in.
+const AGENT_DIR: &str = ".agent/case";
+
+/// The files of a project with one agent.
+pub(super) struct Project {
+    files: BTreeMap<String, Vec<u8>>,
+    set: Vec<String>,
+}
+
+/// What came of loading and checking.
+pub(super) struct Checked {
+    /// The flow, when there is no error.
+    pub(super) flow: Option<Flow>,
+    /// Everything that was found.
+    pub(super) found: Vec<Found>,
+    /// Whether a run works in a worktree of its own.
+    pub(super) worktree: bool,
+}
+
+/// A finding.
+pub(super) struct Found {
+    /// The file it is in, relative to the agent's folder.
+    pub(super) file: String,
+    /// The finding itself.
+    pub(super) finding: Diagnostic,
+}
+
+impl Project {
+    /// A project with nothing in it but this agent.
+    pub(super) fn of(agent: &Value) -> Project {
+        let mut project = Project { files: BTreeMap::new(), set: Vec::new() };
+        project.put("agent.json", agent.to_string());
+        project
+    }
+
+    /// Writes a file of the agent, unless it is there.
+    pub(super) fn put(&mut self, path: &str, text: impl Into<Vec<u8>>) {
+        self.files.entry(format!("{AGENT_DIR}/{path}")).or_insert(text.into());
+    }
+
+    /// Declares variables that are given from outside.
+    pub(super) fn give<'n>(&mut self, names: impl IntoIterator<Item = &'n String>) {
+        self.set.extend(names.into_iter().cloned());
+    }
+
+    /// Loads and checks it.
+    pub(super) fn check(&self) -> Checked {
+        let options =
+            Options { agent_dir: AGENT_DIR.to_owned(), set: self.set.clone(), ..Options::default() };
+        let loaded = load_agent(&self.files, &options);
+        let mut findings = loaded.diagnostics;
+        let mut flow = None;
+        if !loaded.draft.steps.is_empty() {
+            let checked = check(loaded.draft);
+            findings.extend(checked.diagnostics);
+            flow = checked.flow;
+        }
+        let faulty = findings.iter().any(|finding| finding.severity == Severity::Error);
+        let found = findings.into_iter().map(|finding| {
+            let path = loaded.sources.get(finding.span.file).map_or("", |file| &*file.path);
+            let file = path.strip_prefix(AGENT_DIR).unwrap_or(path).trim_start_matches('/').to_owned();
+            Found { file, finding }
+        });
+        Checked {
+            found: found.collect(),
+            flow: flow.filter(|_| !faulty),
+            worktree: loaded.run.worktree.enabled,
+        }
+    }
+}
+
+impl Checked {
+    /// All errors in one line.
+    pub(super) fn errors(&self) -> String {
+        let errors = self.found.iter().filter(|found| found.finding.severity == Severity::Error);
+        errors.map(|found| found.finding.message.as_str()).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// Where an agent says that its registry is.
+pub(super) fn registry_path(agent: &Value) -> &str {
+    agent["runner"]["flow"]["prompts"]["registry"].as_str().unwrap_or("steps_registry.json")
+}
+
+/// Where an agent says that its system prompt is.
+pub(super) fn system_path(agent: &Value) -> &str {
+    agent["runner"]["flow"]["systemPromptPath"].as_str().unwrap_or("prompts/system.md")
+}
