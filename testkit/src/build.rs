@@ -91,7 +91,7 @@ impl Builder {
     /// A parallel step.
     pub fn all(self, id: &str, members: &[&str], width: u16, rules: Vec<JoinRule>) -> Builder {
         let members = members.iter().map(|member| name(member)).collect();
-        self.step(id, true, Act::All { members, width }, Gate::Join(rules))
+        self.step(id, true, Act::All { members, width }, Gate::Join { rules, judges: Vec::new() })
     }
 
     /// A step that runs validators, given as `name: shell command`.
@@ -271,6 +271,7 @@ fn plain_ask(id: &str, role: Role, session: SessionRule) -> Ask {
         schema: None,
         model: None,
         persona: None,
+        persona_names: Vec::new(),
         session,
         reports: Vec::new(),
         fused: None,

@@ -42,6 +42,8 @@ pub fn started(flow: &Flow) -> Started {
         iterations_max: flow.limits.iterations_max,
         repairs_max: 1,
         wait_max_ms: 60_000,
+        load: Default::default(),
+        report_dir: None,
         place: Place { work: "/work".to_owned(), ..Place::default() },
         tree: None,
     }

@@ -55,6 +55,8 @@ pub struct AskCommand {
     pub step: Str,
     /// Whose persona it takes.
     pub persona: Option<Str>,
+    /// Other names of that persona.
+    pub persona_names: Vec<Str>,
     /// What for.
     pub kind: AskKind,
     /// What is said.
@@ -86,6 +88,8 @@ pub struct SessionUse {
     pub id: String,
     /// What the provider had reported for the whole of it.
     pub totals: Option<Usage>,
+    /// Whether it has to stay as it was: only a provider that can branch off from it continues it.
+    pub branch: bool,
 }
 
 /// A command to run.

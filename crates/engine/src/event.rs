@@ -10,7 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     budget::{Budget, Share},
     completion::FaultClass,
-    facts::{AskKind, EndState, Hold, Put, Remedy, RowEnd, SourceBlob, Started, TreeState, Usage, Waiting},
+    facts::{
+        AskKind, EndState, Hold, Owing, Put, Remedy, RowEnd, SourceBlob, Spoken, Started, TreeState, Usage,
+        Waiting,
+    },
 };
 
 /// The events of one decision: the unit of the journal.
@@ -113,6 +116,30 @@ pub enum Event {
         /// The answer that another step judges.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         judging: Option<crate::run::Judging>,
+        /// The answer whose report is asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owing: Option<Owing>,
+    },
+    /// A report was written. The newest of a name is what readers get.
+    ReportWritten {
+        /// The step that owed it.
+        step: Str,
+        /// The member of a parallel step, by index.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<u16>,
+        /// Its name.
+        name: Str,
+        /// The visit in which it was written.
+        visit: u32,
+        /// What it says.
+        content: BlobRef,
+    },
+    /// What was said in a visit is what later prompts call the previous response.
+    Responded {
+        /// The step.
+        step: Str,
+        /// What was said: by one agent, or by each member of a parallel step in definition order.
+        answers: Vec<Spoken>,
     },
     /// A pending ask set its share of the budget aside and can be put.
     Reserved {
@@ -337,6 +364,9 @@ pub enum Event {
         /// Whether it said that it cannot proceed.
         #[serde(default)]
         blocked: bool,
+        /// What it said, where it left something that can be used.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<BlobRef>,
     },
     /// A monitor acts: its judge is asked where to go instead.
     MonitorFired {
@@ -379,6 +409,9 @@ pub enum Event {
     PersonAsked {
         /// What.
         question: BlobRef,
+        /// Whether the step is done again with the answer, instead of the agent being told it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
     },
     /// A person answered.
     PersonAnswered {

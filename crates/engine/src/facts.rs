@@ -199,11 +199,40 @@ pub struct Started {
     /// Whether the login is a subscription, so that what tokens cost is notional.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub notional: bool,
+    /// How the definition was read, where its format leaves that to whoever starts it.
+    #[serde(default, skip_serializing_if = "Load::is_usual")]
+    pub load: Load,
+    /// The folder that its reports are kept in, for agents that read them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_dir: Option<Str>,
     /// Where it works.
     pub place: Place,
     /// The tree it starts from, where there is git.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<TreeState>,
+}
+
+/// What decides how a definition is read, besides its files: a resumed run reads it in the same way.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Load {
+    /// Whether reports and outcomes are asked for apart from the work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub separate: bool,
+    /// Whether somebody was there to answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interactive: bool,
+    /// How often a failing command of a gate is mended, when somebody said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate_retries: Option<u32>,
+    /// How many members of a parallel step are at work at the same time, when somebody said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<u16>,
+}
+
+impl Load {
+    fn is_usual(&self) -> bool {
+        *self == Load::default()
+    }
 }
 
 /// The prompt of a visit after a failed validator.
@@ -215,6 +244,54 @@ pub struct Remedy {
     pub validator: Str,
     /// What is asked in place of the step's own prompt.
     pub prompt: Vec<Part>,
+}
+
+/// What was said in a step, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spoken {
+    /// The step.
+    pub step: Str,
+    /// What its agent said; `None` when nothing came that could be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<BlobRef>,
+    /// Its outcome, of a member of a parallel step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Str>,
+    /// Whether it said that it cannot proceed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub blocked: bool,
+}
+
+/// An answer that owes a report, while that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owing {
+    /// The place of the report among those that the step owes.
+    pub report: u16,
+    /// What the agent said.
+    pub answer: BlobRef,
+    /// What follows when nothing is owed any more.
+    pub then: Then,
+}
+
+/// What follows when an answer owes nothing any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Then {
+    /// Its outcome was read.
+    Decided {
+        /// Which.
+        outcome: Str,
+        /// The agent's own reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Another step decides.
+    Judge {
+        /// Which.
+        judge: Str,
+        /// The place of the reader that says so.
+        reader: u16,
+    },
 }
 
 /// What a run waits for.

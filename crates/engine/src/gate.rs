@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::{Ending, Flow, Gate, Outcome, Reader, Selector, Step, StepId, Str, Target};
+use cuegate_flow::{Act, Ending, Flow, Fused, Gate, Outcome, Reader, Selector, Step, StepId, Str, Target};
 use serde_json::Value;
 
-use crate::{answer::json_in_text, run::Run};
+use crate::{answer::json_in_text, completion::Answer, run::Run};
 
 /// What a gate read.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,10 +66,12 @@ pub fn read(
             return Ok(Reading::Outcome { outcome: outcome.clone(), output, reason: None });
         }
         Gate::Readers(readers) => readers,
-        Gate::Join(_) | Gate::Exit => return Err(Bad::wrong("this step reads no answers")),
+        Gate::Join { .. } | Gate::Exit => return Err(Bad::wrong("this step reads no answers")),
     };
     let mut output = structured(step, output, text);
-    let mut bad = None;
+    // An answer in plain words may stand in its place, half an answer may not.
+    let strict = fused(step).is_some() && output.is_some();
+    let (mut bad, mut passed) = (None, None);
     for (index, reader) in readers.iter().enumerate().skip(from as usize) {
         match reader {
             Reader::Field { path, words, reasons } => match word(path, words, output.as_ref()) {
@@ -78,11 +80,16 @@ pub fn read(
                         path.set(output, Value::String(name.to_string()));
                     }
                     validate(flow, step, output.as_ref())?;
+                    if outcome == Outcome::None {
+                        passed = Some(outcome);
+                        continue;
+                    }
                     let reason = output.as_ref().and_then(|output| {
                         reasons.iter().find_map(|path| path.get(output)?.as_str().map(str::to_owned))
                     });
                     return Ok(Reading::Outcome { outcome, output, reason });
                 }
+                Err(found) if strict => return Err(found),
                 Err(found) => bad = bad.or(Some(found)),
             },
             Reader::Tag { name, base, outcomes } => {
@@ -96,7 +103,51 @@ pub fn read(
             Reader::Fallback(_) => {}
         }
     }
+    if let Some(outcome) = passed {
+        return Ok(Reading::Outcome { outcome, output, reason: None });
+    }
     Err(bad.unwrap_or_else(|| Bad { absent: true, why: "the answer names no outcome".to_owned() }))
+}
+
+/// The judge that a gate asks next, after the one that its reader or rule of this place asked.
+pub(crate) fn judge_after(flow: &Flow, step: &Step<StepId>, place: u16) -> Option<(StepId, u16)> {
+    match &step.gate {
+        // The readers before could not read the answer either, so only the later ones are left.
+        Gate::Readers(_) => match read(flow, step, None, "", place + 1) {
+            Ok(Reading::Judge { judge, reader, .. }) => Some((judge, reader)),
+            _ => None,
+        },
+        Gate::Join { judges, .. } => judges.get(place as usize + 1).map(|judge| (*judge, place + 1)),
+        Gate::Exit | Gate::Always(_) => None,
+    }
+}
+
+fn fused(step: &Step<StepId>) -> Option<&Fused> {
+    match &step.act {
+        Act::Ask(ask) => ask.fused.as_ref(),
+        _ => None,
+    }
+}
+
+/// Why an agent says in its answer that it cannot proceed.
+pub(crate) fn blocked(step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option<String> {
+    let output = structured(step, output, text)?;
+    let why = fused(step)?.blocked.get(&output)?.as_str()?.trim();
+    (!why.is_empty()).then(|| why.to_owned())
+}
+
+/// What an agent said: where its answer says several things at once, the part that speaks.
+pub(crate) fn response(step: &Step<StepId>, output: Option<&Value>, answer: &Answer) -> String {
+    let spoken = fused(step).zip(output).and_then(|(fused, output)| fused.response.get(output)?.as_str());
+    spoken.map_or_else(|| said(answer), str::to_owned)
+}
+
+/// What an agent said, as text.
+pub(crate) fn said(answer: &Answer) -> String {
+    match (&answer.output, answer.text.is_empty()) {
+        (Some(output), true) => output.to_string(),
+        _ => answer.text.clone(),
+    }
 }
 
 /// What a gate falls back to when repairs did not help.
@@ -113,12 +164,26 @@ fn structured(step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option
     let due = match &step.gate {
         Gate::Readers(readers) => readers.iter().any(|reader| matches!(reader, Reader::Field { .. })),
         _ => false,
-    } || matches!(&step.act, cuegate_flow::Act::Ask(ask) if ask.schema.is_some());
-    output.cloned().or_else(|| due.then(|| json_in_text(text)).flatten())
+    } || matches!(&step.act, Act::Ask(ask) if ask.schema.is_some());
+    let found = output.cloned().or_else(|| due.then(|| json_in_text(text)).flatten());
+    // An object in plain words is the answer only when it looks like one: code may stand there as well.
+    match (fused(step), output) {
+        (Some(fused), None) => found.filter(|found| is_answer(step, fused, found)),
+        _ => found,
+    }
+}
+
+fn is_answer(step: &Step<StepId>, fused: &Fused, found: &Value) -> bool {
+    let Gate::Readers(readers) = &step.gate else { return true };
+    let fields = readers.iter().filter_map(|reader| match reader {
+        Reader::Field { path, .. } => Some(path),
+        _ => None,
+    });
+    fields.chain([&fused.response, &fused.reports, &fused.blocked]).any(|path| path.get(found).is_some())
 }
 
 fn validate(flow: &Flow, step: &Step<StepId>, output: Option<&Value>) -> Result<(), Bad> {
-    let cuegate_flow::Act::Ask(ask) = &step.act else { return Ok(()) };
+    let Act::Ask(ask) = &step.act else { return Ok(()) };
     let Some(schema) = ask.schema else { return Ok(()) };
     let Some(output) = output else {
         return Err(Bad { absent: true, why: "the answer has no JSON object".to_owned() });
@@ -172,7 +237,7 @@ fn tag(text: &str, name: &str, base: u32, outcomes: &[Outcome]) -> Option<Outcom
     text.rmatch_indices('[').find_map(|(at, _)| {
         let inner = text[at + 1..].split_once(']')?.0;
         let number: u32 = inner.strip_prefix(&*name)?.strip_prefix(':')?.parse().ok()?;
-        outcomes.get(number.checked_sub(base)? as usize).cloned()
+        outcomes.get(number.checked_sub(base)? as usize).filter(|outcome| **outcome != Outcome::None).cloned()
     })
 }
 

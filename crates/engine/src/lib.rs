@@ -26,6 +26,7 @@ mod facts;
 mod gate;
 mod pending;
 mod prompt;
+mod reports;
 mod run;
 
 pub use answer::json_in_text;
@@ -36,10 +37,11 @@ pub use decide::{Decision, decide};
 pub use event::{Event, Record, Unreadable};
 pub use extract::extract;
 pub use facts::{
-    AskKind, EndState, Hold, Part, Place, Put, Remedy, RowEnd, SchemaBy, SessionBy, SourceBlob, Started,
-    TreeState, Usage, WaitKind, Waiting,
+    AskKind, EndState, Hold, Load, Owing, Part, Place, Put, Remedy, RowEnd, SchemaBy, SessionBy, SourceBlob,
+    Spoken, Started, Then, TreeState, Usage, WaitKind, Waiting,
 };
 pub use gate::{Bad, Reading, Route, read, target};
 pub use pending::pending;
 pub use prompt::{Failure, expand, fenced};
+pub use reports::{ReportFile, Reports, Version};
 pub use run::{Asking, Follow, Head, Judging, Kept, Member, Node, Run, State, Visit, Work};

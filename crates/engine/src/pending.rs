@@ -1,6 +1,6 @@
 //! What a run wants done next.
 
-use cuegate_flow::{Act, Ask, Flow, SessionRule, Step, StepId};
+use cuegate_flow::{Act, Ask, BlobRef, Flow, Permission, SessionRule, Step, StepId};
 
 use crate::{
     command::{AskCommand, Command, CommandId, ExecCommand, SessionUse},
@@ -61,9 +61,10 @@ fn command(flow: &Flow, run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Aski
     {
         let judge = flow.step(judge);
         let mut command = plain(run, judge, judge_ask, asking, member);
-        match &asking.follow {
-            None => command.prompt.extend(judged(judging)),
-            Some(_) => command.without_session.extend(judged(judging)),
+        match (&asking.follow, &judge_ask.session) {
+            // A branch of the conversation that holds the answer does not need to be told it.
+            (Some(_), _) | (None, SessionRule::Branch(_)) => command.without_session.extend(judged(judging)),
+            (None, _) => command.prompt.extend(judged(judging)),
         }
         return Command::Ask(Box::new(command));
     }
@@ -77,47 +78,69 @@ fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: u16
         Some(remedy) => remedy.prompt.clone(),
         None => expand(run, step, &ask.prompt, None),
     };
-    let (prompt, without_session) = match &asking.follow {
-        None => (own, Vec::new()),
-        Some(follow) => {
-            let mut before = own;
-            if let Some(after) = &follow.after {
-                before.push(Part::Text("\n\nYou answered:\n".into()));
-                before.push(Part::Blob { blob: after.clone(), fence: Some("your answer".into()) });
-                before.push(Part::Text("\n\n".into()));
-            }
-            (follow.say.clone(), before)
-        }
-    };
+    // What was said last, after all that was said before it.
+    let (mut before, mut prompt) = (Vec::new(), own);
+    if let Some(owing) = &asking.owing
+        && let Some(report) = ask.reports.get(owing.report as usize)
+    {
+        before.append(&mut prompt);
+        before.extend(you_answered(&owing.answer));
+        prompt = expand(run, step, &report.request, None);
+    }
+    if let Some(follow) = &asking.follow {
+        before.append(&mut prompt);
+        before.extend(follow.after.iter().flat_map(you_answered));
+        prompt = follow.say.clone();
+    }
+    let mut boundary = step.boundary.clone();
+    if asking.owing.is_some() {
+        boundary.permission = Permission::Plan;
+    }
     let id = CommandId { seq: asking.seq, member };
     AskCommand {
         id,
         step: step.name.clone(),
         persona: ask.persona.clone(),
+        persona_names: ask.persona_names.clone(),
         kind: asking.kind,
         prompt,
-        without_session,
+        without_session: before,
         system: ask.system.as_ref().map(|system| expand(run, step, system, None)).unwrap_or_default(),
-        schema: ask.schema,
+        schema: ask.schema.filter(|_| asking.owing.is_none()),
         model: ask.model.clone(),
         session: session(run, ask, asking),
-        boundary: step.boundary.clone(),
+        boundary,
         share: run.ledger.reserved.get(&id).copied().unwrap_or_default(),
         not_before_ms: asking.not_before_ms,
         tree: run.tree.clone(),
     }
 }
 
+fn you_answered(answer: &BlobRef) -> [Part; 3] {
+    [
+        Part::Text("\n\nYou answered:\n".into()),
+        Part::Blob { blob: answer.clone(), fence: Some("your answer".into()) },
+        Part::Text("\n\n".into()),
+    ]
+}
+
 fn session(run: &Run, ask: &Ask, asking: &Asking) -> Option<SessionUse> {
-    let head = match &ask.session {
-        SessionRule::Continue(key) | SessionRule::Branch(key) => run.sessions.get(key),
-        // A renewed conversation goes on only within its own attempt: repairs and a person's answers.
-        SessionRule::Renew(key) if asking.follow.is_some() || asking.kind == AskKind::Repair => {
-            run.sessions.get(key)
+    let owes = asking.owing.is_some();
+    let (key, branch) = match &ask.session {
+        SessionRule::Continue(key) => (key, owes),
+        // A renewed conversation goes on only within its own attempt: reports, repairs and a person's answers.
+        SessionRule::Renew(key) if owes || asking.follow.is_some() || asking.kind == AskKind::Repair => {
+            (key, owes)
         }
-        SessionRule::Renew(_) | SessionRule::Fresh => None,
+        SessionRule::Branch(key) => (key, true),
+        SessionRule::Renew(_) | SessionRule::Fresh => return None,
     };
-    head.map(|head| SessionUse { id: head.id.clone(), totals: head.totals })
+    // What was said in a branch is lost with it: whoever answered there is told all of it.
+    if branch && asking.follow.is_some() {
+        return None;
+    }
+    let head = run.sessions.get(key)?;
+    Some(SessionUse { id: head.id.clone(), totals: head.totals, branch })
 }
 
 /// The key under which an answer's conversation is kept.

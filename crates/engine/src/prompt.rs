@@ -9,8 +9,8 @@ use cuegate_flow::{BlobRef, Fact, Piece, Source, Step, StepId, Str, Template};
 use serde_json::Value;
 
 use crate::{
-    facts::Part,
-    run::{Judging, Run},
+    facts::{Part, Spoken},
+    run::{Judging, Node, Run, Work},
 };
 
 /// What a failed validator left for the failure prompt, by name.
@@ -34,11 +34,36 @@ pub fn fenced(label: &str, blob: &BlobRef, text: &str) -> String {
 
 /// The answer that a judge decides about.
 pub(crate) fn judged(judging: &Judging) -> Vec<Part> {
+    if !judging.answers.is_empty() {
+        let mut parts = vec![Part::Text("\n\nThe answers to decide about:\n".into())];
+        for spoken in &judging.answers {
+            parts.extend(of_member(spoken));
+        }
+        return parts;
+    }
     vec![
         Part::Text("\n\nThe answer to decide about:\n".into()),
         Part::Blob { blob: judging.answer.clone(), fence: Some("answer".into()) },
         Part::Text("\n".into()),
     ]
+}
+
+/// What a member of a parallel step said, under its name.
+fn of_member(spoken: &Spoken) -> Vec<Part> {
+    let ended = match (&spoken.outcome, spoken.blocked) {
+        (Some(outcome), _) => format!(" ({outcome})"),
+        (None, true) => " (could not proceed)".to_owned(),
+        (None, false) => " (failed)".to_owned(),
+    };
+    let mut parts = vec![Part::Text(format!("### {}{ended}\n", spoken.step).into())];
+    if let Some(text) = &spoken.text {
+        parts.push(Part::Blob {
+            blob: text.clone(),
+            fence: Some(format!("answer of {}", spoken.step).into()),
+        });
+    }
+    parts.push(Part::Text("\n".into()));
+    parts
 }
 
 /// Inputs that a step cannot do without and that nobody left.
@@ -95,6 +120,14 @@ impl Parts<'_> {
                         self.pieces(body, Some(item));
                     }
                 }
+                Piece::Filled { source, body } => {
+                    let (run, step, failure) = (self.run, self.step, self.failure);
+                    let mut value = Parts { run, step, failure, done: Vec::new() };
+                    value.value(source);
+                    if value.done.iter().any(says_something) {
+                        self.pieces(body, item);
+                    }
+                }
             }
         }
     }
@@ -145,8 +178,39 @@ impl Parts<'_> {
                 }
             }
             Source::Handoff { step, key } => self.handed(step, key),
-            Source::Report(_) => {}
+            Source::Report(name) => self.report(name),
             Source::Fact(fact) => self.fact(*fact),
+        }
+    }
+
+    /// The newest content. Members of a parallel step read what was there when they began, whichever of them is done
+    /// first.
+    fn report(&mut self, name: &str) {
+        let entered = match &self.run.node {
+            Some(Node { work: Work::Joining(_), entered, .. }) => Some(*entered),
+            _ => None,
+        };
+        let versions = self.run.reports.versions(name).iter();
+        let newest = versions.rev().find(|version| Some(version.order.0) != entered);
+        match newest {
+            Some(version) => self.blob(&version.content.clone(), Some(format!("report {name}").into())),
+            None => self.text(&format!("(no report yet: {name})")),
+        }
+    }
+
+    fn previous(&mut self) {
+        match &*self.run.previous {
+            [Spoken { text: Some(text), outcome: None, .. }] => {
+                self.blob(&text.clone(), Some("previous answer".into()));
+            }
+            members => {
+                for part in members.iter().flat_map(of_member) {
+                    match part {
+                        Part::Text(text) => self.text(&text),
+                        part @ Part::Blob { .. } => self.done.push(part),
+                    }
+                }
+            }
         }
     }
 
@@ -171,8 +235,38 @@ impl Parts<'_> {
                     self.blob(&summary.clone(), Some("previous answer".into()));
                 }
             }
-            Fact::PreviousResponse | Fact::Visit | Fact::ReportDir | Fact::UserInputs | Fact::Rounds => {}
+            Fact::PreviousResponse => self.previous(),
+            Fact::Visit => {
+                // A remedy's prompt is made before its visit begins.
+                let next = || self.run.visits.get(&self.step.name).copied().unwrap_or(0) + 1;
+                let visit = self.run.visit.as_ref().map_or_else(next, |visit| visit.visit);
+                self.text(&visit.to_string());
+            }
+            Fact::ReportDir => {
+                if let Some(dir) = self.run.started().report_dir.clone() {
+                    self.text(&dir);
+                }
+            }
+            Fact::UserInputs => {
+                for (index, input) in self.run.user_inputs.iter().enumerate() {
+                    if index > 0 {
+                        self.text("\n");
+                    }
+                    self.blob(&input.clone(), None);
+                }
+            }
+            Fact::Rounds => {
+                let rounds = self.run.visit.as_ref().map_or(0, |visit| visit.rounds);
+                self.text(&rounds.to_string());
+            }
         }
+    }
+}
+
+fn says_something(part: &Part) -> bool {
+    match part {
+        Part::Text(text) => !text.trim().is_empty(),
+        Part::Blob { blob, .. } => blob.len > 0,
     }
 }
 

@@ -12,7 +12,11 @@ use crate::{
     budget::Ledger,
     command::CommandId,
     event::Event,
-    facts::{AskKind, EndState, Hold, Part, Remedy, RowEnd, Started, TreeState, Usage, WaitKind, Waiting},
+    facts::{
+        AskKind, EndState, Hold, Owing, Part, Remedy, RowEnd, Spoken, Started, TreeState, Usage, WaitKind,
+        Waiting,
+    },
+    reports::{Reports, Version},
 };
 
 /// Where a run stands. It holds digests and small facts, never long texts.
@@ -42,8 +46,16 @@ pub struct Run {
     pub handoffs: BTreeMap<Str, BTreeMap<Str, Kept>>,
     /// The last answer's summary.
     pub summary: Option<BlobRef>,
+    /// What was said in the last visit that ended well: what prompts call the previous response.
+    pub previous: Vec<Spoken>,
+    /// What steps reported.
+    pub reports: Reports,
     /// What a person was asked last.
     pub question: Option<BlobRef>,
+    /// Whether the step that asked is done again with the answer.
+    pub again: bool,
+    /// What persons answered, the oldest first.
+    pub user_inputs: Vec<BlobRef>,
     /// Heads of conversations, by key.
     pub sessions: BTreeMap<Str, Head>,
     /// Finished top-level steps since a monitor last acted.
@@ -144,6 +156,8 @@ pub struct Asking {
     pub follow: Option<Follow>,
     /// The answer that another step judges.
     pub judging: Option<Judging>,
+    /// The answer whose report is asked for.
+    pub owing: Option<Owing>,
 }
 
 /// What is said in a conversation that has begun.
@@ -163,8 +177,11 @@ pub struct Judging {
     pub judge: Str,
     /// The place of the reader that asked it, to go on from there.
     pub reader: u16,
-    /// The answer.
+    /// The answer. Of a parallel step, which has none of its own, it is empty.
     pub answer: BlobRef,
+    /// What the members of a parallel step said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Spoken>,
 }
 
 /// A member of a parallel step.
@@ -178,6 +195,8 @@ pub struct Member {
     pub ended: Option<Option<Str>>,
     /// Whether it said that it cannot proceed.
     pub blocked: bool,
+    /// What it said, where that can be used.
+    pub answer: Option<BlobRef>,
 }
 
 /// An open visit.
@@ -197,6 +216,8 @@ pub struct Visit {
     pub outcome: Option<Str>,
     /// The monitor that acted on its way out.
     pub monitor: Option<Str>,
+    /// How many rounds that monitor saw.
+    pub rounds: u32,
     /// Files that changed.
     pub changed: BTreeSet<String>,
 }
@@ -304,6 +325,7 @@ impl Run {
                         remedy: remedy.clone(),
                         outcome: None,
                         monitor: None,
+                        rounds: 0,
                         changed: BTreeSet::new(),
                     });
                 }
@@ -311,7 +333,7 @@ impl Run {
             Event::OriginSet { step, origin } => {
                 self.origins.insert(step.clone(), origin.clone());
             }
-            Event::AskRequested { step, member, kind, not_before_ms, waited_ms, follow, judging } => {
+            Event::AskRequested { step, member, kind, not_before_ms, waited_ms, follow, judging, owing } => {
                 let asking = Asking {
                     seq: self.seq,
                     kind: *kind,
@@ -321,6 +343,7 @@ impl Run {
                     waited_ms: *waited_ms,
                     follow: follow.clone(),
                     judging: judging.clone(),
+                    owing: owing.clone(),
                 };
                 self.ask_requested(step, *member, asking);
             }
@@ -363,6 +386,13 @@ impl Run {
                 let kept = Kept { value: value.clone(), scalar: scalar.clone(), text: *text, order };
                 self.handoffs.entry(step.clone()).or_default().insert(key.clone(), kept);
             }
+            Event::ReportWritten { step, member, name, visit, content } => {
+                let entered = self.node.as_ref().map_or(self.seq, |node| node.entered);
+                let order = (entered, member.unwrap_or(0));
+                let version = Version { step: step.clone(), visit: *visit, content: content.clone(), order };
+                self.reports.write(name, version);
+            }
+            Event::Responded { answers, .. } => self.previous.clone_from(answers),
             Event::Summarised { summary } => self.summary = Some(summary.clone()),
             Event::Faulted { ask, usage, changed_files, tree, .. } => {
                 self.settled.insert(*ask);
@@ -387,25 +417,28 @@ impl Run {
                     visit.outcome = Some(outcome.clone());
                 }
             }
-            Event::MemberEnded { index, outcome, blocked, .. } => {
+            Event::MemberEnded { index, outcome, blocked, answer, .. } => {
                 if let Some(Work::Joining(members)) = self.node.as_mut().map(|node| &mut node.work)
                     && let Some(member) = members.get_mut(*index as usize)
                 {
                     member.asking = None;
                     member.ended = Some(outcome.clone());
                     member.blocked = *blocked;
+                    member.answer.clone_from(answer);
                 }
             }
-            Event::MonitorFired { monitor, .. } => {
+            Event::MonitorFired { monitor, rounds } => {
                 self.history.clear();
                 if let Some(visit) = &mut self.visit {
                     visit.monitor = Some(monitor.clone());
+                    visit.rounds = *rounds;
                 }
             }
             Event::StepLeft { .. } => self.node = None,
             Event::VisitEnded { step, end, .. } => self.visit_ended(step, end),
-            Event::PersonAsked { question } => {
+            Event::PersonAsked { question, again } => {
                 self.question = Some(question.clone());
+                self.again = *again;
                 if let Some(node) = &mut self.node
                     && node.work == Work::Entered
                 {
@@ -450,7 +483,8 @@ impl Run {
                 }
                 self.state = State::Ended { state: *state, reason: reason.clone(), hold: hold.clone() };
             }
-            Event::PersonAnswered { found, .. } => {
+            Event::PersonAnswered { found, text } => {
+                self.user_inputs.push(text.clone());
                 self.stand_on(found);
                 self.state = State::Running;
             }
@@ -464,7 +498,9 @@ impl Run {
 
     fn ask_requested(&mut self, step: &Str, member: Option<u16>, mut asking: Asking) {
         // Faults and repairs are counted per asked step: a judge begins with its own.
-        let before = self.current_asking_mut(member).filter(|before| before.judging == asking.judging);
+        let before = self
+            .current_asking_mut(member)
+            .filter(|before| before.judging == asking.judging && before.owing == asking.owing);
         if let Some(before) = before {
             (asking.faults, asking.repairs) = (before.faults, before.repairs);
         }
@@ -483,6 +519,7 @@ impl Run {
                         asking: Some(asking),
                         ended: None,
                         blocked: false,
+                        answer: None,
                     }),
                 }
             }
@@ -507,6 +544,10 @@ impl Run {
         self.node = None;
         self.visit = None;
         self.finished += 1;
+        // After a monitor acted the history begins anew.
+        if end.overridden_by.is_some() {
+            return;
+        }
         // An exhausted run may go on to its next step: monitors then see this visit like any other.
         if end.target.as_ref().is_some_and(|target| !target.starts_with('@') || &**target == "@exhausted") {
             self.remember(step);

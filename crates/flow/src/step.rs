@@ -86,6 +86,8 @@ pub struct Ask {
     pub model: Option<Str>,
     /// Whose persona it takes, for providers and scripts that tell agents apart.
     pub persona: Option<Str>,
+    /// Other names by which scripts know that persona: what its file is called.
+    pub persona_names: Vec<Str>,
     /// Which conversation it continues.
     pub session: SessionRule,
     /// Files that its answer owes, in the order in which they are asked for.
@@ -147,8 +149,13 @@ pub enum SessionRule {
 pub enum Gate<R> {
     /// Readers of an answer, tried in order.
     Readers(Vec<Reader<R>>),
-    /// Rules over the outcomes of all members, tried in order.
-    Join(Vec<JoinRule>),
+    /// Over the outcomes of all members.
+    Join {
+        /// Rules, tried in order.
+        rules: Vec<JoinRule>,
+        /// When none of them fits: steps that are asked about what all members said, tried in order.
+        judges: Vec<R>,
+    },
     /// A command's exit: [`Outcome::Pass`] or [`Outcome::Fail`].
     Exit,
     /// Whatever came, this outcome.
@@ -162,7 +169,8 @@ pub enum Reader<R> {
     Field {
         /// Where the word stands.
         path: FieldPath,
-        /// Accepted words, already in lower case and trimmed, and the outcome each means.
+        /// Accepted words, already in lower case and trimmed, and the outcome each means. [`Outcome::None`] leaves it to
+        /// the next reader.
         words: Vec<(Str, Outcome)>,
         /// Where the agent's own reason stands; the first that holds text is kept.
         reasons: Vec<FieldPath>,
@@ -173,7 +181,7 @@ pub enum Reader<R> {
         name: Str,
         /// The number of the first outcome.
         base: u32,
-        /// The outcomes by number.
+        /// The outcomes by number; [`Outcome::None`] is a number that means nothing.
         outcomes: Vec<Outcome>,
     },
     /// Another ask decides.

@@ -13,10 +13,12 @@
 //!
 //! | event | fields besides those of every line |
 //! |---|---|
-//! | `run_started` | `program flow dialect path base file sources params task set provider model script iterations_max repairs_max wait_max_ms place tree budget{usd tokens asks minutes ask_usd ask_tokens} notional` |
+//! | `run_started` | `program flow dialect path base file sources params task set provider model script iterations_max repairs_max wait_max_ms place tree budget{usd tokens asks minutes ask_usd ask_tokens} notional load{separate interactive gate_retries width} report_dir` |
 //! | `step_entered` | `step counts visit attempt iteration remedy{of validator}` |
 //! | `origin_set` | `step origin` |
 //! | `ask_requested` | `step member kind not_before judge` |
+//! | `report_written` | `step member name visit content` |
+//! | `responded` | `step answers[{step text outcome blocked}]` |
 //! | `reserved` | `ask usd tokens` |
 //! | `ask_cut` | `ask step usage spoilt` |
 //! | `overspent` | `ask what` |
@@ -32,11 +34,11 @@
 //! | `command_finished` | `step index validator passed ended stdout stderr duration_ms tree` |
 //! | `counter_set` | `counter value` |
 //! | `decided` | `step outcome reason fallback` |
-//! | `member_ended` | `index step outcome why blocked` |
+//! | `member_ended` | `index step outcome why blocked answer` |
 //! | `monitor_fired` | `monitor rounds` |
 //! | `step_left` | `step outcome target overridden_by` |
 //! | `visit_ended` | `step visit attempt outcome target overridden_by changed_files` |
-//! | `person_asked` | `question` |
+//! | `person_asked` | `question again` |
 //! | `person_answered` | `text found` |
 //! | `validation_skipped` | `step` |
 //! | `suspended` | `waiting{kind detail until}` |
@@ -135,7 +137,7 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
             object.insert("remedy".to_owned(), remedy);
         }
         Event::AskRequested { not_before_ms, judging, .. } => {
-            for internal in ["not_before_ms", "follow", "judging"] {
+            for internal in ["not_before_ms", "follow", "judging", "owing"] {
                 object.shift_remove(internal);
             }
             if let Some(ms) = not_before_ms {
@@ -144,6 +146,13 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
             if let Some(judging) = judging {
                 object.insert("judge".to_owned(), json!(judging.judge));
             }
+        }
+        Event::Responded { answers, .. } => {
+            let told = answers.iter().map(|spoken| {
+                let text = spoken.text.as_ref().map(|blob| texts.short(blob));
+                json!({ "step": spoken.step, "text": text, "outcome": spoken.outcome, "blocked": spoken.blocked })
+            });
+            object.insert("answers".to_owned(), told.collect());
         }
         Event::Answered { .. } => answered(&mut object, event, texts),
         Event::AnsweredLate { usage, .. } => {

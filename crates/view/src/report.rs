@@ -1,5 +1,6 @@
 //! A run as a Markdown page that also reads well as it is.
 
+use cuegate_engine::ReportFile;
 use cuegate_flow::BlobRef;
 use jiff::tz::TimeZone;
 
@@ -26,6 +27,7 @@ pub fn report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
         validators(view, texts),
         faults(view, zone),
         handed(view, texts),
+        reports(view),
         answer(view, texts),
         changed(view),
         totals(view),
@@ -162,6 +164,20 @@ fn handed(view: &RunView, texts: Texts<'_>) -> String {
         })
         .collect();
     section("Handed on", &lines)
+}
+
+/// Which reports there are: their text is for `report RUN NAME`.
+fn reports(view: &RunView) -> String {
+    let lines: Vec<String> = view
+        .reports
+        .files()
+        .iter()
+        .map(|file| {
+            let ReportFile { path, version, .. } = file;
+            format!("- {} ({} #{})", clean(path), version.step, version.visit)
+        })
+        .collect();
+    section(&format!("Reports in .cuegate/runs/{}", view.run), &lines)
 }
 
 fn answer(view: &RunView, texts: Texts<'_>) -> String {

@@ -30,6 +30,7 @@ pub(super) fn step(name: &str, gate: LoweredGate, inputs: Vec<Input>) -> Step<Na
             schema: None,
             model: None,
             persona: None,
+            persona_names: Vec::new(),
             session: SessionRule::Fresh,
             reports: Vec::new(),
             fused: None,

@@ -230,6 +230,7 @@ impl StepLowering<'_, '_, '_, '_> {
                 schema,
                 model: step.model.or(agent.default_model).map(Into::into),
                 persona: None,
+                persona_names: Vec::new(),
                 session: SessionRule::Continue(SESSION.into()),
                 reports: Vec::new(),
                 fused: None,

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::{Act, Outcome, Step, StepId, Str};
+use cuegate_flow::{Act, BlobRef, Fact, Gate, Outcome, Source, Step, StepId, Str};
 use serde_json::Value;
 
-use super::{Decider, enter, join, leave, reject};
+use super::{Decider, enter, join, leave, reject, report};
 use crate::{
     command::CommandId,
     completion::{Answer, Seen},
     event::Event,
-    facts::AskKind,
-    gate::{Reading, as_text, read},
+    facts::{AskKind, Spoken, Then},
+    gate::{self, Reading, as_text, read},
     pending::session_key,
     run::{Asking, Follow, Judging},
 };
@@ -31,23 +31,30 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
     // The step that was asked: the judge, when one decides about this step's answer.
     let asked_name = asking.judging.as_ref().map_or(&name, |judging| &judging.judge).clone();
     let (Some(step), Some(asked)) = (decider.step(&name), decider.step(&asked_name)) else { return };
-    let violated = reject::violations(decider, asked, member, seen.as_ref());
+    let permission = reject::permission(asked, &asking);
+    let violated = reject::violations(decider, permission, member, seen.as_ref());
     let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
     record(decider, ask, asked, &asking, &answer, seen);
     if !violated.is_empty() {
         reject::violation(decider, asked, member, &asking, (violated, broke), &answer);
         return;
     }
-    if let Some(why) = &answer.blocked {
-        blocked(decider, &name, member, why);
+    let own_words = asking.judging.is_none() && asking.owing.is_none();
+    let said_blocked = || gate::blocked(asked, answer.output.as_ref(), &answer.text).filter(|_| own_words);
+    if let Some(why) = answer.blocked.clone().or_else(said_blocked) {
+        blocked(decider, step, member, &why);
         return;
     }
     if let Some(question) = &answer.asks_person {
         match member {
             // The other members go on; nobody can be asked for one of them alone.
-            Some(_) => blocked(decider, &name, member, question),
-            None => enter::ask_person(decider, question),
+            Some(_) => blocked(decider, step, member, question),
+            None => enter::ask_person(decider, question, false),
         }
+        return;
+    }
+    if let Some(owing) = &asking.owing {
+        report::answered(decider, step, member, &asking, owing, &answer);
         return;
     }
     match read(decider.flow, asked, answer.output.as_ref(), &answer.text, 0) {
@@ -71,7 +78,8 @@ fn record(
     let output = answer.output.as_ref().map(|output| decider.keep(&output.to_string()));
     let text = (!answer.text.is_empty()).then(|| decider.keep(&answer.text));
     let key = match &asked.act {
-        Act::Ask(ask) => session_key(ask).cloned(),
+        // A report is asked for in a branch, which nobody continues.
+        Act::Ask(ask) if asking.owing.is_none() => session_key(ask).cloned(),
         _ => None,
     };
     let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
@@ -102,12 +110,17 @@ fn record(
     }
 }
 
-/// The agent cannot proceed: a member is done without outcome, anything else waits for a person.
-fn blocked(decider: &mut Decider<'_>, name: &Str, member: Option<u16>, why: &str) {
-    match member {
-        Some(index) => join::member_ended(decider, index, name, None, Some(why.to_owned()), true),
-        None => enter::ask_person(decider, &format!("`{name}` cannot proceed: {why}")),
+/// The agent cannot proceed: a member is done without outcome, anything else waits for a person. Whose prompt reads what
+/// persons answered is done again with the answer, everybody else is told it.
+fn blocked(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>, why: &str) {
+    if let Some(index) = member {
+        let end = join::End { why: Some(why.to_owned()), blocked: true, ..join::End::default() };
+        join::member_ended(decider, index, &step.name, end);
+        return;
     }
+    let reads = |ask: &cuegate_flow::Ask| ask.prompt.sources().contains(&&Source::Fact(Fact::UserInputs));
+    let again = matches!(&step.act, Act::Ask(ask) if reads(ask));
+    enter::ask_person(decider, &format!("`{}` cannot proceed: {why}", step.name), again);
 }
 
 /// An answer that its own step's gate could read.
@@ -119,27 +132,83 @@ fn own(
     answer: &Answer,
     reading: Reading,
 ) {
-    match reading {
+    let (output, then) = match reading {
         Reading::Judge { judge, reader, output } => {
-            if member.is_none() {
-                summarise(decider, output.as_ref(), answer);
-            }
-            let handed = handed(step, output.as_ref());
-            hand_on(decider, step, member, &handed);
-            let said = decider.keep(&said(answer));
-            let judging = Judging { judge: decider.flow.step(judge).name.clone(), reader, answer: said };
+            (output, Then::Judge { judge: decider.flow.step(judge).name.clone(), reader })
+        }
+        Reading::Outcome { outcome: Outcome::None, .. } if !leads(step, &Outcome::None) => {
+            return reject::unmatched(decider, step, member);
+        }
+        Reading::Outcome { outcome, output, reason } if !report::owed(step) => {
+            let said = decider.keep(&gate::response(step, output.as_ref(), answer));
+            settle(decider, step, step, member, asking, answer, &said, (outcome, output, reason));
+            return;
+        }
+        Reading::Outcome { outcome, output, reason } => (output, report::then(&outcome, reason)),
+    };
+    let said = gate::response(step, output.as_ref(), answer);
+    if member.is_none() {
+        summarise(decider, output.as_ref(), &said);
+    }
+    let handed = handed(step, output.as_ref());
+    hand_on(decider, step, member, &handed);
+    let said = decider.keep(&said);
+    if !report::take(decider, step, member, output.as_ref(), &said, &then) {
+        conclude(decider, step, member, &said, &then);
+    }
+}
+
+fn leads(step: &Step<StepId>, outcome: &Outcome) -> bool {
+    step.edges.iter().any(|edge| edge.on == *outcome)
+}
+
+/// Goes on with an answer that owes nothing any more.
+pub(super) fn conclude(
+    decider: &mut Decider<'_>,
+    step: &Step<StepId>,
+    member: Option<u16>,
+    said: &BlobRef,
+    then: &Then,
+) {
+    match then {
+        Then::Judge { judge, reader } => {
+            let judging =
+                Judging { judge: judge.clone(), reader: *reader, answer: said.clone(), answers: Vec::new() };
             request_judge(decider, &step.name, member, judging);
         }
-        Reading::Outcome { outcome, output, reason } => {
-            settle(decider, step, step, member, asking, answer, (outcome, output, reason));
+        Then::Decided { outcome, reason } => {
+            let outcome = Outcome::Named(outcome.clone());
+            if let Some(index) = member {
+                let end =
+                    join::End { outcome: Some(outcome), answer: Some(said.clone()), ..join::End::default() };
+                join::member_ended(decider, index, &step.name, end);
+                return;
+            }
+            let Some(step) = decider.step(&step.name) else { return };
+            match leave::way(decider, step, outcome, None, &Default::default()) {
+                Err(bad) => decider.fail(bad.why),
+                Ok(way) => {
+                    responded(decider, step, said);
+                    leave::go(decider, step, &way, reason.clone(), false, None);
+                }
+            }
         }
     }
 }
 
+/// What a visit said becomes what later prompts call the previous response, where one reads it.
+fn responded(decider: &mut Decider<'_>, step: &Step<StepId>, said: &BlobRef) {
+    if step.counts {
+        let spoken =
+            Spoken { step: step.name.clone(), text: Some(said.clone()), outcome: None, blocked: false };
+        decider.respond(step, vec![spoken]);
+    }
+}
+
 /// A judge's answer: the outcome of the judged step, or on to that step's next reader.
-fn judged(
-    decider: &mut Decider<'_>,
-    (step, asked): (&Step<StepId>, &Step<StepId>),
+fn judged<'f>(
+    decider: &mut Decider<'f>,
+    (step, asked): (&'f Step<StepId>, &Step<StepId>),
     member: Option<u16>,
     asking: &Asking,
     judging: &Judging,
@@ -152,19 +221,27 @@ fn judged(
     };
     if outcome == Outcome::None {
         // The readers before this one could not read it either, so only the later ones are left.
-        return match read(decider.flow, step, None, "", judging.reader + 1) {
-            Ok(Reading::Judge { judge, reader, .. }) => {
+        return match gate::judge_after(decider.flow, step, judging.reader) {
+            Some((judge, reader)) => {
                 let judge = decider.flow.step(judge).name.clone();
-                let judging = Judging { judge, reader, answer: judging.answer.clone() };
-                request_judge(decider, &step.name, member, judging);
+                request_judge(decider, &step.name, member, Judging { judge, reader, ..judging.clone() });
             }
-            _ => reject::unmatched(decider, step, member),
+            None if matches!(step.gate, Gate::Join { .. }) => {
+                join::unmatched(decider, step, &judging.answers);
+            }
+            None => reject::unmatched(decider, step, member),
         };
     }
-    settle(decider, step, asked, member, asking, answer, (outcome, None, reason));
+    if matches!(step.gate, Gate::Join { .. }) {
+        return match leave::way(decider, step, outcome, None, &Default::default()) {
+            Err(bad) => reject::reject(decider, step, asked, member, asking, bad, answer),
+            Ok(way) => join::leave(decider, step, &way, judging.answers.clone(), reason),
+        };
+    }
+    settle(decider, step, asked, member, asking, answer, &judging.answer, (outcome, None, reason));
 }
 
-fn request_judge(decider: &mut Decider<'_>, step: &Str, member: Option<u16>, judging: Judging) {
+pub(super) fn request_judge(decider: &mut Decider<'_>, step: &Str, member: Option<u16>, judging: Judging) {
     decider.emit(Event::AskRequested {
         step: step.clone(),
         member,
@@ -173,10 +250,12 @@ fn request_judge(decider: &mut Decider<'_>, step: &Str, member: Option<u16>, jud
         waited_ms: 0,
         follow: None,
         judging: Some(judging),
+        owing: None,
     });
 }
 
 /// A known outcome: it may still select no step, which makes the answer a bad one.
+#[expect(clippy::too_many_arguments, reason = "an answer, who gave it, and who waits for it")]
 fn settle(
     decider: &mut Decider<'_>,
     step: &Step<StepId>,
@@ -184,6 +263,7 @@ fn settle(
     member: Option<u16>,
     asking: &Asking,
     answer: &Answer,
+    said: &BlobRef,
     (outcome, output, reason): (Outcome, Option<Value>, Option<String>),
 ) {
     let handed = handed(step, output.as_ref());
@@ -191,7 +271,8 @@ fn settle(
         if asking.judging.is_none() {
             hand_on(decider, step, member, &handed);
         }
-        join::member_ended(decider, index, &step.name, Some(outcome), None, false);
+        let end = join::End { outcome: Some(outcome), answer: Some(said.clone()), ..join::End::default() };
+        join::member_ended(decider, index, &step.name, end);
         return;
     }
     let Some(step) = decider.step(&step.name) else { return };
@@ -199,9 +280,10 @@ fn settle(
         Err(bad) => reject::reject(decider, step, asked, None, asking, bad, answer),
         Ok(way) => {
             if asking.judging.is_none() {
-                summarise(decider, output.as_ref(), answer);
+                summarise(decider, output.as_ref(), &gate::response(step, output.as_ref(), answer));
                 hand_on(decider, step, None, &handed);
             }
+            responded(decider, step, said);
             leave::go(decider, step, &way, reason, false, None);
         }
     }
@@ -237,18 +319,15 @@ fn hand_on(
     }
 }
 
-fn summarise(decider: &mut Decider<'_>, output: Option<&Value>, answer: &Answer) {
+fn summarise(decider: &mut Decider<'_>, output: Option<&Value>, said: &str) {
     let summary = output.and_then(|output| output.get("summary")).and_then(Value::as_str);
-    let summary = decider.keep(&summary.map_or_else(|| said(answer), str::to_owned));
+    let summary = decider.keep(summary.unwrap_or(said));
     decider.emit(Event::Summarised { summary });
 }
 
 /// What an agent said, as text.
 pub(super) fn said(answer: &Answer) -> String {
-    match (&answer.output, answer.text.is_empty()) {
-        (Some(output), true) => output.to_string(),
-        _ => answer.text.clone(),
-    }
+    gate::said(answer)
 }
 
 /// What is said in the same conversation, after what the agent said there.

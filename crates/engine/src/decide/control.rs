@@ -97,6 +97,7 @@ pub(super) fn resumed(decider: &mut Decider<'_>, resume: Resume) {
             waited_ms: 0,
             follow: asking.follow,
             judging: asking.judging,
+            owing: asking.owing,
         });
     }
 }

@@ -47,5 +47,6 @@ pub(super) fn again(decider: &mut Decider<'_>, name: &Str, member: Option<u16>, 
         waited_ms: asking.waited_ms,
         follow: asking.follow.clone(),
         judging: asking.judging.clone(),
+        owing: asking.owing.clone(),
     });
 }

@@ -58,7 +58,7 @@ pub(super) fn enter(decider: &mut Decider<'_>, id: StepId, remedy: Option<Remedy
         }
         Act::Person { question } => {
             let parts = expand(&decider.run, step, question, None);
-            ask_person(decider, &text_of(&parts));
+            ask_person(decider, &text_of(&parts), false);
         }
     }
 }
@@ -85,13 +85,14 @@ pub(super) fn request(
         waited_ms: 0,
         follow: None,
         judging: None,
+        owing: None,
     });
 }
 
-/// Suspends the run with a question.
-pub(super) fn ask_person(decider: &mut Decider<'_>, question: &str) {
+/// Suspends the run with a question. With `again` the step is done again with the answer.
+pub(super) fn ask_person(decider: &mut Decider<'_>, question: &str, again: bool) {
     let blob = decider.keep(question);
-    decider.emit(Event::PersonAsked { question: blob });
+    decider.emit(Event::PersonAsked { question: blob, again });
     let detail = question.trim().lines().next().unwrap_or_default().chars().take(200).collect();
     let waiting = Waiting { kind: WaitKind::Person, detail, until_ms: None };
     decider.emit(Event::Suspended { waiting });

@@ -27,7 +27,8 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
     };
     let asked_name = asking.judging.as_ref().map_or(&name, |judging| &judging.judge).clone();
     let Some(asked) = decider.step(&asked_name) else { return };
-    let violated = reject::violations(decider, asked, member, seen.as_ref());
+    let permission = reject::permission(asked, &asking);
+    let violated = reject::violations(decider, permission, member, seen.as_ref());
     let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
     let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
     decider.emit(Event::Faulted {
@@ -47,8 +48,7 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
             return;
         }
         // The tree is put back before the next try; that it had to be is told.
-        let (step, permission) = (asked.name.clone(), asked.boundary.permission);
-        decider.emit(Event::BoundaryViolated { step, permission, paths: violated });
+        decider.emit(Event::BoundaryViolated { step: asked.name.clone(), permission, paths: violated });
     }
     let tries = asking.faults + 1;
     match fault.class {
@@ -69,7 +69,8 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
             if asking.faults < RETRIES_MAX {
                 again(decider, &name, member, &asking, pause(tries), asking.waited_ms);
             } else if let Some(index) = member {
-                join::member_ended(decider, index, &name, None, Some(fault.message), false);
+                let end = join::End { why: Some(fault.message), ..join::End::default() };
+                join::member_ended(decider, index, &name, end);
             } else {
                 suspend(decider, WaitKind::Environment, describe(&fault), None);
             }
@@ -119,6 +120,7 @@ fn again(
         waited_ms,
         follow: asking.follow.clone(),
         judging: asking.judging.clone(),
+        owing: asking.owing.clone(),
     });
 }
 

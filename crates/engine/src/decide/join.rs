@@ -1,52 +1,93 @@
 //! The members of a parallel step.
 
-use cuegate_flow::{Gate, JoinPattern, JoinRule, Outcome, Str};
+use cuegate_flow::{BlobRef, Gate, JoinPattern, JoinRule, Outcome, Step, StepId, Str};
 
-use super::{Decider, enter, leave};
+use super::{Decider, answered, enter, leave};
 use crate::{
     event::Event,
-    run::{Member, Work},
+    facts::Spoken,
+    run::{Judging, Member, Work},
 };
 
+/// How a member ended.
+#[derive(Default)]
+pub(super) struct End {
+    /// Its outcome; `None` when it failed or was blocked.
+    pub(super) outcome: Option<Outcome>,
+    /// Why there is none.
+    pub(super) why: Option<String>,
+    /// Whether it said that it cannot proceed.
+    pub(super) blocked: bool,
+    /// What it said, where that can be used.
+    pub(super) answer: Option<BlobRef>,
+}
+
 /// A member is done; with the last one the join is evaluated, in definition order.
-pub(super) fn member_ended(
-    decider: &mut Decider<'_>,
-    index: u16,
-    step: &Str,
-    outcome: Option<Outcome>,
-    why: Option<String>,
-    blocked: bool,
-) {
+pub(super) fn member_ended(decider: &mut Decider<'_>, index: u16, step: &Str, end: End) {
+    let End { outcome, why, blocked, answer } = end;
     let outcome = outcome.map(|outcome| outcome.to_string().into());
-    decider.emit(Event::MemberEnded { index, step: step.clone(), outcome, why, blocked });
+    decider.emit(Event::MemberEnded { index, step: step.clone(), outcome, why, blocked, answer });
     let Some(Work::Joining(members)) = decider.run.node.as_ref().map(|node| &node.work) else { return };
     let members = members.clone();
     if members.iter().any(|member| member.ended.is_none()) {
         return;
     }
     let Some(parent) = decider.here() else { return };
-    let Gate::Join(rules) = &parent.gate else { return };
+    let Gate::Join { rules, judges } = &parent.gate else { return };
+    let answers: Vec<Spoken> = members.iter().map(spoken).collect();
     let matched = rules.iter().find(|rule| fits(rule, &members)).map(|rule| rule.outcome.clone());
-    if let Some(outcome) = matched {
-        match leave::way(decider, parent, outcome, None, &Default::default()) {
-            Ok(way) => leave::go(decider, parent, &way, None, false, None),
+    match (matched, judges.first()) {
+        (Some(outcome), _) => match leave::way(decider, parent, outcome, None, &Default::default()) {
+            Ok(way) => leave(decider, parent, &way, answers, None),
             Err(bad) => decider.fail(bad.why),
+        },
+        (None, Some(judge)) => {
+            let judge = decider.flow.step(*judge).name.clone();
+            let answer = decider.keep("");
+            let judging = Judging { judge, reader: 0, answer, answers };
+            answered::request_judge(decider, &parent.name, None, judging);
         }
-        return;
-    }
-    let ends: Vec<String> = members.iter().map(describe).collect();
-    if members.iter().any(|member| member.blocked) {
-        enter::ask_person(decider, &format!("no rule of `{}` matched: {}", parent.name, ends.join(", ")));
-    } else {
-        decider.fail(format!("no rule of `{}` matched: {}", parent.name, ends.join(", ")));
+        (None, None) => unmatched(decider, parent, &answers),
     }
 }
 
-fn describe(member: &Member) -> String {
-    match &member.ended {
-        Some(Some(outcome)) => format!("`{}` {outcome}", member.step),
-        _ if member.blocked => format!("`{}` blocked", member.step),
-        _ => format!("`{}` failed", member.step),
+/// Leaves a parallel step.
+pub(super) fn leave(
+    decider: &mut Decider<'_>,
+    parent: &Step<StepId>,
+    way: &leave::Way<'_>,
+    answers: Vec<Spoken>,
+    reason: Option<String>,
+) {
+    decider.respond(parent, answers);
+    leave::go(decider, parent, way, reason, false, None);
+}
+
+/// No rule and no judge found an outcome for what the members came to.
+pub(super) fn unmatched(decider: &mut Decider<'_>, parent: &Step<StepId>, members: &[Spoken]) {
+    let ends: Vec<String> = members.iter().map(describe).collect();
+    let what = format!("no rule of `{}` matched: {}", parent.name, ends.join(", "));
+    if members.iter().any(|member| member.blocked) {
+        enter::ask_person(decider, &what, true);
+    } else {
+        decider.fail(what);
+    }
+}
+
+fn spoken(member: &Member) -> Spoken {
+    Spoken {
+        step: member.step.clone(),
+        text: member.answer.clone(),
+        outcome: member.ended.clone().flatten(),
+        blocked: member.blocked,
+    }
+}
+
+fn describe(member: &Spoken) -> String {
+    match &member.outcome {
+        Some(outcome) => format!("`{}` {outcome}", member.step),
+        None if member.blocked => format!("`{}` blocked", member.step),
+        None => format!("`{}` failed", member.step),
     }
 }
 

@@ -13,14 +13,15 @@ mod join;
 mod leave;
 mod person;
 mod reject;
+mod report;
 mod start;
 
-use cuegate_flow::{BlobRef, Flow, Step, StepId, Str};
+use cuegate_flow::{Act, BlobRef, Fact, Flow, Source, Step, StepId, Str};
 
 use crate::{
     completion::{Completion, Moment},
     event::Event,
-    facts::{EndState, Hold},
+    facts::{EndState, Hold, Spoken},
     run::Run,
 };
 
@@ -95,6 +96,13 @@ impl<'f> Decider<'f> {
         self.step(&self.run.node.as_ref()?.step)
     }
 
+    /// What was said in a visit becomes the previous response, in flows with a prompt that reads it.
+    fn respond(&mut self, step: &Step<StepId>, answers: Vec<Spoken>) {
+        if reads_responses(self.flow) {
+            self.emit(Event::Responded { step: step.name.clone(), answers });
+        }
+    }
+
     /// Ends the run; an open visit's row ends with it.
     fn end(&mut self, state: EndState, reason: String, hold: Option<Hold>) {
         let target: Str = match state {
@@ -125,4 +133,17 @@ impl<'f> Decider<'f> {
     fn fail(&mut self, reason: impl Into<String>) {
         self.end(EndState::Failed, reason.into(), None);
     }
+}
+
+/// Whether a prompt of the flow tells what was answered before.
+fn reads_responses(flow: &Flow) -> bool {
+    let wanted = Source::Fact(Fact::PreviousResponse);
+    flow.steps.iter().any(|step| {
+        let remedies = step.edges.iter().filter_map(|edge| edge.remedy.as_ref());
+        let asks = match &step.act {
+            Act::Ask(ask) => Some(&ask.prompt),
+            _ => None,
+        };
+        asks.into_iter().chain(remedies).any(|prompt| prompt.sources().contains(&&wanted))
+    })
 }

@@ -1,6 +1,6 @@
 //! A person answered.
 
-use cuegate_flow::{Gate, Outcome};
+use cuegate_flow::{Gate, Outcome, Str};
 
 use super::{Decider, enter, leave};
 use crate::{
@@ -30,6 +30,8 @@ pub(super) fn answered(decider: &mut Decider<'_>, text: &str, found: Option<Tree
                 Err(bad) => decider.fail(bad.why),
             }
         }
+        // Somebody could not proceed: the step is done again, its prompt tells the answer.
+        Work::Asking(_) if decider.run.again => again(decider, &node.step),
         // The agent asked: it is told, in the same conversation.
         Work::Asking(asking) => {
             let say = vec![
@@ -45,15 +47,20 @@ pub(super) fn answered(decider: &mut Decider<'_>, text: &str, found: Option<Tree
                 waited_ms: 0,
                 follow: Some(Follow { say, after: decider.run.question.clone() }),
                 judging: asking.judging,
+                owing: asking.owing,
             });
         }
         // Members that were blocked left no rule to follow: the step is done again.
-        Work::Joining(_) => {
-            if let Some(id) = decider.flow.find(&node.step) {
-                let attempt = decider.run.visit.as_ref().map_or(1, |visit| visit.attempt + 1);
-                enter::enter(decider, id, None, Some(attempt));
-            }
-        }
+        Work::Joining(_) => again(decider, &node.step),
         Work::Entered | Work::Running { .. } => {}
     }
+}
+
+/// Goes on with the open visit from the beginning of its step, with the prompt that it had.
+fn again(decider: &mut Decider<'_>, step: &Str) {
+    let Some(id) = decider.flow.find(step) else { return };
+    let visit = decider.run.visit.as_ref();
+    let attempt = visit.map_or(1, |visit| visit.attempt + 1);
+    let remedy = visit.and_then(|visit| visit.remedy.clone());
+    enter::enter(decider, id, remedy, Some(attempt));
 }

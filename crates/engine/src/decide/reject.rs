@@ -1,6 +1,6 @@
 //! Answers that cannot be used: asked again as often as allowed, then the definition's fallback, else the end.
 
-use cuegate_flow::{FieldPath, Gate, Reader, Step, StepId};
+use cuegate_flow::{Act, FieldPath, Gate, Permission, Reader, Step, StepId};
 
 use super::{Decider, answered::follow_up, join, leave};
 use crate::{
@@ -23,7 +23,7 @@ pub(super) fn reject(
 ) {
     decider.emit(Event::AnswerRejected { step: asked.name.clone(), member, why: bad.why.clone() });
     if asking.repairs < decider.run.repairs_max {
-        let say = complaint(&bad.why, asked, decider);
+        let say = complaint(&bad.why, asked, asking, decider);
         let follow = follow_up(decider, &say, answer);
         decider.emit(Event::AskRequested {
             step: step.name.clone(),
@@ -33,18 +33,20 @@ pub(super) fn reject(
             waited_ms: 0,
             follow: Some(follow),
             judging: asking.judging.clone(),
+            owing: asking.owing.clone(),
         });
         return;
     }
     if let Some(index) = member {
-        join::member_ended(decider, index, &step.name, None, Some(bad.why), false);
+        let end = join::End { why: Some(bad.why), ..join::End::default() };
+        join::member_ended(decider, index, &step.name, end);
         return;
     }
-    if fall_back(decider, step, &bad.why) {
+    if asking.owing.is_none() && fall_back(decider, step, &bad.why) {
         return;
     }
     let iteration = decider.run.iterations;
-    let reason = match field_of(asked).filter(|_| bad.absent) {
+    let reason = match field_of(asked).filter(|_| bad.absent && !speaks_freely(asked)) {
         // The words of rule R4 in the "Step Flow Design" that owners of step registries know.
         Some(field) => format!(
             "[StepFlow] No intent produced for iteration {iteration} on step \"{}\". Flow steps must produce \
@@ -66,6 +68,11 @@ fn field_of(step: &Step<StepId>) -> Option<&FieldPath> {
     })
 }
 
+/// Whether plain words are an answer of this step as well.
+fn speaks_freely(step: &Step<StepId>) -> bool {
+    matches!(&step.act, Act::Ask(ask) if ask.fused.is_some() || ask.schema.is_none())
+}
+
 /// Takes the outcome that the definition falls back to, when it has one.
 fn fall_back(decider: &mut Decider<'_>, step: &Step<StepId>, why: &str) -> bool {
     if let Some(outcome) = fallback(step).cloned()
@@ -78,9 +85,10 @@ fn fall_back(decider: &mut Decider<'_>, step: &Step<StepId>, why: &str) -> bool 
     false
 }
 
-fn complaint(why: &str, asked: &Step<StepId>, decider: &Decider<'_>) -> String {
+fn complaint(why: &str, asked: &Step<StepId>, asking: &Asking, decider: &Decider<'_>) -> String {
     let mut say = format!("Your answer could not be used: {why}.\n\nAnswer again with all of it corrected.");
-    if let cuegate_flow::Act::Ask(ask) = &asked.act
+    if let Act::Ask(ask) = &asked.act
+        && asking.owing.is_none()
         && let Some(schema) = ask.schema
     {
         say.push_str(" It has to be one JSON object of this JSON Schema:\n\n```json\n");
@@ -97,9 +105,18 @@ pub(super) fn unmatched(decider: &mut Decider<'_>, step: &Step<StepId>, member: 
     }
     match member {
         Some(index) => {
-            join::member_ended(decider, index, &step.name, None, Some("no rule matched".into()), false)
+            let end = join::End { why: Some("no rule matched".into()), ..join::End::default() };
+            join::member_ended(decider, index, &step.name, end);
         }
         None => decider.fail(format!("no rule of `{}` matched", step.name)),
+    }
+}
+
+/// What an ask may do: a report is only told, whatever its step may.
+pub(super) fn permission(asked: &Step<StepId>, asking: &Asking) -> Permission {
+    match asking.owing {
+        Some(_) => Permission::Plan,
+        None => asked.boundary.permission,
     }
 }
 
@@ -108,13 +125,13 @@ pub(super) fn unmatched(decider: &mut Decider<'_>, step: &Step<StepId>, member: 
 /// A parallel group is looked at as a whole: where one member may write, nobody can say whose edits they are.
 pub(super) fn violations(
     decider: &Decider<'_>,
-    asked: &Step<StepId>,
+    permission: Permission,
     member: Option<u16>,
     seen: Option<&Seen>,
 ) -> Vec<String> {
     let Some(seen) = seen else { return Vec::new() };
     let beside_writers = member.is_some() && siblings_may_write(decider);
-    if asked.boundary.permission.may_write() || beside_writers {
+    if permission.may_write() || beside_writers {
         return Vec::new();
     }
     let mut paths = seen.changed.clone();
@@ -146,7 +163,7 @@ pub(super) fn violation(
     (paths, seen): (Vec<String>, Option<Seen>),
     answer: &Answer,
 ) {
-    let permission = asked.boundary.permission;
+    let permission = permission(asked, asking);
     let named: Vec<String> = paths.iter().take(10).map(|path| format!("`{path}`")).collect();
     let why = format!(
         "`{}` may not write (permission `{}`), but changed {}",

@@ -33,14 +33,23 @@ pub(super) fn ways(flow: &Flow, from: StepId) -> Vec<(Option<&Edge<StepId>>, Ste
             ways.push((None, monitor.judge));
         }
     }
-    if let Gate::Readers(readers) = &step.gate {
-        for reader in readers {
-            if let Reader::Judge { step } = reader {
-                ways.push((None, *step));
-            }
-        }
-    }
+    ways.extend(judges(&step.gate).into_iter().map(|judge| (None, judge)));
     ways
+}
+
+/// The steps that are asked when a gate cannot read an outcome by itself.
+pub(super) fn judges(gate: &Gate<StepId>) -> Vec<StepId> {
+    match gate {
+        Gate::Readers(readers) => readers
+            .iter()
+            .filter_map(|reader| match reader {
+                Reader::Judge { step } => Some(*step),
+                _ => None,
+            })
+            .collect(),
+        Gate::Join { judges, .. } => judges.clone(),
+        Gate::Exit | Gate::Always(_) => Vec::new(),
+    }
 }
 
 /// Which steps can be reached from some steps, them included.
@@ -96,7 +105,7 @@ pub(super) fn outcomes(flow: &Flow, step: &Step<StepId>) -> Vec<Outcome> {
     let mut all = Vec::new();
     match &step.gate {
         Gate::Always(outcome) => all.push(outcome.clone()),
-        Gate::Join(rules) => all.extend(rules.iter().map(|rule| rule.outcome.clone())),
+        Gate::Join { rules, .. } => all.extend(rules.iter().map(|rule| rule.outcome.clone())),
         Gate::Exit => {
             all.push(Outcome::Pass);
             if let Act::Exec { commands } = &step.act {
@@ -104,21 +113,26 @@ pub(super) fn outcomes(flow: &Flow, step: &Step<StepId>) -> Vec<Outcome> {
             }
         }
         Gate::Readers(readers) => {
-            for reader in readers {
+            for (index, reader) in readers.iter().enumerate() {
                 match reader {
-                    Reader::Field { words, .. } => {
-                        all.extend(words.iter().map(|(_, outcome)| outcome.clone()))
-                    }
-                    Reader::Tag { outcomes, .. } => all.extend(outcomes.iter().cloned()),
-                    Reader::Judge { step } => all.extend(
-                        outcomes(flow, flow.step(*step))
-                            .into_iter()
-                            .filter(|outcome| *outcome != Outcome::None),
+                    // The next reader takes what this one leaves.
+                    Reader::Field { words, .. } => all.extend(
+                        words
+                            .iter()
+                            .map(|(_, outcome)| outcome.clone())
+                            .filter(|outcome| *outcome != Outcome::None || index + 1 == readers.len()),
                     ),
+                    Reader::Tag { outcomes, .. } => {
+                        all.extend(outcomes.iter().filter(|outcome| **outcome != Outcome::None).cloned());
+                    }
+                    Reader::Judge { .. } => {}
                     Reader::Fallback(outcome) => all.push(outcome.clone()),
                 }
             }
         }
+    }
+    for judge in judges(&step.gate) {
+        all.extend(outcomes(flow, flow.step(judge)).into_iter().filter(|outcome| *outcome != Outcome::None));
     }
     all.sort();
     all.dedup();

@@ -109,7 +109,9 @@ impl Resolver {
         let gate = match step.gate {
             Gate::Exit => Some(Gate::Exit),
             Gate::Always(outcome) => Some(Gate::Always(outcome)),
-            Gate::Join(rules) => Some(Gate::Join(rules)),
+            Gate::Join { rules, judges } => {
+                self.all(&judges, &from).map(|judges| Gate::Join { rules, judges })
+            }
             Gate::Readers(readers) => {
                 let readers: Vec<_> = readers.into_iter().map(|reader| self.reader(reader, &from)).collect();
                 readers.into_iter().collect::<Option<Vec<_>>>().map(Gate::Readers)

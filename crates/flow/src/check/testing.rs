@@ -33,6 +33,7 @@ pub(super) fn draft(text: &str) -> Draft {
                 schema: None,
                 model: None,
                 persona: None,
+                persona_names: Vec::new(),
                 session: SessionRule::Fresh,
                 reports: Vec::new(),
                 fused: None,

@@ -110,14 +110,19 @@ fn gate(flow: &Flow, gate: &Gate<StepId>) -> Value {
             let readers: Vec<Value> = readers.iter().map(|reader| reader_json(flow, reader)).collect();
             json!({ "readers": readers })
         }
-        Gate::Join(rules) => {
+        Gate::Join { rules, judges } => {
             let rules: Vec<Value> = rules
                 .iter()
                 .map(|rule| {
                     json!({ "when": words::pattern(&rule.pattern), "outcome": rule.outcome.to_string() })
                 })
                 .collect();
-            json!({ "join": rules })
+            let mut gate = json!({ "join": rules });
+            if !judges.is_empty() {
+                let judges = judges.iter().map(|judge| json!(flow.step(*judge).name)).collect();
+                gate["judges"] = Value::Array(judges);
+            }
+            gate
         }
         Gate::Exit => json!({ "exit": true }),
         Gate::Always(outcome) => json!({ "always": outcome.to_string() }),

@@ -110,7 +110,7 @@ fn step_text(flow: &Flow, step: &Step<StepId>) -> String {
             lines.push(line("asks", &format!("a person, {}", words::lines(question))))
         }
     }
-    gate_lines(step, &mut lines);
+    gate_lines(flow, step, &mut lines);
     edge_lines(flow, step, &mut lines);
     lines.join("\n")
 }
@@ -186,10 +186,11 @@ fn command_lines(commands: &[Validator], lines: &mut Vec<String>) {
     );
 }
 
-fn gate_lines(step: &Step<StepId>, lines: &mut Vec<String>) {
-    let Gate::Join(rules) = &step.gate else { return };
-    for (index, rule) in rules.iter().enumerate() {
-        let text = format!("{} → {}", words::pattern(&rule.pattern), rule.outcome);
+fn gate_lines(flow: &Flow, step: &Step<StepId>, lines: &mut Vec<String>) {
+    let Gate::Join { rules, judges } = &step.gate else { return };
+    let rules = rules.iter().map(|rule| format!("{} → {}", words::pattern(&rule.pattern), rule.outcome));
+    let judges = judges.iter().map(|judge| format!("else judge {}", flow.step(*judge).name));
+    for (index, text) in rules.chain(judges).enumerate() {
         lines.push(line(if index == 0 { "joins" } else { "" }, &text));
     }
 }

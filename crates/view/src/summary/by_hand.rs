@@ -63,6 +63,7 @@ fn the_check_flow_names_its_transitions() {
         waited_ms: 0,
         follow: None,
         judging: None,
+        owing: None,
     };
     let answered = |seq, step: &str, kind: &str| -> Event {
         serde_json::from_value(json!({

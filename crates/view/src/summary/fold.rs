@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cuegate_engine::{AskKind, CommandId, Event, RowEnd, Usage};
+use cuegate_engine::{AskKind, CommandId, Event, RowEnd, Usage, Version};
 use cuegate_flow::Str;
 
 use super::track::{Request, Track, charge, ended, tokens_of};
@@ -37,6 +37,8 @@ pub struct RunFold {
     /// How often a step that does not count was entered: its visits are numbered here only.
     aside_visits: BTreeMap<Str, u32>,
     changed: BTreeSet<String>,
+    /// The record that entered the step on which control stands.
+    entered: u64,
 }
 
 impl RunFold {
@@ -50,6 +52,7 @@ impl RunFold {
             command: None,
             aside_visits: BTreeMap::new(),
             changed: BTreeSet::new(),
+            entered: 0,
         }
     }
 
@@ -102,6 +105,7 @@ impl RunFold {
         match event {
             Event::RunStarted(started) => self.view.began(started, at_ms),
             Event::StepEntered { step, counts, visit, attempt, iteration, remedy } => {
+                self.entered = seq;
                 let mut track = self.entered(step, *counts, *visit, *attempt, *iteration, at_ms);
                 track.remedy = remedy.as_ref().map(|remedy| remedy.validator.clone());
                 match counts {
@@ -136,6 +140,11 @@ impl RunFold {
                     None => self.view.handed.push(row),
                 }
             }
+            Event::ReportWritten { step, member, name, visit, content } => {
+                let order = (self.entered, member.unwrap_or(0));
+                let version = Version { step: step.clone(), visit: *visit, content: content.clone(), order };
+                self.view.reports.write(name, version);
+            }
             Event::Summarised { summary } => self.view.summary = Some(summary.clone()),
             Event::Decided { step, outcome, reason, .. } => {
                 let checks = |aside: &&Track| aside.step == *step && aside.asked == Some(AskKind::Check);
@@ -151,7 +160,7 @@ impl RunFold {
                 self.visit_ended(seq, at_ms, step, (*visit, *attempt), end, changed_files);
             }
             Event::TreeSeen { changed_files, .. } => self.changed.extend(changed_files.iter().cloned()),
-            Event::PersonAsked { question } => self.view.question = Some(question.clone()),
+            Event::PersonAsked { question, .. } => self.view.question = Some(question.clone()),
             Event::PersonAnswered { .. } => self.view.goes_on(),
             Event::Suspended { waiting } => {
                 self.view.reason = Some(waiting.detail.clone());
@@ -181,6 +190,7 @@ impl RunFold {
                 self.view.ended_ms = Some(at_ms);
             }
             Event::OriginSet { .. }
+            | Event::Responded { .. }
             | Event::AnswerRejected { .. }
             | Event::CounterSet { .. }
             | Event::MonitorFired { .. }
@@ -285,8 +295,8 @@ impl RunFold {
         track.asks += 1;
         charge(&mut track.usage, usage);
         track.changed.extend(changed_files.iter().cloned());
-        // A judge's or a check's conversation is not the step's.
-        if track.step == *step {
+        // A judge's or a check's conversation is not the step's, and a report is asked for in a branch of it.
+        if track.step == *step && *kind != AskKind::Report {
             track.session = session.clone().or(track.session.take());
             track.model = model.clone().or(track.model.take());
         }

@@ -1,6 +1,6 @@
 //! `cuegate/run/v1`.
 
-use cuegate_engine::{Usage, Waiting};
+use cuegate_engine::{ReportFile, Usage, Waiting};
 use serde_json::{Map, Value, json};
 
 use super::view::{Check, FaultRow, Row, RunState, RunView, waits_for};
@@ -34,7 +34,7 @@ impl RunView {
         put("completion_reason", json!(self.reason.as_ref().filter(|_| self.ended_ms.is_some())));
         put("validated", json!(self.validated));
         put("steps", self.rows.iter().map(|row| self.row(row)).collect());
-        put("reports", json!([]));
+        put("reports", self.reports.files().iter().map(|file| self.report(file)).collect());
         put("asks", self.asks.kinds().into_iter().map(|(kind, n)| (kind.to_owned(), json!(n))).collect());
         put("tokens", tokens(&self.usage));
         put("cost_usd", cost(self.usage.cost_usd));
@@ -59,6 +59,16 @@ impl RunView {
         put("started_at", json!(self.started_ms.map(rfc3339)));
         put("ended_at", json!(self.ended_ms.map(rfc3339)));
         Value::Object(object)
+    }
+
+    /// Where a version of a report lies, from the top of the project.
+    fn report(&self, file: &ReportFile<'_>) -> Value {
+        json!({
+            "name": file.name,
+            "step": file.version.step,
+            "visit": file.version.visit,
+            "path": format!(".cuegate/runs/{}/{}", self.run, file.path),
+        })
     }
 
     fn waiting(&self) -> Value {

@@ -1,6 +1,8 @@
 //! What the fold of a run yields.
 
-use cuegate_engine::{AskKind, EndState, FaultClass, Ledger, Place, Started, Usage, WaitKind, Waiting};
+use cuegate_engine::{
+    AskKind, EndState, FaultClass, Ledger, Place, Reports, Started, Usage, WaitKind, Waiting,
+};
 use cuegate_flow::{BlobRef, Str};
 
 use super::{asks::Asks, ways::Ways};
@@ -256,6 +258,8 @@ pub struct RunView {
     pub validators: Vec<ValidatorRow>,
     /// Data that steps left, in the order in which it was first left.
     pub handed: Vec<HandedRow>,
+    /// What steps reported.
+    pub reports: Reports,
     /// The last answer's summary.
     pub summary: Option<BlobRef>,
     /// What a person was asked last.
@@ -308,6 +312,7 @@ impl RunView {
             faults: Vec::new(),
             validators: Vec::new(),
             handed: Vec::new(),
+            reports: Reports::default(),
             summary: None,
             question: None,
             changed_files: Vec::new(),

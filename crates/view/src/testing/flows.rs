@@ -35,6 +35,7 @@ fn ask(step: &str, title: &str, prompt: Template, edges: Vec<Edge<Name>>) -> Ste
             schema: None,
             model: None,
             persona: None,
+            persona_names: Vec::new(),
             session: SessionRule::Continue("main".into()),
             reports: Vec::new(),
             fused: None,
@@ -193,10 +194,13 @@ pub(crate) fn piece() -> Flow {
     let rule = |pattern, outcome: &str| JoinRule { pattern, outcome: named(outcome) };
     let reviewers = Step {
         act: Act::All { members: vec![name("security"), name("style")], width: 2 },
-        gate: Gate::Join(vec![
-            rule(JoinPattern::All(named("approved")), "all(\"approved\")"),
-            rule(JoinPattern::Any(vec![named("needs_fix")]), "any(\"needs_fix\")"),
-        ]),
+        gate: Gate::Join {
+            judges: Vec::new(),
+            rules: vec![
+                rule(JoinPattern::All(named("approved")), "all(\"approved\")"),
+                rule(JoinPattern::Any(vec![named("needs_fix")]), "any(\"needs_fix\")"),
+            ],
+        },
         edges: vec![edge("all(\"approved\")", "@completed"), edge("any(\"needs_fix\")", "fix")],
         ..ask("reviewers", "reviewers", Template::default(), Vec::new())
     };

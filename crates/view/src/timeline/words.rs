@@ -10,6 +10,7 @@ use crate::{
     budget::limits,
     format::{date, date_time, duration, money, plural},
     summary::{RunFold, tokens_of},
+    text::clean,
 };
 
 /// Who a line is about that is about the run as a whole.
@@ -45,8 +46,8 @@ impl<'t> Words<'t> {
                     }
                 }
             }
-            Event::AskRequested { kind, not_before_ms, judging, .. } => {
-                self.asked(*kind, *not_before_ms, judging.is_some());
+            Event::AskRequested { kind, not_before_ms, judging, owing, .. } => {
+                self.asked(*kind, *not_before_ms, judging.is_some(), owing.is_some());
             }
             Event::Answered { ask, step, kind, usage, duration_ms, put, .. } => {
                 let (line_kind, who) = who(fold, *ask, step);
@@ -86,6 +87,10 @@ impl<'t> Words<'t> {
                     false => format!("validator {validator} failed: {ended} ({took})"),
                 };
                 self.lines.push(Line::new(Kind::Validator, &visit(fold, step), what));
+            }
+            Event::ReportWritten { step, name, .. } => {
+                let name = clean(name);
+                self.line(fold, step).what.push_str(&format!(", wrote {name}"));
             }
             Event::Decided { step, outcome, fallback, .. } => self.decided(fold, step, outcome, *fallback),
             Event::MemberEnded { step, outcome: Some(outcome), .. } => {
@@ -132,6 +137,7 @@ impl<'t> Words<'t> {
                 self.lines.push(if *state == EndState::Cancelled { line } else { line.detail(reason) });
             }
             Event::OriginSet { .. }
+            | Event::Responded { .. }
             | Event::Reserved { .. }
             | Event::TimePassed { .. }
             | Event::CommandRequested { .. }
@@ -150,7 +156,7 @@ impl<'t> Words<'t> {
     }
 
     /// What an ask says about the line before it: that it is not over.
-    fn asked(&mut self, kind: AskKind, not_before_ms: Option<i64>, judged: bool) {
+    fn asked(&mut self, kind: AskKind, not_before_ms: Option<i64>, judged: bool, owes: bool) {
         let Some(line) = self.lines.last_mut() else { return };
         if !matches!(line.kind, Kind::Ask | Kind::Member) || !line.target.is_empty() {
             return;
@@ -162,6 +168,8 @@ impl<'t> Words<'t> {
             line.way.push_str(" → asked again");
         } else if judged && kind == AskKind::Judge {
             line.way.push_str(" → a judge decides");
+        } else if owes && kind == AskKind::Report {
+            line.way.push_str(" → a report is owed");
         }
     }
 
