@@ -85,12 +85,41 @@ impl Piece {
 
 /// What stands for a mark, when anything does.
 fn item(mark: &str, test: Option<&str>) -> Option<String> {
-    match (mark, test) {
-        ("TESTS_PASS@", Some(test)) => Some(gate(test)),
-        ("TESTS_FAIL@", Some(test)) => Some(gate(&failing(test))),
-        ("TESTS_PASS@" | "TESTS_FAIL@", _) => None,
-        (mark, test) => Some(quoted(&told(mark, test))),
+    let text = match (mark, test) {
+        ("TESTS_PASS@", Some(test)) => return Some(gate(test)),
+        ("TESTS_FAIL@", Some(test)) => return Some(gate(&failing(test))),
+        ("TESTS_PASS@" | "TESTS_FAIL@", None) => return None,
+        // Whoever is asked is shown the command that has to pass, but on one line.
+        ("TESTS_DECIDE@", Some(test)) if !test.contains('\n') => return None,
+        ("TESTS_DECIDE@", Some(test)) => with("All tests pass, run in the top folder", test),
+        ("TESTS_DECIDE_RED@", Some(test)) => with(
+            "The tests can be run, and fail because of the new ones; the command below passes only then. They are run in \
+             the top folder",
+            test,
+        ),
+        (_, Some(test)) => with(
+            "The report quotes what the tests said, or says why they were not run. They are run in the top folder",
+            test,
+        ),
+        ("TESTS_DECIDE_RED@", None) => {
+            "The new tests were run and seen to fail, and nothing else fails that passed before".to_owned()
+        }
+        ("TESTS_DECIDE@", None) => "What tests this repository has was found out from its documents, build files and \
+             continuous integration; they were run after the last edit, and pass. Where there are none, the report says so"
+            .to_owned(),
+        (_, None) => "How this repository is tested was found out from its documents, build files and continuous \
+             integration; the report quotes what was run, or says that there is nothing"
+            .to_owned(),
+    };
+    Some(quoted(&text))
+}
+
+/// A sentence and the command that it is about.
+fn with(sentence: &str, test: &str) -> String {
+    if test.contains(['\n', '`']) {
+        return format!("{sentence}:\n\n{}", code_block(test));
     }
+    format!("{sentence}: `{test}`")
 }
 
 /// A command that has to pass, as an item of `quality_gates`.
@@ -101,42 +130,9 @@ fn gate(command: &str) -> String {
 /// A command that passes when the tests can be run and fail.
 fn failing(test: &str) -> String {
     format!(
-        "(\n{test}\n)\ncode=$?\ncase $code in\n\
-         0) echo 'The tests pass: none fails yet because the behaviour is missing.'; exit 1 ;;\n\
-         126|127) echo \"The test command cannot be run: exit code $code.\"; exit 1 ;;\n\
-         esac"
+        "(\n{test}\n); code=$?; case $code in 0|126|127) \
+         echo \"exit code $code: here the tests have to run, and to fail\"; exit 1;; esac"
     )
-}
-
-/// What an agent is told about the tests.
-fn told(mark: &str, test: Option<&str>) -> String {
-    let Some(test) = test else {
-        return match mark {
-            "TESTS_DECIDE_RED@" => "The new tests were run and seen to fail, and nothing else fails that passed before",
-            "TESTS_DECIDE@" => "What this repository has for tests was found in its documents, build files and \
-                continuous integration, was run after the last edit, and passes; where there is nothing, the report says so",
-            _ => "How this repository is tested was found in its documents, build files and continuous integration; what \
-                was run is quoted, and where there is nothing the report says so",
-        }
-        .to_owned();
-    };
-    let what = match mark {
-        "TESTS_DECIDE_RED@" => {
-            "The new tests fail, and can be run. Whether they do is found out after your answer by running the tests in the \
-             top folder, and what they print comes back to you where they pass or cannot be run"
-        }
-        "TESTS_DECIDE@" => {
-            "The tests pass. Whether they do is found out after your answer by running them in the top folder, and what they \
-             print comes back to you where they fail"
-        }
-        _ => {
-            "The report quotes what the tests said, or says why they were not run. They are run in the top folder"
-        }
-    };
-    if test.contains(['\n', '`']) {
-        return format!("{what}:\n\n{}", code_block(test));
-    }
-    format!("{what}: `{test}`")
 }
 
 /// A text as a scalar of YAML, whose double-quoted ones may be written as the strings of JSON are.

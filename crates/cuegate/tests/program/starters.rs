@@ -305,7 +305,7 @@ fn test_first_wants_a_failing_test_before_the_code() {
     assert_snapshot!(rows(&result), @"");
     assert_eq!(changed(&project), " M greet.sh\n?? tests/test_hello.sh\n");
     let prompts = project.prompts();
-    assert!(prompts[2].contains("The tests pass: none fails yet"), "{}", prompts[2]);
+    assert!(prompts[2].contains("exit code 0: here the tests have to run, and to fail"), "{}", prompts[2]);
     assert!(prompts[5].contains("FAIL: tests/test_hello.sh"), "{}", prompts[5]);
 }
 
@@ -321,7 +321,7 @@ fn tests_that_cannot_be_run_do_not_count_as_failing() {
     ]);
     let result = ended(&project, "test-first", &answers, 1);
     assert_eq!(result["state"], "failed", "{result}");
-    assert!(project.prompts()[2].contains("The test command cannot be run: exit code 127."));
+    assert!(project.prompts()[2].contains("exit code 127: here the tests have to run, and to fail"));
 }
 
 // review-only
