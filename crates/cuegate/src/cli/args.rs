@@ -58,10 +58,10 @@ pub(super) struct Doctor {
 
 #[derive(Debug, Args)]
 pub(super) struct Init {
-    /// Which definition: `minimal`, or another that `--list` names
+    /// Which definition: `minimal`, `develop`, or another that `--list` names
     #[arg(required_unless_present = "list")]
     pub(super) starter: Option<String>,
-    /// What to call it in this project, below `.agent`; as it is called itself unless said
+    /// What to call it in this project; as it is called itself unless said
     #[arg(long, value_name = "NAME")]
     pub(super) name: Option<String>,
     /// The command that has to pass before work counts as done; looked for in the project unless said

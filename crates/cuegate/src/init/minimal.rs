@@ -25,17 +25,16 @@ const TESTS_FAILED: &str = include_str!("minimal/prompts/steps/retry/task/f_fail
 /// The files of the definition.
 pub(super) fn files(wanted: &Wanted) -> Vec<File> {
     let mut files = vec![
-        File { path: "agent.json", text: AGENT.replace(NAME, wanted.name()) },
-        File { path: "steps_registry.json", text: registry(wanted) },
-        File { path: "schemas/steps.schema.json", text: SCHEMAS.to_owned() },
-        File { path: "prompts/system.md", text: SYSTEM.replace(TESTS, tests(wanted).trim_end()) },
-        File { path: "prompts/steps/initial/task/f_default.md", text: INITIAL.to_owned() },
-        File { path: "prompts/steps/continuation/task/f_default.md", text: CONTINUATION.to_owned() },
-        File { path: "prompts/steps/closure/task/f_default.md", text: CLOSURE.to_owned() },
+        File::new("agent.json", AGENT.replace(NAME, wanted.name())),
+        File::new("steps_registry.json", registry(wanted)),
+        File::new("schemas/steps.schema.json", SCHEMAS),
+        File::new("prompts/system.md", SYSTEM.replace(TESTS, tests(wanted).trim_end())),
+        File::new("prompts/steps/initial/task/f_default.md", INITIAL),
+        File::new("prompts/steps/continuation/task/f_default.md", CONTINUATION),
+        File::new("prompts/steps/closure/task/f_default.md", CLOSURE),
     ];
     if wanted.test().is_some() {
-        let path = "prompts/steps/retry/task/f_failed_tests-failed.md";
-        files.push(File { path, text: TESTS_FAILED.to_owned() });
+        files.push(File::new("prompts/steps/retry/task/f_failed_tests-failed.md", TESTS_FAILED));
     }
     files
 }
@@ -63,7 +62,7 @@ fn tests(wanted: &Wanted) -> String {
 }
 
 /// A block of Markdown that shows a command, whatever it holds.
-fn code_block(command: &str) -> String {
+pub(super) fn code_block(command: &str) -> String {
     let mut fence = "```".to_owned();
     while command.contains(&fence) {
         fence.push('`');

@@ -1,10 +1,13 @@
 //! Definitions of our own making, written into a project: what `cuegate init` does.
 
+mod beside;
 mod detect;
 mod minimal;
+mod piece;
 mod starter;
 mod write;
 
+pub(crate) use beside::{Left, beside};
 pub(crate) use detect::{Found, detect};
-pub(crate) use starter::{STARTERS, Starter, Wanted, starter};
+pub(crate) use starter::{Form, STARTERS, Starter, Tests, Wanted, starter};
 pub(crate) use write::write;

@@ -1,6 +1,6 @@
 //! What there is to begin with.
 
-use super::minimal;
+use super::{minimal, piece::Piece};
 use crate::Failure;
 
 /// A definition that can be written into a project.
@@ -8,18 +8,76 @@ use crate::Failure;
 pub(crate) struct Starter {
     /// What it is asked for by, and called unless said otherwise.
     pub(crate) name: &'static str,
+    /// Another name that it is asked for by.
+    pub(crate) also: Option<&'static str>,
     /// What it is for, in a line.
     pub(crate) about: &'static str,
-    /// Its files.
-    pub(crate) files: fn(&Wanted) -> Vec<File>,
+    /// What the test command of the project does in it.
+    pub(crate) tests: Tests,
+    /// What is written.
+    pub(crate) form: Form,
+}
+
+/// What a definition does with the project's test command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tests {
+    /// Its success decides whether work counts as done.
+    Decide,
+    /// First its failure decides, then its success.
+    DecideTwice,
+    /// Agents are told it.
+    Told,
+    /// Nothing.
+    Unused,
+}
+
+/// In which of the formats a definition is written.
+#[derive(Debug)]
+pub(crate) enum Form {
+    /// A folder of its own below `.agent`.
+    Agent(fn(&Wanted) -> Vec<File>),
+    /// A piece below `.takt/pieces`, and the texts that it shares with others beside that.
+    Piece(Piece),
 }
 
 /// All starters.
-pub(crate) const STARTERS: [Starter; 1] = [Starter {
-    name: "minimal",
-    about: "one task: understand it, do it, report; done only when the project's tests pass",
-    files: minimal::files,
-}];
+pub(crate) const STARTERS: [Starter; 5] = [
+    Starter {
+        name: "minimal",
+        also: None,
+        about: "one task: understand it, do it, report; done only when the project's tests pass",
+        tests: Tests::Decide,
+        form: Form::Agent(minimal::files),
+    },
+    Starter {
+        name: "develop",
+        also: Some("plan-implement-review-fix-supervise"),
+        about: "one task: plan, implement, parallel reviews, fix, supervise; loops are watched",
+        tests: Tests::Decide,
+        form: Form::Piece(Piece::DEVELOP),
+    },
+    Starter {
+        name: "test-first",
+        also: None,
+        about: "one task: failing tests, a review of them, then the code that makes them pass",
+        tests: Tests::DecideTwice,
+        form: Form::Piece(Piece::TEST_FIRST),
+    },
+    Starter {
+        name: "review-only",
+        also: None,
+        about: "a change: correctness, tests and security reviewed in parallel; nothing is edited",
+        tests: Tests::Told,
+        form: Form::Piece(Piece::REVIEW_ONLY),
+    },
+    Starter {
+        name: "research",
+        also: None,
+        about: "a question: broken down, looked into, checked, answered with sources; nothing is edited",
+        tests: Tests::Unused,
+        form: Form::Piece(Piece::RESEARCH),
+    },
+];
 
 /// What a starter is filled with.
 #[derive(Debug)]
@@ -32,14 +90,20 @@ pub(crate) struct Wanted {
 #[derive(Debug)]
 pub(crate) struct File {
     /// Where in the definition's folder, separated by `/`.
-    pub(crate) path: &'static str,
+    pub(crate) path: String,
     /// What is in it.
     pub(crate) text: String,
 }
 
-/// The starter of a name.
+impl File {
+    pub(super) fn new(path: impl Into<String>, text: impl Into<String>) -> File {
+        File { path: path.into(), text: text.into() }
+    }
+}
+
+/// The starter that goes by a name.
 pub(crate) fn starter(name: &str) -> Option<&'static Starter> {
-    STARTERS.iter().find(|starter| starter.name == name)
+    STARTERS.iter().find(|starter| starter.name == name || starter.also == Some(name))
 }
 
 impl Wanted {
@@ -118,7 +182,9 @@ mod tests {
     #[test]
     fn every_starter_is_found_and_can_carry_its_own_name() {
         for known in &STARTERS {
-            assert_eq!(starter(known.name).map(|found| found.name), Some(known.name));
+            for asked in [Some(known.name), known.also].into_iter().flatten() {
+                assert_eq!(starter(asked).map(|found| found.name), Some(known.name));
+            }
             assert!(Wanted::new(known.name, None).is_ok());
         }
         assert!(starter("nobody").is_none());

@@ -34,7 +34,7 @@ fn write_beside(folder: &Path, parent: &Path, files: &[File]) -> Result<(), Fail
     let half = Half(parent.join(format!(".{name}.{}", std::process::id())));
     let _ = fs::remove_dir_all(&half.0);
     for file in files {
-        let path = half.0.join(file.path);
+        let path = half.0.join(&file.path);
         let inside = path.parent().unwrap_or(&half.0);
         fs::create_dir_all(inside).map_err(|error| failed("make", inside, &error))?;
         fs::write(&path, &file.text).map_err(|error| failed("write", &path, &error))?;
@@ -57,14 +57,14 @@ impl Drop for Half {
     }
 }
 
-fn taken(folder: &Path) -> Failure {
+pub(super) fn taken(folder: &Path) -> Failure {
     Failure::usage(
         format!("`{}` is there already, and nothing is overwritten", folder.display()),
         "choose another name with `--name NAME`, or remove it first",
     )
 }
 
-fn failed(doing: &str, path: &Path, error: &io::Error) -> Failure {
+pub(super) fn failed(doing: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::environment(format!("failed to {doing} `{}`: {error}", path.display()))
 }
 
@@ -73,8 +73,8 @@ mod tests {
     use super::{File, write};
     use std::{fs, path::Path};
 
-    fn file(path: &'static str) -> File {
-        File { path, text: "text\n".to_owned() }
+    fn file(path: &str) -> File {
+        File::new(path, "text\n")
     }
 
     fn names(folder: &Path) -> Vec<String> {

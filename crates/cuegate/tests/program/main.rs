@@ -15,5 +15,6 @@ mod params;
 mod real_input;
 mod registry;
 mod run;
+mod starters;
 mod support;
 mod suspend;

@@ -10,8 +10,11 @@ use crate::{
     Failure,
     cli::{args::Init, print},
     exit,
-    init::{self, Found, STARTERS, Wanted},
+    init::{self, Form, Found, Left, STARTERS, Starter, Tests, Wanted},
 };
+
+/// The folder that pieces and what they share are written into.
+const PIECES: &str = ".takt";
 
 pub(super) fn init(place: &Place, args: &Init) -> Result<u8, Failure> {
     let Some(asked) = args.starter.as_deref().filter(|_| !args.list) else { return Ok(list(args.json)) };
@@ -22,20 +25,27 @@ pub(super) fn init(place: &Place, args: &Init) -> Result<u8, Failure> {
         )
     })?;
     let root = place.home.root();
-    let mut found = init::detect(root);
-    let given = args.test.as_deref().map(|test| Found::given(test.trim()));
-    let test = given.or_else(|| (!found.is_empty()).then(|| found.remove(0)));
+    let (test, others) = tests(starter, root, args.test.as_deref())?;
     let name = args.name.as_deref().unwrap_or(starter.name);
     let wanted = Wanted::new(name, test.as_ref().map(|test| test.command.as_str()))?;
-    let files = (starter.files)(&wanted);
-    let folder = format!(".agent/{name}");
-    init::write(&root.join(".agent").join(name), &files)?;
-    let paths: Vec<String> = files.iter().map(|file| format!("{folder}/{}", file.path)).collect();
-    let written = Written { starter: asked, place, name, folder, paths, test, others: found };
+    let (folder, definition, left) = match &starter.form {
+        Form::Agent(files) => {
+            let folder = format!(".agent/{name}");
+            let files = files(&wanted);
+            init::write(&root.join(".agent").join(name), &files)?;
+            let written = files.iter().map(|file| format!("{folder}/{}", file.path)).collect();
+            (folder.clone(), folder, Left { written, ..Left::default() })
+        }
+        Form::Piece(piece) => {
+            let left = init::beside(root, PIECES, &piece.own(&wanted), &piece.shared(&wanted))?;
+            (PIECES.to_owned(), format!("{PIECES}/pieces/{name}.yaml"), left)
+        }
+    };
+    let written = Written { starter, place, name, folder, definition, left, test, others };
     if args.json {
         print::json(&written.to_json());
     } else {
-        print::data(&written.paths.join("\n"));
+        print::data(&written.left.written.join("\n"));
         for line in written.lines() {
             print::line(&line);
         }
@@ -43,15 +53,41 @@ pub(super) fn init(place: &Place, args: &Init) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
+/// The test command that is given or found, and what else was found.
+fn tests(
+    starter: &Starter,
+    root: &Path,
+    given: Option<&str>,
+) -> Result<(Option<Found>, Vec<Found>), Failure> {
+    if starter.tests == Tests::Unused {
+        return match given {
+            None => Ok((None, Vec::new())),
+            Some(_) => Err(Failure::usage(
+                format!("`{}` has no use for a test command", starter.name),
+                "leave out `--test`",
+            )),
+        };
+    }
+    let mut found = init::detect(root);
+    let given = given.map(|test| Found::given(test.trim()));
+    let test = given.or_else(|| (!found.is_empty()).then(|| found.remove(0)));
+    Ok((test, found))
+}
+
 /// Says what there is to begin with.
 fn list(json: bool) -> u8 {
     if json {
-        let one = |starter: &init::Starter| json!({"name": starter.name, "about": starter.about});
+        let one =
+            |starter: &Starter| json!({"name": starter.name, "also": starter.also, "about": starter.about});
         let all: Vec<Value> = STARTERS.iter().map(one).collect();
         print::json(&json!({"schema": "cuegate/starters/v1", "starters": all}));
     } else {
-        let lines: Vec<String> =
-            STARTERS.iter().map(|starter| format!("{}  {}", starter.name, starter.about)).collect();
+        let width = STARTERS.iter().map(|starter| starter.name.len()).max().unwrap_or(0) + 2;
+        let mut lines = Vec::new();
+        for starter in &STARTERS {
+            lines.push(format!("{}{}", pad(starter.name, width), starter.about));
+            lines.extend(starter.also.map(|also| format!("{}also called {also}", pad("", width))));
+        }
         print::data(&lines.join("\n"));
     }
     exit::DONE
@@ -59,12 +95,14 @@ fn list(json: bool) -> u8 {
 
 /// What was written, and from what.
 struct Written<'a> {
-    starter: &'a str,
+    starter: &'a Starter,
     place: &'a Place,
     name: &'a str,
+    /// The folder that everything lies in. Like all paths here, relative to the project's top folder.
     folder: String,
-    /// Relative to the project's top folder.
-    paths: Vec<String>,
+    /// The folder or the file that is the definition.
+    definition: String,
+    left: Left,
     test: Option<Found>,
     others: Vec<Found>,
 }
@@ -74,11 +112,14 @@ impl Written<'_> {
         let found = |found: &Found| json!({"command": found.command, "source": found.source});
         json!({
             "schema": "cuegate/init/v1",
-            "starter": self.starter,
+            "starter": self.starter.name,
             "name": self.name,
             "root": self.root().display().to_string(),
             "folder": self.folder,
-            "files": self.paths,
+            "definition": self.definition,
+            "files": self.left.written,
+            "same": self.left.same,
+            "kept": self.left.kept,
             "test": self.test.as_ref().map(found),
             "others": self.others.iter().map(found).collect::<Vec<Value>>(),
         })
@@ -88,25 +129,14 @@ impl Written<'_> {
         self.place.home.root()
     }
 
+    fn is_piece(&self) -> bool {
+        matches!(self.starter.form, Form::Piece(_))
+    }
+
     /// What was written, what was concluded, what to do next.
     fn lines(&self) -> Vec<String> {
-        let root = self.root().display();
-        let mut lines =
-            vec![line("wrote", &format!("{} in {root}, {} files", self.folder, self.paths.len()))];
-        match &self.test {
-            Some(test) => {
-                lines.push(line("tests", &format!("{} ({})", test.command, test.source)));
-                lines.push(line("", "a run is done only when this passes, within 10 minutes"));
-            }
-            None => {
-                lines.push(line(
-                    "tests",
-                    "none found: a run is done when the agent says so, and nothing proves it",
-                ));
-                let again = format!("cuegate init {} --test \"COMMAND\"", self.again());
-                lines.push(line("", &format!("to name a command, remove that folder and say {again}")));
-            }
-        }
+        let mut lines = self.files();
+        lines.extend(self.tests());
         let label = |index| if index == 0 { "also seen" } else { "" };
         for (index, other) in self.others.iter().enumerate() {
             lines.push(line(label(index), &format!("{} ({})", other.command, other.source)));
@@ -120,27 +150,92 @@ impl Written<'_> {
         let path = self.typed();
         lines.push(line("next", &format!("cuegate check {path}")));
         lines.push(line("", &format!("cuegate show {path}")));
+        if let Some(rehearsal) = self.rehearsal() {
+            let asks = format!("cuegate run {path} \"a rehearsal\" --script {rehearsal}");
+            lines.push(line("", &format!("{asks}   # asks nobody, changes nothing")));
+        }
         lines.push(line("", &format!("cuegate run {path} \"what to do\" --provider claude")));
         lines
     }
 
-    /// The words after `init` that write the same.
-    fn again(&self) -> String {
-        if self.name == self.starter {
-            return self.starter.to_owned();
+    fn files(&self) -> Vec<String> {
+        let root = self.root().display();
+        if !self.is_piece() {
+            let count = self.left.written.len();
+            return vec![line("wrote", &format!("{} in {root}, {count} files", self.folder))];
         }
-        format!("{} --name {}", self.starter, self.name)
+        let mut lines = vec![line("wrote", &format!("{} in {root}", self.definition))];
+        let others = self.left.written.len().saturating_sub(1);
+        if others > 0 {
+            lines.push(line("", &format!("{others} files beside it in {}: what it names", self.folder)));
+        }
+        if !self.left.same.is_empty() {
+            let count = self.left.same.len();
+            lines.push(line("shared", &format!("{count} files were there already, the same")));
+        }
+        for (index, kept) in self.left.kept.iter().enumerate() {
+            let label = if index == 0 { "kept" } else { "" };
+            lines
+                .push(line(label, &format!("{kept}: it is not what would be written, and is used as it is")));
+        }
+        lines
     }
 
-    /// What finds it from here: its name, unless something here is called the same.
+    fn tests(&self) -> Vec<String> {
+        let (proved, unproved) = match self.starter.tests {
+            Tests::Unused => return Vec::new(),
+            Tests::Decide if self.is_piece() => (
+                "each edit counts as done only when this passes, within 10 minutes",
+                "an edit counts as done when the agent says so, and nothing proves it",
+            ),
+            Tests::Decide => (
+                "a run is done only when this passes, within 10 minutes",
+                "a run is done when the agent says so, and nothing proves it",
+            ),
+            Tests::DecideTwice => (
+                "it has to fail once the tests are written, and to pass once the code is",
+                "tests fail and pass when the agent says so, and nothing proves it",
+            ),
+            Tests::Told => ("agents are told it; nothing depends on it", "agents are told to look for some"),
+        };
+        let Some(test) = &self.test else {
+            let what = if self.is_piece() { "file" } else { "folder" };
+            let again = format!("cuegate init {} --test \"COMMAND\"", self.again());
+            return vec![
+                line("tests", &format!("none found: {unproved}")),
+                line("", &format!("to name a command, remove that {what} and say {again}")),
+            ];
+        };
+        vec![line("tests", &format!("{} ({})", test.command, test.source)), line("", proved)]
+    }
+
+    /// The words after `init` that write the same.
+    fn again(&self) -> String {
+        if self.name == self.starter.name {
+            return self.starter.name.to_owned();
+        }
+        format!("{} --name {}", self.starter.name, self.name)
+    }
+
+    /// What finds it from here: its name, unless something else is called the same.
     fn typed(&self) -> String {
-        if !self.place.here.join(self.name).exists() {
-            return self.name.to_owned();
-        }
+        let agent = self.root().join(".agent").join(self.name);
+        let other = self.place.here.join(self.name).exists() || self.is_piece() && agent.exists();
+        if other { self.from_here(&self.definition) } else { self.name.to_owned() }
+    }
+
+    /// The script that was written with it.
+    fn rehearsal(&self) -> Option<String> {
+        let of_it = format!("{PIECES}/rehearsals/{}.yaml", self.name);
+        let script = self.left.written.iter().chain(&self.left.same).find(|path| **path == of_it)?;
+        Some(self.from_here(script))
+    }
+
+    fn from_here(&self, path: &str) -> String {
         if self.root() == self.place.here {
-            return self.folder.clone();
+            return path.to_owned();
         }
-        self.root().join(&self.folder).display().to_string()
+        self.root().join(path).display().to_string()
     }
 }
 

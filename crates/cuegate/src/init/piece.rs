@@ -1,0 +1,269 @@
+//! The starters that are pieces: each a file of movements, and texts that several of them share.
+//!
+//! The files stand in the folder beside this one as they are written, but for marks. Marks in a piece are items of
+//! `quality_gates`: what agents are told about the tests, and the commands that prove it.
+
+use super::{
+    minimal::code_block,
+    starter::{File, Wanted},
+};
+
+const NAME: &str = "@NAME@";
+/// How an item of a list begins, up to its mark.
+const ITEM: &str = "- @";
+/// How long the tests may take, in milliseconds: 10 minutes.
+const TIMEOUT_MS: u32 = 600_000;
+
+/// A piece to begin with.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    text: &'static str,
+    /// Answers of a scripted agent that show how it goes, in any repository whose tests pass.
+    rehearsal: Option<&'static str>,
+}
+
+impl Piece {
+    /// Plan, implement, review, fix, supervise.
+    pub(super) const DEVELOP: Piece = Piece {
+        text: include_str!("pieces/pieces/develop.yaml"),
+        rehearsal: Some(include_str!("pieces/rehearsals/develop.yaml")),
+    };
+    /// Tests, then code. It cannot be rehearsed: its first tests have to fail, and no script can write them for every
+    /// language.
+    pub(super) const TEST_FIRST: Piece =
+        Piece { text: include_str!("pieces/pieces/test-first.yaml"), rehearsal: None };
+    /// Reviews.
+    pub(super) const REVIEW_ONLY: Piece = Piece {
+        text: include_str!("pieces/pieces/review-only.yaml"),
+        rehearsal: Some(include_str!("pieces/rehearsals/review-only.yaml")),
+    };
+    /// Questions.
+    pub(super) const RESEARCH: Piece = Piece {
+        text: include_str!("pieces/pieces/research.yaml"),
+        rehearsal: Some(include_str!("pieces/rehearsals/research.yaml")),
+    };
+
+    /// The file that is the piece.
+    pub(crate) fn own(&self, wanted: &Wanted) -> Vec<File> {
+        vec![File::new(format!("pieces/{}.yaml", wanted.name()), self.filled(wanted))]
+    }
+
+    /// What may be there already: the texts that it names, which other pieces may name as well, and its rehearsal.
+    pub(crate) fn shared(&self, wanted: &Wanted) -> Vec<File> {
+        let mut shared = self.texts();
+        if let Some(rehearsal) = self.rehearsal {
+            let name = wanted.name();
+            shared.push(File::new(format!("rehearsals/{name}.yaml"), rehearsal.replace(NAME, name)));
+        }
+        shared
+    }
+
+    fn texts(&self) -> Vec<File> {
+        let named = |path: &str| self.text.lines().any(|line| line.ends_with(&format!(": ../{path}")));
+        PARTS.iter().filter(|(path, _)| named(path)).map(|&(path, text)| File::new(path, text)).collect()
+    }
+
+    fn filled(&self, wanted: &Wanted) -> String {
+        let mut filled = String::new();
+        for line in self.text.replace(NAME, wanted.name()).lines() {
+            let margin = line.len() - line.trim_start().len();
+            let Some(mark) = line.trim_start().strip_prefix(ITEM) else {
+                filled.push_str(line);
+                filled.push('\n');
+                continue;
+            };
+            if let Some(item) = item(mark, wanted.test()) {
+                for (index, line) in item.lines().enumerate() {
+                    let lead = if index == 0 { "- " } else { "  " };
+                    filled.push_str(&format!("{}{lead}{line}\n", " ".repeat(margin)));
+                }
+            }
+        }
+        filled
+    }
+}
+
+/// What stands for a mark, when anything does.
+fn item(mark: &str, test: Option<&str>) -> Option<String> {
+    let text = match (mark, test) {
+        ("TESTS_PASS@", Some(test)) => return Some(gate(test)),
+        ("TESTS_FAIL@", Some(test)) => return Some(gate(&failing(test))),
+        ("TESTS_PASS@" | "TESTS_FAIL@", None) => return None,
+        // Whoever is asked is shown the command that has to pass, but on one line.
+        ("TESTS_DECIDE@", Some(test)) if !test.contains('\n') => return None,
+        ("TESTS_DECIDE@", Some(test)) => with("All tests pass, run in the top folder", test),
+        ("TESTS_DECIDE_RED@", Some(test)) => with(
+            "The tests can be run, and fail because of the new ones; the command below passes only then. They are run in \
+             the top folder",
+            test,
+        ),
+        (_, Some(test)) => with(
+            "The report quotes what the tests said, or says why they were not run. They are run in the top folder",
+            test,
+        ),
+        ("TESTS_DECIDE_RED@", None) => {
+            "The new tests were run and seen to fail, and nothing else fails that passed before".to_owned()
+        }
+        ("TESTS_DECIDE@", None) => "What tests this repository has was found out from its documents, build files and \
+             continuous integration; they were run after the last edit, and pass. Where there are none, the report says so"
+            .to_owned(),
+        (_, None) => "How this repository is tested was found out from its documents, build files and continuous \
+             integration; the report quotes what was run, or says that there is nothing"
+            .to_owned(),
+    };
+    Some(quoted(&text))
+}
+
+/// A sentence and the command that it is about.
+fn with(sentence: &str, test: &str) -> String {
+    if test.contains(['\n', '`']) {
+        return format!("{sentence}:\n\n{}", code_block(test));
+    }
+    format!("{sentence}: `{test}`")
+}
+
+/// A command that has to pass, as an item of `quality_gates`.
+fn gate(command: &str) -> String {
+    format!("command: {}\ntimeout_ms: {TIMEOUT_MS}", quoted(command))
+}
+
+/// A command that passes when the tests can be run and fail.
+fn failing(test: &str) -> String {
+    format!(
+        "(\n{test}\n); code=$?; case $code in 0|126|127) \
+         echo \"exit code $code: here the tests have to run, and to fail\"; exit 1;; esac"
+    )
+}
+
+/// A text as a scalar of YAML, whose double-quoted ones may be written as the strings of JSON are.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+macro_rules! parts {
+    ($($path:literal),* $(,)?) => {
+        [$(($path, include_str!(concat!("pieces/", $path)))),*]
+    };
+}
+
+/// All texts that pieces name, by their places below the folder that also holds `pieces`.
+const PARTS: [(&str, &str); 47] = parts![
+    "instructions/fix.md",
+    "instructions/implement.md",
+    "instructions/plan.md",
+    "instructions/research-check.md",
+    "instructions/research-dig.md",
+    "instructions/research-questions.md",
+    "instructions/research-write.md",
+    "instructions/review-conclude.md",
+    "instructions/review-correctness.md",
+    "instructions/review-scope.md",
+    "instructions/review-security.md",
+    "instructions/review-tests.md",
+    "instructions/supervise.md",
+    "instructions/test-first-behaviour.md",
+    "instructions/test-first-implement.md",
+    "instructions/test-first-review.md",
+    "instructions/test-first-verify.md",
+    "instructions/test-first-write.md",
+    "knowledge/project.md",
+    "personas/coder.md",
+    "personas/correctness-reviewer.md",
+    "personas/planner.md",
+    "personas/researcher.md",
+    "personas/security-reviewer.md",
+    "personas/supervisor.md",
+    "personas/test-reviewer.md",
+    "personas/tester.md",
+    "policies/editing.md",
+    "policies/evidence.md",
+    "policies/read-only.md",
+    "policies/reviewing.md",
+    "policies/sources.md",
+    "policies/testing.md",
+    "report-formats/behaviour.md",
+    "report-formats/changes.md",
+    "report-formats/check.md",
+    "report-formats/findings.md",
+    "report-formats/fixes.md",
+    "report-formats/plan.md",
+    "report-formats/questions.md",
+    "report-formats/research.md",
+    "report-formats/review-plan.md",
+    "report-formats/review-result.md",
+    "report-formats/review.md",
+    "report-formats/supervision.md",
+    "report-formats/tests.md",
+    "report-formats/verification.md",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::starter::{Form, STARTERS, Wanted},
+        PARTS, Piece,
+    };
+
+    fn pieces() -> impl Iterator<Item = (&'static str, &'static Piece)> {
+        STARTERS.iter().filter_map(|starter| match &starter.form {
+            Form::Piece(piece) => Some((starter.name, piece)),
+            Form::Agent(_) => None,
+        })
+    }
+
+    fn filled(piece: &Piece, test: Option<&str>) -> String {
+        piece.own(&Wanted::new("mine", test).unwrap()).remove(0).text
+    }
+
+    #[test]
+    fn every_text_is_named_and_every_name_has_its_text() {
+        for (name, piece) in pieces() {
+            let named: Vec<&str> = piece
+                .text
+                .lines()
+                .filter_map(|line| line.split_once(": ../"))
+                .map(|(_, path)| path)
+                .collect();
+            let shared: Vec<String> = piece.texts().into_iter().map(|file| file.path).collect();
+            assert!(!named.is_empty());
+            for path in &named {
+                assert!(shared.iter().any(|known| known == path), "{name}: {path}");
+            }
+            assert_eq!(named.len(), shared.len(), "{name}");
+        }
+        for (path, _) in PARTS {
+            assert!(pieces().any(|(_, piece)| piece.texts().iter().any(|file| file.path == path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn no_mark_is_left() {
+        for (name, piece) in pieces() {
+            for test in [Some("make test"), None] {
+                let wanted = Wanted::new("mine", test).unwrap();
+                for file in piece.own(&wanted).into_iter().chain(piece.shared(&wanted)) {
+                    assert!(!file.text.contains('@'), "{name}: {}", file.path);
+                    assert!(file.text.ends_with('\n') && !file.text.ends_with("\n\n"), "{}", file.path);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn commands_are_proved_only_where_there_is_one() {
+        for (name, piece) in pieces() {
+            let proved = |test| filled(piece, test).matches("command: ").count();
+            assert_eq!(proved(None), 0, "{name}");
+            let expected = if matches!(name, "develop" | "test-first") { 2 } else { 0 };
+            assert_eq!(proved(Some("make test")), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_quoted_whatever_it_holds() {
+        let text = filled(&Piece::DEVELOP, Some("echo \"a: b\" '#' @NAME@\n\techo `c` \\ {task}"));
+        let gate = r##"      - command: "echo \"a: b\" '#' @NAME@\n\techo `c` \\ {task}""##;
+        assert!(text.lines().any(|line| line == gate), "{text}");
+        assert!(text.contains("```sh\\necho"), "{text}");
+    }
+}

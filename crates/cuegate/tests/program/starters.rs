@@ -1,0 +1,406 @@
+//! The pieces that `init` writes: what comes, what stays, and that each does its work to its end.
+
+use crate::support::{Project, Ran, rows, tidy};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+const PIECES: [&str; 4] = ["develop", "test-first", "review-only", "research"];
+
+/// A program that greets, and tests that want it to do so.
+const GREETING: [(&str, &str); 4] = [
+    (".gitignore", "/script.json\n"),
+    ("Makefile", ".PHONY: test\ntest:\n\t@sh tests/run.sh\n"),
+    ("greet.sh", "echo bye\n"),
+    (
+        "tests/run.sh",
+        "for test in tests/test_*.sh; do\n  sh \"$test\" || { echo \"FAIL: $test\"; exit 1; }\ndone\n",
+    ),
+];
+const TEST: (&str, &str) = ("tests/test_bye.sh", "sh greet.sh | grep -q bye\n");
+
+/// A repository with a starter in it, all of it committed.
+fn project(starter: &str, more: &[&str]) -> Project {
+    let project = Project::empty();
+    for (path, text) in GREETING.iter().chain([&TEST]) {
+        project.write(path, text);
+    }
+    project.init();
+    written(&project, &[&[starter], more].concat());
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "--message", "a piece"]);
+    project
+}
+
+/// What `init … --json` says.
+fn written(project: &Project, args: &[&str]) -> Value {
+    let ran = project.run(&[&["init", "--json"], args].concat());
+    assert_eq!((ran.code, &*ran.stderr), (0, ""), "{}", ran.stdout);
+    ran.json()
+}
+
+fn sound(project: &Project, name: &str) {
+    let ran = project.run(&["check", name, "--strict"]);
+    assert_eq!((ran.code, &*ran.stderr), (0, "sound: 0 errors, 0 warnings\n"), "{name}: {}", ran.stdout);
+}
+
+/// Runs a piece with these answers.
+fn run(project: &Project, name: &str, answers: &Value) -> Ran {
+    project.script("script.json", answers);
+    project.run(&["run", name, "Greet with hello.", "--script", "script.json", "--json"])
+}
+
+fn ended(project: &Project, name: &str, answers: &Value, code: i32) -> Value {
+    let ran = run(project, name, answers);
+    assert_eq!(ran.code, code, "{}", ran.stderr);
+    ran.json()
+}
+
+/// An answer that leaves a report.
+fn says(step: &str, outcome: &str, report: &str) -> Value {
+    says_so(step, outcome, report, &format!("{step} says: {outcome}."))
+}
+
+fn says_so(step: &str, outcome: &str, report: &str, text: &str) -> Value {
+    let mut reports = serde_json::Map::new();
+    reports.insert(report.to_owned(), format!("# {report}\n\n{text}\n").into());
+    json!({"step": step, "output": {"outcome": outcome, "response": text, "reports": reports}})
+}
+
+/// The same, after it wrote a file.
+fn writes(mut answer: Value, kind: &str, path: &str, text: &str) -> Value {
+    answer["kind"] = kind.into();
+    answer["writes"] = json!([{"path": path, "content": text}]);
+    answer
+}
+
+fn judged(step: &str, outcome: &str) -> Value {
+    json!({"step": step, "kind": "judge", "output": {"outcome": outcome, "reason": "Looked."}})
+}
+
+/// A report of the last run.
+fn report(project: &Project, name: &str) -> String {
+    let run = project.status()["run"].as_str().unwrap().to_owned();
+    project.read(&format!(".cuegate/runs/{run}/reports/{name}"))
+}
+
+/// What git sees changed.
+fn changed(project: &Project) -> String {
+    project.git(&["status", "--porcelain", "--untracked-files=all", "--", ":!.cuegate"])
+}
+
+#[test]
+fn what_there_is() {
+    let project = Project::empty();
+    assert_snapshot!(project.run(&["init", "--list"]).stdout.trim_end(), @"");
+    let listed = project.run(&["init", "--list", "--json"]).json();
+    assert_eq!(listed["starters"][1]["also"], "plan-implement-review-fix-supervise");
+}
+
+#[test]
+fn it_says_what_it_wrote_and_what_to_do_next() {
+    let project = Project::empty();
+    for (path, text) in GREETING {
+        project.write(path, text);
+    }
+    project.init();
+    let ran = project.run(&["init", "plan-implement-review-fix-supervise"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_snapshot!(tidy(&project, &ran.stderr), @"");
+    assert_snapshot!(ran.stdout.trim_end(), @"");
+    for path in ran.stdout.lines() {
+        assert!(!project.read(path).is_empty(), "{path}");
+    }
+    assert!(!project.path().join(".cuegate").exists(), "no state is made");
+    sound(&project, "develop");
+}
+
+#[test]
+fn each_is_sound_with_tests_and_without() {
+    for name in PIECES {
+        sound(&project(name, &[]), name);
+        let bare = Project::empty();
+        bare.write("README", "Nothing to run.\n");
+        bare.init();
+        let said = written(&bare, &[name, "--name", "mine"]);
+        assert_eq!(said["definition"], ".takt/pieces/mine.yaml");
+        assert_eq!(said["test"], Value::Null);
+        assert!(!bare.read(".takt/pieces/mine.yaml").contains("command:"), "{name}");
+        sound(&bare, "mine");
+    }
+}
+
+#[test]
+fn what_somebody_wrote_stays() {
+    let project = project("develop", &[]);
+    project.write(".takt/personas/supervisor.md", "# Supervisor\n\nOurs.\n");
+    let ran = project.run(&["init", "test-first"]);
+    assert_eq!(ran.code, 0);
+    assert_snapshot!(tidy(&project, &ran.stderr), @"");
+    assert_eq!(project.read(".takt/personas/supervisor.md"), "# Supervisor\n\nOurs.\n");
+    assert!(!ran.stdout.contains("personas/supervisor.md"), "{}", ran.stdout);
+    sound(&project, "develop");
+    sound(&project, "test-first");
+
+    let said = written(&project, &["review-only"]);
+    assert_eq!(said["kept"], json!([".takt/personas/supervisor.md"]));
+    let before = changed(&project);
+    let again = project.run(&["init", "review-only"]);
+    assert_eq!((again.code, &*again.stdout), (2, ""));
+    assert!(again.stderr.contains("/.takt/pieces/review-only.yaml` is there already"), "{}", again.stderr);
+    assert_eq!(changed(&project), before);
+}
+
+#[test]
+fn a_test_command_is_proved_as_it_was_given() {
+    let command = "echo \"a: 'b'\" # {task} `x`\n\tmake test";
+    let project = project("develop", &["--test", command]);
+    sound(&project, "develop");
+    let shown = project.run(&["show", "develop"]).stdout;
+    assert!(shown.contains("make test"), "{shown}");
+    let refused = project.run(&["init", "research", "--test", "make test"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("`research` has no use for a test command"), "{}", refused.stderr);
+}
+
+#[test]
+fn an_agent_of_the_same_name_is_not_meant() {
+    let project = project("develop", &[]);
+    written(&project, &["minimal", "--name", "fix"]);
+    let ran = project.run(&["init", "review-only", "--name", "fix"]);
+    assert!(ran.stderr.contains("cuegate check .takt/pieces/fix.yaml\n"), "{}", ran.stderr);
+    sound(&project, ".takt/pieces/fix.yaml");
+}
+
+#[test]
+fn rehearsals_reach_the_end_and_change_nothing() {
+    for name in ["develop", "review-only", "research"] {
+        let project = project(name, &["--name", "mine"]);
+        let script = ".takt/rehearsals/mine.yaml";
+        let ran = project.run(&["run", "mine", "A rehearsal.", "--script", script, "--json"]);
+        assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
+        assert_eq!(ran.json()["state"], "completed", "{name}");
+        assert_eq!(changed(&project), "", "{name}");
+    }
+}
+
+// develop
+
+const PLANNED: &str = "The task is clear and can be done here";
+const MADE: &str = "The change is made and shown to work";
+const FIXED: &str = "Every open finding is fixed or answered";
+const DONE: &str = "Everything that was asked for is there and shown";
+
+fn reviewed(correctness: &str, round: u32) -> Vec<Value> {
+    vec![
+        says_so(
+            "correctness-review",
+            correctness,
+            "02-correctness-review.md",
+            &format!("C1 in round {round}."),
+        ),
+        says("test-review", "approved", "02-test-review.md"),
+    ]
+}
+
+/// Both are changed at once: the old test wants the old greeting.
+fn greets(kind: &str, step: &str, outcome: &str, report: &str, greeting: &str) -> Value {
+    let mut answer = writes(says(step, outcome, report), kind, "greet.sh", &format!("echo {greeting}\n"));
+    let test = json!({"path": TEST.0, "content": "sh greet.sh | grep -q hello\n"});
+    answer["writes"].as_array_mut().unwrap().push(test);
+    answer
+}
+
+#[test]
+fn develop_goes_through_fixes_a_judge_and_a_supervisor() {
+    let project = project("develop", &[]);
+    let mut answers = vec![
+        says("plan", PLANNED, "00-plan.md"),
+        greets("work", "implement", MADE, "01-changes.md", "hi"),
+        greets("remedy", "implement", MADE, "01-changes.md", "hello"),
+    ];
+    for round in 1..=3 {
+        answers.extend(reviewed("changes needed", round));
+        answers.push(greets("work", "fix", FIXED, "03-fixes.md", &format!("hello # {round}")));
+    }
+    answers.push(judged("monitor:reviewers+fix", "Findings are closed for good, and few come anew"));
+    answers.extend(reviewed("approved", 4));
+    answers.push(says(
+        "supervise",
+        "Something is missing or wrong, and the plan can stay",
+        "04-supervision.md",
+    ));
+    answers.push(greets("work", "fix", FIXED, "03-fixes.md", "hello there"));
+    answers.extend(reviewed("approved", 5));
+    answers.push(says("supervise", DONE, "04-supervision.md"));
+    let result = ended(&project, "develop", &json!(answers), 0);
+    assert_snapshot!(rows(&result), @"");
+    assert_eq!(result["state"], "completed");
+    assert_eq!(project.read("greet.sh"), "echo hello there\n");
+    assert_eq!(changed(&project), " M greet.sh\n M tests/test_bye.sh\n");
+    assert!(report(&project, "02-correctness-review.md").contains("C1 in round 5."));
+    assert!(report(&project, "04-supervision.md").contains(DONE));
+
+    let prompts = project.prompts();
+    let of = |words: &str| {
+        prompts.iter().find(|prompt| prompt.contains(words)).unwrap_or_else(|| panic!("{words}"))
+    };
+    assert!(of("# Carry out the plan").contains("plan says: "), "the plan stands in the prompt");
+    assert!(of("FAIL: tests/test_bye.sh").contains("make test"), "a remedy is told what the tests said");
+    let judge = of("have followed each other 3 times");
+    assert!(judge.contains("C1 in round 3.") && !judge.contains("C1 in round 2."), "{judge}");
+}
+
+#[test]
+fn a_judge_can_stop_a_circle() {
+    let project = project("develop", &[]);
+    let mut answers = vec![
+        says("plan", PLANNED, "00-plan.md"),
+        greets("work", "implement", MADE, "01-changes.md", "hello"),
+    ];
+    for round in 1..=3 {
+        answers.extend(reviewed("changes needed", round));
+        answers.push(says("fix", FIXED, "03-fixes.md"));
+    }
+    answers.push(judged("monitor:reviewers+fix", "It goes in circles, and a person has to look at it"));
+    let result = ended(&project, "develop", &json!(answers), 1);
+    assert_eq!(result["state"], "aborted");
+}
+
+#[test]
+fn work_whose_tests_keep_failing_is_not_done() {
+    let project = project("develop", &[]);
+    let mut broken = writes(says("implement", MADE, "01-changes.md"), "work", "greet.sh", "exit 1\n");
+    let first = broken.clone();
+    broken["kind"] = "remedy".into();
+    broken["times"] = 0.into();
+    let result = ended(&project, "develop", &json!([says("plan", PLANNED, "00-plan.md"), first, broken]), 1);
+    assert_eq!(result["state"], "failed", "{result}");
+}
+
+// test-first
+
+#[test]
+fn test_first_wants_a_failing_test_before_the_code() {
+    let project = project("test-first", &[]);
+    let red = |kind: &str, test: &str| {
+        let answer =
+            says("write-tests", "Each behaviour has a test that fails because it is missing", "01-tests.md");
+        writes(answer, kind, "tests/test_hello.sh", test)
+    };
+    let green = |kind: &str, code: &str| {
+        let answer =
+            says("implement", "The tests pass, and the code does what the behaviours say", "03-changes.md");
+        writes(answer, kind, "greet.sh", code)
+    };
+    let answers = json!([
+        says("behaviour", "The behaviours are clear and can be tested here", "00-behaviour.md"),
+        red("work", "true\n"),
+        red("remedy", "sh greet.sh | grep -q hello\n"),
+        says("review-tests", "The tests can stand", "02-test-review.md"),
+        green("work", "echo bye hi\n"),
+        green("remedy", "echo bye hello\n"),
+        says("verify", DONE, "04-verification.md"),
+    ]);
+    let result = ended(&project, "test-first", &answers, 0);
+    assert_snapshot!(rows(&result), @"");
+    assert_eq!(changed(&project), " M greet.sh\n?? tests/test_hello.sh\n");
+    let prompts = project.prompts();
+    assert!(prompts[2].contains("exit code 0: here the tests have to run, and to fail"), "{}", prompts[2]);
+    assert!(prompts[5].contains("FAIL: tests/test_hello.sh"), "{}", prompts[5]);
+}
+
+#[test]
+fn tests_that_cannot_be_run_do_not_count_as_failing() {
+    let project = project("test-first", &["--test", "no-such-program # really"]);
+    let mut answer =
+        says("write-tests", "Each behaviour has a test that fails because it is missing", "01-tests.md");
+    answer["times"] = 0.into();
+    let answers = json!([
+        says("behaviour", "The behaviours are clear and can be tested here", "00-behaviour.md"),
+        answer
+    ]);
+    let result = ended(&project, "test-first", &answers, 1);
+    assert_eq!(result["state"], "failed", "{result}");
+    assert!(project.prompts()[2].contains("exit code 127: here the tests have to run, and to fail"));
+}
+
+// review-only
+
+fn three_reviews(security: &str) -> Vec<Value> {
+    vec![
+        says("scope", "There is a change to review", "00-plan.md"),
+        says("correctness-review", "approved", "02-correctness-review.md"),
+        says("test-review", "approved", "02-test-review.md"),
+        says("security-review", security, "02-security-review.md"),
+    ]
+}
+
+#[test]
+fn review_only_reports_and_edits_nothing() {
+    let project = project("review-only", &[]);
+    project.write("greet.sh", "echo hello\n");
+    let before = changed(&project);
+    let mut answers = three_reviews("changes needed");
+    answers.push(says("conclude", "The change has to be changed first", "review.md"));
+    let result = ended(&project, "review-only", &json!(answers), 0);
+    assert_snapshot!(rows(&result), @"");
+    assert_eq!(changed(&project), before);
+    assert!(report(&project, "review.md").contains("The change has to be changed first."));
+    let prompts = project.prompts();
+    let conclude = prompts.iter().find(|prompt| prompt.contains("# Conclude the review")).unwrap();
+    assert!(conclude.contains("security-review says: changes needed."), "{conclude}");
+}
+
+#[test]
+fn a_reviewer_that_edits_ends_the_run() {
+    let project = project("review-only", &[]);
+    let mut answers = three_reviews("approved");
+    answers[0] = writes(answers[0].clone(), "work", "greet.sh", "echo fixed\n");
+    let result = ended(&project, "review-only", &json!(answers), 1);
+    assert_eq!(result["state"], "failed");
+    assert!(result["reason"].as_str().unwrap().contains("greet.sh"), "{result}");
+}
+
+#[test]
+fn nothing_to_review_is_no_success() {
+    let project = project("review-only", &[]);
+    let result = ended(
+        &project,
+        "review-only",
+        &json!([says("scope", "There is nothing to review", "00-plan.md")]),
+        1,
+    );
+    assert_eq!(result["state"], "aborted");
+}
+
+// research
+
+#[test]
+fn research_leaves_its_report() {
+    let project = project("research", &[]);
+    let mut answers =
+        vec![says("questions", "The question is clear enough to look for answers", "00-questions.md")];
+    for _ in 0..3 {
+        answers.push(says(
+            "dig",
+            "Every part is answered, or is a gap with what was tried",
+            "01-findings.md",
+        ));
+        answers.push(says(
+            "check",
+            "Something is missing or wrong that could change the answer",
+            "02-check.md",
+        ));
+    }
+    answers.push(judged("monitor:dig+check", "What is missing will not be found this way"));
+    answers.push(says_so(
+        "write",
+        "The report is written",
+        "research.md",
+        "It greets with bye [seen]: greet.sh:1.",
+    ));
+    let result = ended(&project, "research", &json!(answers), 0);
+    assert_snapshot!(rows(&result), @"");
+    assert!(report(&project, "research.md").contains("It greets with bye [seen]: greet.sh:1."));
+    assert_eq!(changed(&project), "");
+}
