@@ -19,6 +19,7 @@ mod diagnostic;
 mod digest;
 mod param;
 mod path;
+mod price;
 mod schema;
 mod source;
 mod step;
@@ -33,6 +34,7 @@ pub use diagnostic::{Diagnostic, Severity, sort};
 pub use digest::BlobRef;
 pub use param::{Param, ParamRule, ParamType};
 pub use path::FieldPath;
+pub use price::{AskRole, BoundedBy, Certificate, Lever, Rate, Terms, price};
 pub use schema::{Schema, SchemaError};
 pub use source::{FileId, LineColumn, SourceFile, Sources, Span};
 pub use step::{

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::{Act, Edge, Flow, Gate, Outcome, Reader, Step, StepId, Target};
 
 /// The steps that a target can lead to.
-pub(super) fn targets(to: &Target<StepId>) -> Vec<StepId> {
+pub(crate) fn targets(to: &Target<StepId>) -> Vec<StepId> {
     match to {
         Target::Step(step) => vec![*step],
         Target::End(_) => Vec::new(),
@@ -38,7 +38,7 @@ pub(super) fn ways(flow: &Flow, from: StepId) -> Vec<(Option<&Edge<StepId>>, Ste
 }
 
 /// The steps that are asked when a gate cannot read an outcome by itself.
-pub(super) fn judges(gate: &Gate<StepId>) -> Vec<StepId> {
+pub(crate) fn judges(gate: &Gate<StepId>) -> Vec<StepId> {
     match gate {
         Gate::Readers(readers) => readers
             .iter()

@@ -2,7 +2,7 @@
 //!
 //! One file a kind of finding: its manual page, its function, its tests.
 
-mod graph;
+pub(crate) mod graph;
 mod no_entry;
 mod no_way_to_end;
 mod optional_parameter;
@@ -76,4 +76,4 @@ pub fn check(draft: Draft) -> Checked {
 }
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;

@@ -3,7 +3,7 @@
 use super::check;
 use crate::*;
 
-pub(super) fn draft(text: &str) -> Draft {
+pub(crate) fn draft(text: &str) -> Draft {
     let mut draft = Draft::empty("test", "example");
     for line in text.lines() {
         let (name, edges) = line.split_once(':').unwrap();
@@ -53,18 +53,18 @@ pub(super) fn draft(text: &str) -> Draft {
     draft
 }
 
-pub(super) fn prompt(draft: &mut Draft, step: usize, pieces: Vec<Piece>) {
+pub(crate) fn prompt(draft: &mut Draft, step: usize, pieces: Vec<Piece>) {
     if let Act::Ask(ask) = &mut draft.steps[step].act {
         ask.prompt = Template { pieces };
     }
 }
 
-pub(super) fn hand_on(draft: &mut Draft, step: usize, key: &str) {
+pub(crate) fn hand_on(draft: &mut Draft, step: usize, key: &str) {
     let path = FieldPath::parse(key).unwrap();
     draft.steps[step].handoff.push(Handoff { key: key.into(), path, span: Span::default() });
 }
 
-pub(super) fn need(draft: &mut Draft, step: usize, from: &str, key: &str) {
+pub(crate) fn need(draft: &mut Draft, step: usize, from: &str, key: &str) {
     draft.steps[step].inputs.push(Input {
         name: key.into(),
         step: from.into(),
@@ -75,7 +75,7 @@ pub(super) fn need(draft: &mut Draft, step: usize, from: &str, key: &str) {
     });
 }
 
-pub(super) fn param(name: &str) -> Param {
+pub(crate) fn param(name: &str) -> Param {
     Param {
         name: name.into(),
         flag: format!("--{name}").into(),
@@ -88,10 +88,10 @@ pub(super) fn param(name: &str) -> Param {
     }
 }
 
-pub(super) fn findings_of(draft: Draft) -> Vec<Diagnostic> {
+pub(crate) fn findings_of(draft: Draft) -> Vec<Diagnostic> {
     check(draft).diagnostics
 }
 
-pub(super) fn codes_of(draft: Draft) -> Vec<&'static str> {
+pub(crate) fn codes_of(draft: Draft) -> Vec<&'static str> {
     findings_of(draft).into_iter().map(|finding| finding.code).collect()
 }

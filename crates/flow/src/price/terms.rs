@@ -1,0 +1,131 @@
+//! What a bound is calculated with.
+
+use std::collections::BTreeMap;
+
+use super::Certificate;
+use crate::{Act, Ask, Flow, Str};
+
+/// What a model's tokens cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    /// US dollars for a million tokens read.
+    pub input: f64,
+    /// US dollars for a million tokens written.
+    pub output: f64,
+}
+
+/// What a run is bounded by, besides its flow.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Terms {
+    /// The most iterations.
+    pub iterations_max: u32,
+    /// How often a bad answer is asked again.
+    pub repairs_max: u32,
+    /// The most asks, where a budget says so.
+    pub asks: Option<u64>,
+    /// The most tokens, where a budget says so.
+    pub tokens: Option<u64>,
+    /// The most millionths of a US dollar, where a budget says so.
+    pub usd_micro: Option<u64>,
+    /// The most tokens of one ask.
+    pub ask_tokens: Option<u64>,
+    /// The most millionths of a US dollar of one ask.
+    pub ask_usd_micro: Option<u64>,
+    /// The model of all asks, whatever the definition says.
+    pub model: Option<Str>,
+    /// What models cost, by the definition's names for them.
+    pub rates: BTreeMap<Str, Rate>,
+}
+
+impl Terms {
+    /// The model of an ask.
+    fn model_of<'t>(&'t self, flow: &'t Flow, ask: &'t Ask) -> Option<&'t Str> {
+        self.model.as_ref().or(ask.model.as_ref()).or(flow.default_model.as_ref())
+    }
+
+    /// The most that one ask costs, in millionths of a US dollar; `None` when nothing bounds it.
+    pub(super) fn usd_of(&self, flow: &Flow, ask: &Ask) -> Option<u64> {
+        let rate = self.model_of(flow, ask).and_then(|model| self.rates.get(model));
+        let by_tokens = rate.zip(self.ask_tokens).map(|(rate, tokens)| {
+            // All of them at the dearer price.
+            let micro = (tokens as f64 * rate.input.max(rate.output)).ceil();
+            if micro >= u64::MAX as f64 { u64::MAX } else { micro as u64 }
+        });
+        by_tokens.into_iter().chain(self.ask_usd_micro).min()
+    }
+
+    /// The most that any ask of a flow costs.
+    pub(super) fn dearest(&self, flow: &Flow) -> Option<u64> {
+        let mut dearest = 0;
+        for step in &flow.steps {
+            if let Act::Ask(ask) = &step.act {
+                dearest = dearest.max(self.usd_of(flow, ask)?);
+            }
+        }
+        Some(dearest)
+    }
+
+    /// The most tokens of so many asks.
+    pub(super) fn tokens_of(&self, asks: u64) -> Option<u64> {
+        let by_asks = self.ask_tokens.map(|tokens| tokens.saturating_mul(asks));
+        by_asks.into_iter().chain(self.tokens).min()
+    }
+
+    pub(super) fn assumptions(&self, flow: &Flow) -> Vec<String> {
+        let mut said = vec![
+            format!("at most {} iterations", self.iterations_max),
+            match self.repairs_max {
+                0 => "a bad answer is not asked again".to_owned(),
+                1 => "a bad answer is asked again once".to_owned(),
+                times => format!("a bad answer is asked again {times} times"),
+            },
+            "an ask that finds no answer and is put again counts once".to_owned(),
+            "nobody answers questions or lets the run go on with more".to_owned(),
+        ];
+        if flow.counters.iter().len() > 0 {
+            said.push("bounded ways are counted as if their bounds were not there".to_owned());
+        }
+        let fused = flow.steps.iter().any(|step| matches!(&step.act, Act::Ask(ask) if ask.fused.is_some()));
+        if fused {
+            said.push(
+                "every answer comes in plain words, so that its reports and its outcome are asked for apart"
+                    .to_owned(),
+            );
+        }
+        if let Some(tokens) = self.ask_tokens {
+            said.push(format!("an ask uses at most {tokens} tokens"));
+        }
+        if let Some(micro) = self.ask_usd_micro {
+            said.push(format!("an ask costs at most ${:.2}", micro as f64 / 1e6));
+        }
+        said
+    }
+
+    pub(super) fn unbounded(&self, flow: &Flow, found: &Certificate) -> Vec<String> {
+        let mut why = Vec::new();
+        if found.tokens.is_none() {
+            why.push(
+                "nothing limits the tokens of an ask: set `--ask-tokens` or a budget of tokens".to_owned(),
+            );
+        }
+        if found.usd_micro.is_none() {
+            let mut unknown: Vec<&str> = flow
+                .steps
+                .iter()
+                .filter_map(|step| match &step.act {
+                    Act::Ask(ask) if self.usd_of(flow, ask).is_none() => {
+                        Some(self.model_of(flow, ask).map_or("the provider's own model", |model| &**model))
+                    }
+                    _ => None,
+                })
+                .collect();
+            unknown.sort_unstable();
+            unknown.dedup();
+            why.push(format!(
+                "what an ask of {} costs is not known: set `--ask-usd`, a budget of money, or prices and `--ask-tokens`",
+                unknown.join(", ")
+            ));
+        }
+        why
+    }
+}

@@ -1,0 +1,191 @@
+//! Bounds of small flows, counted by hand, and of random ones, counted by walking all walks.
+
+use super::{AskRole, BoundedBy, Certificate, Lever, Rate, Terms, price};
+use crate::check::{check, testing::draft};
+use crate::*;
+
+fn flow(text: &str, change: impl FnOnce(&mut Draft)) -> Flow {
+    let mut draft = draft(text);
+    change(&mut draft);
+    let checked = check(draft);
+    checked.flow.or(checked.unsound).expect("its names lead somewhere")
+}
+
+fn terms(iterations_max: u32) -> Terms {
+    Terms { iterations_max, ..Terms::default() }
+}
+
+fn legs(certificate: &Certificate) -> Vec<(&str, u64)> {
+    certificate.path.iter().map(|(name, times)| (&**name, *times)).collect()
+}
+
+#[test]
+fn a_line_ends_by_itself() {
+    let found = price(&flow("a: next → b\nb: done → end", |_| {}), &terms(20));
+    assert_eq!((found.visits, found.iterations, found.asks), (2, 2, 2));
+    assert_eq!(found.by_role, [(AskRole::Work, 2)]);
+    assert_eq!((legs(&found), found.bounded_by), (vec![("a", 1), ("b", 1)], BoundedBy::Shape));
+    assert_eq!(found.lever, None, "nothing to be lowered lowers it");
+}
+
+#[test]
+fn a_loop_ends_at_the_limit() {
+    let looping = flow("a: next → b\nb: again → b, done → c\nc: done → end", |_| {});
+    let found = price(&looping, &Terms { repairs_max: 1, ..terms(6) });
+    assert_eq!((found.iterations, found.asks), (6, 12));
+    assert_eq!(found.by_role, [(AskRole::Work, 6), (AskRole::Repair, 6)]);
+    assert_eq!(found.bounded_by, BoundedBy::Iterations);
+    assert_eq!(found.path.iter().map(|(_, times)| times).sum::<u64>(), 6);
+    // Half of the iterations and no repairs are worth the same: what is named first is named.
+    assert_eq!(found.lever, Some(Lever { key: "iterations", from: 6, to: 3, asks: 6 }));
+    let budgeted = price(&looping, &Terms { asks: Some(4), ..terms(6) });
+    assert_eq!((budgeted.asks, budgeted.bounded_by), (4, BoundedBy::Budget));
+}
+
+#[test]
+fn a_verdict_ends_runs_earlier() {
+    let text = "a: again → a, done → end";
+    let of = |verdict| price(&flow(text, |draft| draft.verdict = verdict), &terms(20)).asks;
+    assert_eq!(of(Verdict::Iterations(3)), 3);
+    assert_eq!(of(Verdict::Keyword("x".into())), 20);
+    let both = || vec![Verdict::Iterations(3), Verdict::Iterations(5)];
+    assert_eq!((of(Verdict::Any(both())), of(Verdict::Every(both()))), (3, 5));
+    assert_eq!(of(Verdict::Every(vec![Verdict::Iterations(3), Verdict::Keyword("x".into())])), 20);
+}
+
+#[test]
+fn parallel_steps_judges_reports_and_remedies() {
+    let work = |draft: &mut Draft, step: usize| match &mut draft.steps[step].act {
+        Act::Ask(ask) => {
+            let request = Template::default();
+            ask.reports.push(Report { name: "r.md".into(), request, span: Span::default() });
+        }
+        _ => unreachable!(),
+    };
+    let name = |name: &str| Name::new(name, Span::default());
+    let parallel =
+        flow("all: done → c\nx: done → end\ny: done → end\nj: done → end\nc: done → end", |draft| {
+            draft.steps[0].act = Act::All { members: vec![name("x"), name("y")], width: 2 };
+            draft.steps[0].gate = Gate::Join { rules: Vec::new(), judges: vec![name("j")] };
+            for member in [1, 2, 3] {
+                draft.steps[member].counts = false;
+            }
+            work(draft, 1);
+            if let Act::Ask(ask) = &mut draft.steps[3].act {
+                ask.role = Role::Judge;
+            }
+            // The last step may be done again with a remedy.
+            let mut edge = Edge::new(Outcome::Named("bad".into()), Target::Step(name("c")), Span::default());
+            edge.remedy = Some(Template::default());
+            draft.steps[4].edges.push(edge);
+        });
+    let found = price(&parallel, &terms(3));
+    // x, y, the report of x, the judge; c; c again with a remedy.
+    assert_eq!((found.iterations, found.visits, found.asks), (3, 4, 6));
+    let by_role = [(AskRole::Work, 3), (AskRole::Report, 1), (AskRole::Judge, 1), (AskRole::Remedy, 1)];
+    assert_eq!(found.by_role, by_role);
+}
+
+#[test]
+fn monitors_judge_once_in_so_many_rounds() {
+    let watched = flow("a: next → b\nb: again → a, done → end\nj: on → a, off → end", |draft| {
+        let name = |name: &str| Name::new(name, Span::default());
+        draft.steps[2].counts = false;
+        draft.monitors.push(Monitor {
+            name: "m".into(),
+            cycle: vec![name("a"), name("b")],
+            threshold: 3,
+            judge: name("j"),
+            span: Span::default(),
+        });
+    });
+    // Of 14 iterations two times six are rounds that a monitor acts on.
+    assert_eq!(price(&watched, &terms(14)).asks, 16);
+    assert_eq!(price(&watched, &terms(5)).asks, 5);
+}
+
+#[test]
+fn money_is_bounded_by_caps_prices_or_budgets() {
+    let text = "a: next → b\nb: done → end";
+    let priced = |terms: Terms| {
+        let found = price(&flow(text, |draft| draft.default_model = Some("m".into())), &terms);
+        (found.tokens, found.usd_micro, found.unbounded_because.len())
+    };
+    assert_eq!(priced(terms(9)), (None, None, 2));
+    assert_eq!(priced(Terms { ask_usd_micro: Some(500), ..terms(9) }), (None, Some(1000), 1));
+    let rates = [("m".into(), Rate { input: 1.0, output: 4.0 })].into();
+    let by_price = Terms { ask_tokens: Some(1_000), rates, ..terms(9) };
+    assert_eq!(priced(by_price.clone()), (Some(2_000), Some(8_000), 0));
+    assert_eq!(priced(Terms { usd_micro: Some(7_000), ..by_price.clone() }), (Some(2_000), Some(7_000), 0));
+    assert_eq!(priced(Terms { asks: Some(1), ..by_price.clone() }), (Some(1_000), Some(4_000), 0));
+    // Another model for all asks has another price, or none.
+    assert_eq!(priced(Terms { model: Some("x".into()), ..by_price }), (Some(2_000), None, 1));
+}
+
+#[test]
+fn what_nothing_counts_is_said() {
+    let text = "a: done → x\nx: next → y\ny: back → x, done → end";
+    let endless = flow(text, |draft| {
+        draft.steps[1].counts = false;
+        draft.steps[2].counts = false;
+    });
+    let found = price(&endless, &terms(9));
+    assert_eq!(
+        found.unbounded_because.last().map(String::as_str),
+        Some("x, y lead to each other without an iteration between them: nothing counts how often")
+    );
+}
+
+/// A small generator: the same seed gives the same flows.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// The most asks of any walk, by walking all of them: each step costs as many asks as its name has letters.
+fn walked(flow: &Flow, at: usize, left: u32) -> u64 {
+    if flow.steps[at].counts && left == 0 {
+        return 0;
+    }
+    let left = left - u32::from(flow.steps[at].counts);
+    let further = flow.steps[at].edges.iter().filter_map(|edge| match &edge.to {
+        Target::Step(to) => Some(walked(flow, to.0 as usize, left)),
+        _ => None,
+    });
+    1 + further.max().unwrap_or(0)
+}
+
+#[test]
+fn no_walk_is_dearer_and_one_is_as_dear() {
+    let mut dice = Dice(7);
+    for _ in 0..3_000 {
+        let steps = 1 + dice.below(6);
+        let mut text = String::new();
+        for step in 0..steps {
+            let edges: Vec<String> = (0..=dice.below(3))
+                .map(|edge| match dice.below(steps + 1) {
+                    to if to == steps => format!("o{edge} → end"),
+                    to => format!("o{edge} → s{to}"),
+                })
+                .collect();
+            text.push_str(&format!("s{step}: {}\n", edges.join(", ")));
+        }
+        // Steps that do not count lead forward only, so that something counts in every round.
+        let flow = flow(text.trim(), |draft| {
+            let names: Vec<Str> = draft.steps.iter().map(|step| step.name.clone()).collect();
+            for (index, step) in draft.steps.iter_mut().enumerate().skip(1) {
+                let place = |edge: &Edge<Name>| match &edge.to {
+                    Target::Step(name) => names.iter().position(|known| *known == name.text).unwrap(),
+                    _ => usize::MAX,
+                };
+                step.counts = !(dice.below(3) == 0 && step.edges.iter().all(|edge| place(edge) > index));
+            }
+        });
+        let max = 1 + dice.below(7) as u32;
+        assert_eq!(price(&flow, &terms(max)).asks, walked(&flow, 0, max), "{max} iterations of\n{text}");
+    }
+}
