@@ -17,6 +17,7 @@ mod init;
 pub mod models;
 pub mod project;
 pub mod providers;
+pub mod terms;
 
 pub use agent::Agent;
 pub use failure::Failure;

@@ -29,6 +29,11 @@ pub fn resolve(
     Ok(models)
 }
 
+/// The configured name of a model, else its own.
+pub fn configured<'n>(name: &'n str, mapped: Option<&'n BTreeMap<String, String>>) -> &'n str {
+    mapped.and_then(|mapped| mapped.get(name)).map_or(name, String::as_str)
+}
+
 /// That a provider has no model of a name.
 pub fn unknown(name: &str, provider: &str) -> Failure {
     Failure::usage(

@@ -58,11 +58,13 @@ impl Budget {
         }
     }
 
-    fn ask_usd(&self) -> Option<u64> {
+    /// What one ask may cost, in millionths of a US dollar; `None` = money is not limited.
+    pub fn ask_usd(&self) -> Option<u64> {
         self.ask_usd_micro.or(self.usd_micro.map(|all| all.div_ceil(2).min(Budget::ASK_USD_MICRO)))
     }
 
-    fn ask_tokens(&self) -> Option<u64> {
+    /// How many tokens one ask may use; `None` = they are not limited.
+    pub fn ask_tokens(&self) -> Option<u64> {
         self.ask_tokens.or(self.tokens.map(|all| all.div_ceil(2).min(Budget::ASK_TOKENS)))
     }
 }

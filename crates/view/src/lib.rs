@@ -21,6 +21,7 @@ mod findings;
 mod format;
 mod graph;
 mod log;
+mod price;
 mod report;
 mod runs;
 mod show;
@@ -43,6 +44,7 @@ pub use format::{ago, clock, count, date_time, duration, moment, money, plural, 
 pub use graph::{Graph, dot, graph_json, mermaid, svg};
 pub use jiff::tz::TimeZone;
 pub use log::{LogOptions, event_json};
+pub use price::{price, price_json};
 pub use report::report;
 pub use runs::{runs_json, runs_table};
 pub use show::{show, show_json};

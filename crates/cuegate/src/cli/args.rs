@@ -25,6 +25,8 @@ pub(super) enum Verb {
     Explain(Explain),
     /// Print a definition as the flow that will run
     Show(Show),
+    /// Say the most that a run of a definition can do and cost
+    Price(Price),
     /// Draw a definition as a graph
     Graph(Graph),
     /// Run a definition
@@ -128,6 +130,32 @@ pub(super) struct Show {
     /// Count this variable as given
     #[arg(long, value_name = "NAME")]
     pub(super) set: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Price {
+    /// An agent folder, a registry file, or the name of an agent below `.agent`
+    pub(super) path: String,
+    /// Count this variable as given
+    #[arg(long, value_name = "NAME")]
+    pub(super) set: Vec<String>,
+    /// Whose names of models have prices
+    #[arg(long, value_name = "NAME")]
+    pub(super) provider: Option<String>,
+    /// A model for all asks, in place of the definition's
+    #[arg(long, value_name = "NAME")]
+    pub(super) model: Option<String>,
+    /// The most iterations
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_iterations: Option<u32>,
+    /// How often an answer that cannot be used is asked again
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
+    pub(super) repairs: Option<u32>,
+    #[command(flatten)]
+    pub(super) limits: Limits,
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,

@@ -7,6 +7,7 @@ mod doctor;
 mod graph;
 mod init;
 mod look;
+mod price;
 mod resume;
 mod run;
 
@@ -47,6 +48,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Check(args) => check::check(&place, &args),
         Verb::Explain(args) => check::explain(&args),
         Verb::Show(args) => check::show(&place, &args),
+        Verb::Price(args) => price::price(&place, &args),
         Verb::Graph(args) => graph::graph(&place, &args),
         Verb::Init(args) => init::init(&place, &args),
         Verb::Run(args) => run::run(&place, *args, matches.subcommand_matches("run")),
