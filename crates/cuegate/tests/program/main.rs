@@ -18,3 +18,4 @@ mod run;
 mod starters;
 mod support;
 mod suspend;
+mod verdicts;

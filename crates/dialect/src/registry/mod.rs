@@ -45,6 +45,7 @@ mod validation;
 mod validators;
 mod variables;
 mod verdict;
+mod verdict_rule;
 mod vocabulary;
 
 pub use alone::{lower_gate, lower_gates};

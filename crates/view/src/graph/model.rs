@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cuegate_flow::{Act, Diagnostic, Ending, Flow, Gate, Reader, Role, Severity, Step, StepId, Target};
 
-use crate::{format::plural, show::words};
+use crate::{format::plural, show::{verdict, words}};
 
 /// A picture of a flow.
 #[derive(Debug, Clone)]
@@ -132,7 +132,7 @@ impl Graph {
 
 fn notes(flow: &Flow, findings: &[Diagnostic]) -> Vec<String> {
     let iterations = plural(u64::from(flow.limits.iterations_max), "iteration");
-    let mut notes = vec![format!("at most {iterations}"), words::verdict(&flow.verdict)];
+    let mut notes = vec![format!("at most {iterations}"), verdict::words(&flow.verdict)];
     notes.extend(crate::show::everywhere(flow).into_iter().map(|way| format!("always: {way}")));
     let about_all =
         findings.iter().filter(|finding| finding.step.as_ref().is_none_or(|name| flow.find(name).is_none()));

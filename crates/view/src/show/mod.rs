@@ -2,6 +2,7 @@
 
 mod json;
 mod page;
+pub(crate) mod verdict;
 pub(crate) mod words;
 
 pub use json::show_json;
