@@ -17,6 +17,8 @@ mod checks_steps;
 #[cfg(test)]
 mod checks_unread;
 #[cfg(test)]
+mod complete;
+#[cfg(test)]
 mod corpus;
 #[cfg(test)]
 mod disk;
