@@ -6,5 +6,5 @@ mod starter;
 mod write;
 
 pub(crate) use detect::{Found, detect};
-pub(crate) use starter::{STARTERS, Starter, Wanted, starter};
+pub(crate) use starter::{File, STARTERS, Starter, Wanted, starter};
 pub(crate) use write::write;

@@ -30,9 +30,9 @@ pub(crate) struct Wanted {
 
 /// A file of a definition.
 #[derive(Debug)]
-pub(crate) struct File {
+pub(crate) struct File<P = &'static str> {
     /// Where in the definition's folder, separated by `/`.
-    pub(crate) path: &'static str,
+    pub(crate) path: P,
     /// What is in it.
     pub(crate) text: String,
 }

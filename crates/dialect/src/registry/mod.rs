@@ -19,6 +19,7 @@ mod kinds;
 mod load;
 mod lower;
 mod matter;
+mod migrate;
 mod model;
 mod parameters;
 mod path_template;
@@ -49,6 +50,9 @@ pub use generation::Generation;
 pub use inputs::{DeclaredInput, expand_inputs};
 pub use kinds::{StepKind, infer_kind};
 pub use load::load_agent;
+pub use migrate::{
+    Answers, MigratedScript, Migration, MigrationNote, NotMigrated, migrate_agent, migrate_script,
+};
 pub use parameters::OWN_FLAGS;
 pub use schema_resolver::{SchemaFault, resolve_schema};
 pub use validation::{extractor, success_when};

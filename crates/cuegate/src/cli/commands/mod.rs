@@ -6,6 +6,7 @@ mod diff;
 mod doctor;
 mod init;
 mod look;
+mod migrate;
 mod resume;
 mod run;
 
@@ -46,6 +47,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Check(args) => check::check(&place, &args),
         Verb::Explain(args) => check::explain(&args),
         Verb::Show(args) => check::show(&place, &args),
+        Verb::Migrate(args) => migrate::migrate(&place, &args),
         Verb::Init(args) => init::init(&place, &args),
         Verb::Run(args) => run::run(&place, *args, matches.subcommand_matches("run")),
         Verb::Resume(args) => resume::resume(&place, args),
