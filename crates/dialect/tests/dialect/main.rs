@@ -19,6 +19,8 @@ mod checks_unread;
 #[cfg(test)]
 mod complete;
 #[cfg(test)]
+mod complete_random;
+#[cfg(test)]
 mod corpus;
 #[cfg(test)]
 mod disk;

@@ -180,7 +180,12 @@ fn gate(
         };
         migration.note(format!("steps.{id}"), text, refused);
     }
-    allowed.dedup();
+    let repeats = definition.gate.iter().flat_map(|gate| &gate.intents).any(|(i, _)| *i == Intent::Repeat);
+    if schema.words.get(Intent::Next) == Some(Intent::Repeat) && !repeats {
+        let text =
+            "`next` is `repeat` now, so that an answer of `repeat`, a bad one before, leads back as well";
+        migration.note(format!("steps.{id}"), text, true);
+    }
     gate.insert("allowedIntents".into(), json!(allowed));
     gate.insert("intentField".into(), json!(schema.words.field.to_string()));
     gate.insert("intentSchemaRef".into(), json!(schema.pointer));
