@@ -29,6 +29,8 @@ pub(super) enum Verb {
     Price(Price),
     /// Draw a definition as a graph
     Graph(Graph),
+    /// Write a definition of an older generation as one of the newest beside it
+    Migrate(Migrate),
     /// Run a definition
     Run(Box<Run>),
     /// Continue a run after a crash, a limit or an interruption
@@ -156,6 +158,24 @@ pub(super) struct Price {
     pub(super) repairs: Option<u32>,
     #[command(flatten)]
     pub(super) limits: Limits,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Migrate {
+    /// An agent folder, a registry file, or the name of an agent below `.agent`
+    pub(super) path: String,
+    /// Write into this new folder [default: the agent's folder with `-closing` behind its name]
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<String>,
+    /// Write this script of a stand-in agent in the newer words as well
+    #[arg(long, value_name = "FILE")]
+    pub(super) script: Option<String>,
+    /// Count this variable as given
+    #[arg(long, value_name = "NAME")]
+    pub(super) set: Vec<String>,
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,

@@ -12,7 +12,7 @@ use crate::desk::Desk;
 use crate::nearest::list;
 
 /// The intent that a word of a schema stands for: schemas list what agents say, which may be aliases.
-fn meaning(word: &str) -> Option<Intent> {
+pub(super) fn meaning(word: &str) -> Option<Intent> {
     Generation::Complete.intent(word).or_else(|| Generation::Complete.aliased(word))
 }
 

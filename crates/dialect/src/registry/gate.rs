@@ -309,6 +309,8 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
     fn check_complete_direction(&self, intent: Intent, target: Text<'_>, to: StepKind) {
         let (from, word, name) = (self.step.id, intent.as_str(), target.text);
         match (intent, to) {
+            // From a step that completes the run it leads nowhere, which is reported as that.
+            (Intent::Complete, _) if self.step.kind == Some(StepKind::Closure) => {}
             (Intent::Complete, StepKind::Work | StepKind::Verification) => {
                 let message =
                     format!("`complete` of `{from}` leads to `{name}`, which is no `complete.*` step");

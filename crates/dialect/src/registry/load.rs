@@ -128,7 +128,7 @@ fn unsupported(generation: Generation, registry: &Json, desk: &Desk<'_>) {
 }
 
 /// The agent's file; `Some(None)` when a registry was named and there is no agent beside it.
-fn open_agent(desk: &Desk<'_>, agent_dir: &str, optional: bool) -> Option<Option<Rc<Json>>> {
+pub(super) fn open_agent(desk: &Desk<'_>, agent_dir: &str, optional: bool) -> Option<Option<Rc<Json>>> {
     let path = join(agent_dir, "agent.json")?;
     match desk.json(&path) {
         Ok(None) if !optional => {
@@ -144,7 +144,8 @@ fn open_agent(desk: &Desk<'_>, agent_dir: &str, optional: bool) -> Option<Option
     }
 }
 
-fn open_registry(
+/// The registry that was named, else the one that the agent names.
+pub(super) fn open_registry(
     desk: &Desk<'_>,
     agent_dir: &str,
     agent: &AgentDefinition<'_>,

@@ -188,6 +188,16 @@ fn no_entry(kind: &str, registry: &RegistryDefinition<'_>) -> Diagnostic {
 
 fn schema_bases(definition: &Definition<'_, '_, '_>) -> Vec<String> {
     let Definition { agent, registry, places, desk, .. } = definition;
+    schema_bases_of(registry, agent, places, desk)
+}
+
+/// Where the schemas of a registry are looked for.
+pub(super) fn schema_bases_of(
+    registry: &RegistryDefinition<'_>,
+    agent: &AgentDefinition<'_>,
+    places: &Places<'_>,
+    desk: &Desk<'_>,
+) -> Vec<String> {
     let written = registry.schemas_base.or(agent.schemas_base);
     let (base, span) = written.map_or(("schemas", registry.span), |base| (base.text, base.span));
     let bases = places.candidates(base, span, &desk.found);

@@ -22,6 +22,7 @@ mod load;
 mod logging;
 mod lower;
 mod matter;
+mod migrate;
 mod model;
 mod param_rule;
 mod parameters;
@@ -55,6 +56,9 @@ pub use generation::Generation;
 pub use inputs::{DeclaredInput, expand_inputs};
 pub use kinds::{StepKind, infer_kind};
 pub use load::load_agent;
+pub use migrate::{
+    Answers, MigratedScript, Migration, MigrationNote, NotMigrated, migrate_agent, migrate_script,
+};
 pub use parameters::OWN_FLAGS;
 pub use schema_resolver::{SchemaFault, resolve_schema};
 pub use validation::{extractor, success_when};

@@ -19,6 +19,10 @@ mod checks_unread;
 #[cfg(test)]
 mod checks_verdict;
 #[cfg(test)]
+mod complete;
+#[cfg(test)]
+mod complete_random;
+#[cfg(test)]
 mod corpus;
 #[cfg(test)]
 mod disk;

@@ -7,6 +7,7 @@ mod doctor;
 mod graph;
 mod init;
 mod look;
+mod migrate;
 mod price;
 mod resume;
 mod run;
@@ -50,6 +51,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Show(args) => check::show(&place, &args),
         Verb::Price(args) => price::price(&place, &args),
         Verb::Graph(args) => graph::graph(&place, &args),
+        Verb::Migrate(args) => migrate::migrate(&place, &args),
         Verb::Init(args) => init::init(&place, &args),
         Verb::Run(args) => run::run(&place, *args, matches.subcommand_matches("run")),
         Verb::Resume(args) => resume::resume(&place, args),
