@@ -12,7 +12,7 @@ use crate::Failure;
 ///
 /// # Errors
 /// When something is there already, which is left as it is, or a file cannot be written.
-pub(crate) fn write<P: AsRef<Path>>(folder: &Path, files: &[File<P>]) -> Result<(), Failure> {
+pub(crate) fn write(folder: &Path, files: &[File]) -> Result<(), Failure> {
     // A link that leads nowhere is something as well.
     if fs::symlink_metadata(folder).is_ok() {
         return Err(taken(folder));
@@ -28,7 +28,7 @@ pub(crate) fn write<P: AsRef<Path>>(folder: &Path, files: &[File<P>]) -> Result<
     written
 }
 
-fn write_beside<P: AsRef<Path>>(folder: &Path, parent: &Path, files: &[File<P>]) -> Result<(), Failure> {
+fn write_beside(folder: &Path, parent: &Path, files: &[File]) -> Result<(), Failure> {
     // Names that begin with a dot are names of no agent. Whoever wrote under this one is dead: it is our own id.
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let half = Half(parent.join(format!(".{name}.{}", std::process::id())));

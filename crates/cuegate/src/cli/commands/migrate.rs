@@ -44,7 +44,7 @@ pub(super) fn migrate(place: &Place, args: &Migrate) -> Result<u8, Failure> {
         Some(out) => place.here.join(out),
         None => beside(&location),
     };
-    let mut files: Vec<File<String>> =
+    let mut files: Vec<File> =
         migration.files.iter().map(|(path, text)| File { path: path.clone(), text: text.clone() }).collect();
     files.extend(script);
     init::write(&folder, &files).map_err(|failure| match failure.code {
@@ -90,7 +90,7 @@ fn read(location: &Location, args: &Migrate) -> Result<Migration, Failure> {
 }
 
 /// A script of a stand-in agent in the newer words.
-fn script(path: &Path, migration: &mut Migration) -> Result<File<String>, Failure> {
+fn script(path: &Path, migration: &mut Migration) -> Result<File, Failure> {
     let text = fs::read_to_string(path).map_err(|error| {
         Failure::usage(format!("failed to read `{}`: {error}", path.display()), "name a script file")
     })?;
