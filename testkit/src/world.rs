@@ -161,6 +161,12 @@ pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
             };
             Completion::Executed { id, exec, seen: None }
         }
+        Command::Effect(effect) => {
+            let code = i32::from(roll(seed, &effect.effect.value.digest.to_string()).is_multiple_of(3));
+            let (exit, stdout) = (Exit::Code(code), effect.effect.action.to_string());
+            let exec = Exec { exit, stdout, stderr: String::new(), duration_ms: 2 };
+            Completion::Acted { id, exec, seen: None }
+        }
         Command::Probe(probe) => {
             let nth = looks_of(case, &probe.condition);
             let look = match roll(seed, &format!("look {} {nth}", probe.condition)) % 8 {
