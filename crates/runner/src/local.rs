@@ -2,6 +2,7 @@
 //! [`ask`].
 
 mod ask;
+mod effect;
 
 use std::{
     collections::BTreeMap,
@@ -200,6 +201,7 @@ impl Performer for Local {
             match command {
                 Command::Ask(ask) => self.ask(&flow, *ask, cut).await,
                 Command::Exec(exec) => self.exec(exec, cut).await,
+                Command::Effect(effect) => self.effect(*effect, cut).await,
             }
         })
     }
