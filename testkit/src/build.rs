@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use cuegate_flow::{
-    Act, Ask, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, FieldPath, Flow, Gate, Handoff,
-    Input, JoinRule, Limits, Monitor, Name, Outcome, Piece, Reader, Role, Schema, SchemaId, SessionRule,
-    Source, Span, Step, Success, Target, Template, Validator, Verdict, check,
+    Act, Ask, Bound, Boundary, Conduct, Counter, CounterId, Draft, Edge, Ending, FieldPath, Flow, Gate,
+    Handoff, Input, JoinRule, Limits, Monitor, Name, Outcome, Piece, Reader, Role, Schema, SchemaId,
+    SessionRule, Source, Span, Step, Success, Target, Template, Validator, Verdict, check,
 };
 use serde_json::Value;
 
@@ -252,6 +252,12 @@ impl Builder {
             self.draft.counters.push(Counter { name: counter.into() });
             self.draft.counters.len() - 1
         }) as u32)
+    }
+
+    /// What holds for a whole run.
+    pub fn conduct(mut self, conduct: Conduct) -> Builder {
+        self.draft.conduct = conduct;
+        self
     }
 
     /// The draft as it stands.

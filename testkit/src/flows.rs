@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cuegate_flow::{
-    Fact, Field, Flow, Handler, JoinPattern, JoinRule, Outcome, Piece, Poll, PollState, Reader, Resource, Role, Signal,
-    Source, Template, Verdict,
+    Actions, Conduct, Fact, Field, Flow, Handler, JoinPattern, JoinRule, Outcome, Piece, Poll, PollState, Reaction,
+    Reader, Resource, Role, Signal, Source, Template, Verdict,
 };
 use serde_json::json;
 
@@ -59,6 +59,17 @@ fn closing_named(name: &str) -> Builder {
         .on(Outcome::Fail(0), "@failed")
         .remedy(Outcome::Fail(1), &["continuation"], "closure attempts", 2)
         .on(Outcome::Fail(1), "@failed")
+}
+
+/// [`closing`], whose agents ask for things in blocks and are answered when they ask a person.
+pub fn acting() -> Arc<Flow> {
+    let actions = Actions {
+        marker: "json".into(),
+        types: None,
+        handlers: vec![("note".into(), Reaction::Exec("acting/note".into()))],
+    };
+    let auto_response = Some("as you like".into());
+    closing_named("acting").conduct(Conduct { auto_response, actions: Some(actions), inspects: true }).flow()
 }
 
 /// A flow for each verdict: [`closing`], which each of them can complete besides.

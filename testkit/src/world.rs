@@ -163,6 +163,12 @@ pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
             };
             Completion::Executed { id, exec, seen: None }
         }
+        Command::Effect(effect) => {
+            let code = i32::from(roll(seed, &effect.effect.value.digest.to_string()).is_multiple_of(3));
+            let (exit, stdout) = (Exit::Code(code), effect.effect.action.to_string());
+            let exec = Exec { exit, stdout, stderr: String::new(), duration_ms: 2 };
+            Completion::Acted { id, exec, seen: None }
+        }
         Command::Probe(probe) => {
             let nth = looks_of(case, &probe.condition);
             let look = match roll(seed, &format!("look {} {nth}", probe.condition)) % 8 {
@@ -191,6 +197,10 @@ pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
                     answer.text = format!("I think so: {{\"action\": \" {} \"}} done", word.to_uppercase());
                 }),
                 _ => answer(id, &ask.step, nth, |answer| {
+                    if case.flow.conduct.actions.is_some() && roll.is_multiple_of(2) {
+                        let block = format!("```json\n{{\"action\": \"note\", \"n\": {nth}}}\n```\n");
+                        answer.text = block.repeat(usize::from(roll % 6 == 0) + 1);
+                    }
                     answer.output = Some(json!({"action": word, "plan": format!("plan {nth}"),
                         "understanding": "all of it", "summary": format!("{} {nth}", ask.step)}));
                 }),

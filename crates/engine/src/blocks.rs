@@ -21,6 +21,20 @@ pub fn blocks(text: &str, marker: &str, types: &[Str]) -> Vec<Block> {
     fences(text).into_iter().filter_map(|fence| block(&fence, marker, types)).collect()
 }
 
+/// The action blocks of a text whatever their type, in order: whole fenced blocks marked as [`blocks`] has it whose JSON
+/// object names an `action`, and those whose first word is one of these types.
+pub fn actions(text: &str, marker: &str, types: &[Str]) -> Vec<Block> {
+    let any = |fence: &Fence<'_>| {
+        let value = serde_json::from_str::<Value>(&fence.body).ok();
+        let action = value.as_ref().and_then(|value| value.get("action")).and_then(Value::as_str);
+        match (fence.mark.eq_ignore_ascii_case(marker), action) {
+            (true, Some(action)) => Some(Block { kind: action.into(), value: value? }),
+            _ => block(fence, marker, types),
+        }
+    };
+    fences(text).iter().filter_map(any).collect()
+}
+
 fn block(fence: &Fence<'_>, marker: &str, types: &[Str]) -> Option<Block> {
     let value = serde_json::from_str::<Value>(&fence.body).ok();
     if fence.mark.eq_ignore_ascii_case(marker) {

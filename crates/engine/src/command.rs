@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::Share,
+    effect::Effect,
     facts::{AskKind, Part, TreeState, Usage},
 };
 
@@ -36,6 +37,8 @@ pub enum Command {
     Exec(ExecCommand),
     /// Look whether the run is done.
     Probe(Box<ProbeCommand>),
+    /// Do what an agent asked for.
+    Effect(Box<EffectCommand>),
 }
 
 impl Command {
@@ -45,6 +48,7 @@ impl Command {
             Command::Ask(ask) => ask.id,
             Command::Exec(exec) => exec.id,
             Command::Probe(probe) => probe.id,
+            Command::Effect(effect) => effect.effect.id,
         }
     }
 }
@@ -104,6 +108,15 @@ pub struct ExecCommand {
     pub step: Str,
     /// What to run.
     pub validator: Validator,
+}
+
+/// Something that an agent asked for, to be done by a program of the definition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EffectCommand {
+    /// What.
+    pub effect: Effect,
+    /// The tree that the run stands on.
+    pub tree: Option<TreeState>,
 }
 
 /// A look at the verdict of a run.

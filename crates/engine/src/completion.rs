@@ -67,6 +67,15 @@ pub enum Completion {
         /// The tree afterwards, when it can have changed.
         seen: Option<Seen>,
     },
+    /// A program acted on what an agent asked for.
+    Acted {
+        /// The effect.
+        id: CommandId,
+        /// How it ended.
+        exec: Exec,
+        /// The tree afterwards, when it can have changed.
+        seen: Option<Seen>,
+    },
     /// Somebody looked whether the run is done.
     Probed {
         /// The look.

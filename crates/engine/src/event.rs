@@ -463,6 +463,76 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         found: Option<TreeState>,
     },
+    /// An agent asked a person, and was answered as the definition says.
+    QuestionAnswered {
+        /// The step.
+        step: Str,
+        /// The member of a parallel step, by index.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<u16>,
+        /// What it asked.
+        question: BlobRef,
+        /// What it was told.
+        text: BlobRef,
+    },
+    /// How an answer compares with its schema.
+    Inspected {
+        /// The ask.
+        ask: crate::command::CommandId,
+        /// The step that was asked.
+        step: Str,
+        /// Whether a JSON object was found in it.
+        found: bool,
+        /// What is wrong with that, a line each; nothing when it fits.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        problems: Vec<String>,
+    },
+    /// An answer asks for something in a block. The effect's name is the record and the index.
+    ActionFound {
+        /// The step.
+        step: Str,
+        /// The member of a parallel step, by index.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<u16>,
+        /// The how-manieth block of the answer, from 0.
+        index: u16,
+        /// What is asked for.
+        action: Str,
+        /// The block: its JSON.
+        value: BlobRef,
+        /// What acts on it: `log`, `exec:PATH`. Without one it is noted only.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        handler: Option<Str>,
+        /// Whether the definition lets agents ask for it.
+        allowed: bool,
+    },
+    /// A program acted on a block.
+    EffectFinished {
+        /// The effect: the record that found the block, and its index above 32768.
+        effect: crate::command::CommandId,
+        /// The step whose answer asked for it.
+        step: Str,
+        /// What was asked for.
+        action: Str,
+        /// Whether it succeeded.
+        done: bool,
+        /// How it ended, in words.
+        ended: String,
+        /// What it printed.
+        stdout: BlobRef,
+        /// What it printed to standard error.
+        stderr: BlobRef,
+        /// How long it took, in milliseconds.
+        duration_ms: u64,
+        /// Files that changed meanwhile.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed_files: Vec<String>,
+        /// The tree afterwards.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<TreeState>,
+    },
+    /// The run comes to its end, but for effects that are still to be done.
+    Ending(crate::effect::Ending),
     /// Validators were passed over, as the definition says.
     ValidationSkipped {
         /// The step.

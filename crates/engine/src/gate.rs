@@ -209,6 +209,37 @@ fn is_answer(step: &Step<StepId>, fused: &Fused, found: &Value) -> bool {
     fields.chain([&fused.response, &fused.reports, &fused.blocked]).any(|path| path.get(found).is_some())
 }
 
+/// How an answer compares with its schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inspection {
+    /// Whether a JSON object was found in it.
+    pub found: bool,
+    /// What is wrong with that, a line each.
+    pub problems: Vec<String>,
+}
+
+/// Compares an answer with its step's schema, as [`read`] does; `None` where there is none.
+pub fn inspect(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option<Inspection> {
+    let cuegate_flow::Act::Ask(ask) = &step.act else { return None };
+    let schema = flow.schema(ask.schema?);
+    let Some(mut output) = structured(step, output, text) else {
+        return Some(Inspection { found: false, problems: Vec::new() });
+    };
+    let readers = match &step.gate {
+        Gate::Readers(readers) => readers.as_slice(),
+        _ => &[],
+    };
+    for reader in readers {
+        if let Reader::Field { path, words, .. } = reader
+            && let Ok(Outcome::Named(name)) = word(path, words, Some(&output))
+        {
+            path.set(&mut output, Value::String(name.to_string()));
+        }
+    }
+    let problems = schema.problems(&output).iter().map(|problem| brief(problem)).collect();
+    Some(Inspection { found: true, problems })
+}
+
 fn validate(flow: &Flow, step: &Step<StepId>, output: Option<&Value>) -> Result<(), Bad> {
     let Act::Ask(ask) = &step.act else { return Ok(()) };
     let Some(schema) = ask.schema else { return Ok(()) };

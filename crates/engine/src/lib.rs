@@ -21,6 +21,7 @@ mod budget;
 mod command;
 mod completion;
 mod decide;
+mod effect;
 mod event;
 mod extract;
 mod facts;
@@ -32,13 +33,15 @@ mod run;
 mod verdict;
 
 pub use answer::json_in_text;
-pub use blocks::{Block, blocks};
+pub use blocks::{Block, actions, blocks};
 pub use budget::{Budget, Lack, Ledger, Share, Spent, micro};
 pub use command::{
-    About, AskCommand, Command, CommandId, ExecCommand, Left, Probe, ProbeCommand, Said, SessionUse,
+    About, AskCommand, Command, CommandId, EffectCommand, ExecCommand, Left, Probe, ProbeCommand, Said,
+    SessionUse,
 };
 pub use completion::{Answer, Completion, Exec, Exit, Fault, FaultClass, Look, Moment, Resume, Seen, Start};
 pub use decide::{Decision, decide};
+pub use effect::{Effect, Ending};
 pub use event::{Event, Record, Unreadable};
 pub use extract::extract;
 pub use facts::{

@@ -3,7 +3,10 @@
 use cuegate_flow::{Act, Ask, BlobRef, Flow, Permission, SessionRule, Step, StepId, Verdict};
 
 use crate::{
-    command::{About, AskCommand, Command, CommandId, ExecCommand, Left, Probe, ProbeCommand, SessionUse},
+    command::{
+        About, AskCommand, Command, CommandId, EffectCommand, ExecCommand, Left, Probe, ProbeCommand,
+        SessionUse,
+    },
     facts::{AskKind, Part},
     prompt::{expand, judged},
     run::{Asking, Run, State, Work},
@@ -15,6 +18,11 @@ use crate::{
 /// No queue is stored: the same state always gives the same commands under the same names, so resuming is
 /// asking again.
 pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
+    // What was asked for is done before anything else goes on, one after the other.
+    if let (State::Running, Some(effect)) = (&run.state, run.effects.first()) {
+        let effect = EffectCommand { effect: effect.clone(), tree: run.tree.clone() };
+        return vec![Command::Effect(Box::new(effect))];
+    }
     let (State::Running, Some(node)) = (&run.state, &run.node) else { return Vec::new() };
     let Some(id) = flow.find(&node.step) else { return Vec::new() };
     let step = flow.step(id);

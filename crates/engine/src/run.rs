@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     budget::Ledger,
     command::{CommandId, Said},
+    effect::{Effect, Ending},
     event::Event,
     facts::{
         AskKind, EndState, Hold, Owing, Part, Remedy, RowEnd, Spoken, Started, TreeState, Usage, WaitKind,
@@ -67,6 +68,12 @@ pub struct Run {
     pub history: Vec<Str>,
     /// Asks that were answered, so that a repeated answer is not charged twice.
     pub settled: BTreeSet<CommandId>,
+    /// What agents asked for and programs have still to do, in order.
+    pub effects: Vec<Effect>,
+    /// The end that the run comes to when that is done.
+    pub ending: Option<Ending>,
+    /// Questions of this visit that were answered without a person.
+    pub questions: u32,
     /// The tree that the run stands on.
     pub tree: Option<TreeState>,
     /// The record in which somebody last looked at the tree after stopping what was at work there.
@@ -456,6 +463,11 @@ impl Run {
                     visit.rounds = *rounds;
                 }
             }
+            Event::ActionFound { .. }
+            | Event::EffectFinished { .. }
+            | Event::Ending(_)
+            | Event::QuestionAnswered { .. }
+            | Event::Inspected { .. } => {}
             Event::ConditionMet { .. } | Event::ProbesRequested { .. } | Event::Probed { .. } => {
                 self.looked_around(event);
             }
@@ -519,6 +531,7 @@ impl Run {
             | Event::Overspent { .. }
             | Event::TimePassed { .. } => {}
         }
+        self.acted(event);
     }
 
     fn ask_requested(&mut self, step: &Str, member: Option<u16>, mut asking: Asking) {

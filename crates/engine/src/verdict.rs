@@ -197,7 +197,7 @@ fn same(a: &Value, b: &Value) -> bool {
 }
 
 /// All that an answer says in words.
-fn texts<'a>(output: Option<&'a Value>, text: &'a str) -> Vec<&'a str> {
+pub(crate) fn texts<'a>(output: Option<&'a Value>, text: &'a str) -> Vec<&'a str> {
     let mut found = vec![text];
     let mut queue: Vec<&Value> = output.into_iter().collect();
     while let Some(value) = queue.pop() {

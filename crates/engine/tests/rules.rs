@@ -100,6 +100,9 @@ impl<'f> Script<'f> {
                 Command::Exec(exec) => {
                     writeln!(self.text, "  $ {} {}", exec.validator.name, exec.id).unwrap()
                 }
+                Command::Effect(effect) => {
+                    writeln!(self.text, "  ! {} {}", effect.effect.action, effect.effect.id).unwrap()
+                }
                 Command::Probe(probe) => writeln!(self.text, "  ~ {} {}", probe.condition, probe.id).unwrap(),
             }
         }

@@ -111,6 +111,8 @@ pub struct Request {
     pub timeout_ms: u64,
     /// The most it may use up.
     pub cap: Cap,
+    /// Nobody answers questions: a tool by which the agent asks a person is taken away from it.
+    pub unattended: bool,
     /// A folder of this ask alone, for files that the program reads: see [`Launch::files`].
     pub scratch: PathBuf,
 }

@@ -57,6 +57,7 @@ fn request() -> Request {
         work: ".".into(),
         timeout_ms: 60_000,
         cap: Cap::default(),
+        unattended: false,
         scratch: ".".into(),
     }
 }

@@ -42,6 +42,7 @@ fn request(work: &Path) -> Request {
         work: work.to_owned(),
         timeout_ms: 60_000,
         cap: cuegate_provider::Cap::default(),
+        unattended: false,
         scratch: ".".into(),
     }
 }

@@ -2,6 +2,7 @@
 //! [`ask`], looking whether a run is done in [`probe`].
 
 mod ask;
+mod effect;
 mod probe;
 
 use std::{
@@ -202,6 +203,7 @@ impl Performer for Local {
                 Command::Ask(ask) => self.ask(&flow, *ask, cut).await,
                 Command::Exec(exec) => self.exec(exec, cut).await,
                 Command::Probe(probe) => self.probe(*probe, cut).await,
+                Command::Effect(effect) => self.effect(*effect, cut).await,
             }
         })
     }

@@ -23,13 +23,15 @@ pub(crate) struct Details {
     pub work: PathBuf,
     /// A folder for files that the provider's program reads.
     pub scratch: PathBuf,
+    /// Whether nobody answers its questions.
+    pub unattended: bool,
     /// After how long it is stopped.
     pub timeout: Duration,
 }
 
 /// An ask as a provider takes it.
 pub(crate) fn request(run: &RunId, command: &AskCommand, details: Details) -> provider::Request {
-    let Details { prompt, system, schema, session, model, work, scratch, timeout } = details;
+    let Details { prompt, system, schema, session, model, work, scratch, unattended, timeout } = details;
     provider::Request {
         id: format!("{run}/{}", command.id),
         step: command.step.to_string(),
@@ -48,6 +50,7 @@ pub(crate) fn request(run: &RunId, command: &AskCommand, details: Details) -> pr
         work,
         timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
         cap: cap(command.share),
+        unattended,
         scratch,
     }
 }

@@ -43,12 +43,17 @@
 //! | `visit_ended` | `step visit attempt outcome target overridden_by changed_files` |
 //! | `person_asked` | `question again` |
 //! | `person_answered` | `text found` |
+//! | `question_answered` | `step member question text` |
+//! | `inspected` | `ask step found problems` |
+//! | `action_found` | `step member index action value handler allowed` |
+//! | `effect_finished` | `effect step action done ended stdout stderr duration_ms changed_files tree` |
+//! | `ending` | `state reason validated hold{step again}` |
 //! | `validation_skipped` | `step` |
 //! | `suspended` | `waiting{kind detail until}` |
 //! | `resumed` | `iterations_max repairs_max provider script budget found` |
 //! | `ended` | `state reason validated hold{step again} stays` |
 
-use cuegate_engine::{Event, Usage};
+use cuegate_engine::{Ending, Event, Usage};
 use cuegate_flow::BlobRef;
 use serde_json::{Map, Value, json};
 
@@ -191,7 +196,7 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
             object.shift_remove("at_ms");
             object.insert("looked".to_owned(), json!(rfc3339(*at_ms)));
         }
-        Event::Ended { hold: Some(hold), .. } => {
+        Event::Ending(Ending { hold: Some(hold), .. }) | Event::Ended { hold: Some(hold), .. } => {
             object.insert("hold".to_owned(), json!({ "step": hold.step, "again": hold.again }));
         }
         _ => {}

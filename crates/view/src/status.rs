@@ -87,6 +87,7 @@ pub(crate) fn doing(pending: &Pending, now_ms: i64) -> String {
             let since_ms = not_before_ms.unwrap_or(*since_ms).max(*since_ms);
             format!("asking {step} ({}) for {}", kind.as_str(), passed(since_ms))
         }
+        Pending::Effect { action, since_ms } => format!("acting on {action} for {}", passed(*since_ms)),
         Pending::Command { step, index, since_ms } => {
             format!("running command {} of {step} for {}", index + 1, passed(*since_ms))
         }
@@ -98,6 +99,7 @@ pub(crate) fn doing(pending: &Pending, now_ms: i64) -> String {
 fn next(pending: &Pending) -> String {
     match pending {
         Pending::Ask { step, kind, .. } => format!("ask {step} ({})", kind.as_str()),
+        Pending::Effect { action, .. } => format!("act on {action}"),
         Pending::Command { step, index, .. } => format!("run command {} of {step}", index + 1),
         Pending::Look { .. } => "look whether it is done".to_owned(),
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cuegate_flow::{Act, BlobRef, Fact, Gate, Outcome, Source, Step, StepId, Str};
 use serde_json::Value;
 
-use super::{Decider, enter, join, leave, reject, report, verdict};
+use super::{Decider, conduct, enter, join, leave, reject, report, verdict};
 use crate::{
     command::CommandId,
     completion::{Answer, Seen},
@@ -35,6 +35,9 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
     let violated = reject::violations(decider, permission, member, seen.as_ref());
     let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
     record(decider, ask, asked, &asking, &answer, seen);
+    if answer.blocked.is_none() && answer.asks_person.is_none() {
+        conduct::inspect(decider, ask, asked, &answer);
+    }
     if !violated.is_empty() {
         reject::violation(decider, asked, member, &asking, (violated, broke), &answer);
         return;
@@ -46,6 +49,9 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
         return;
     }
     if let Some(question) = &answer.asks_person {
+        if conduct::answers_question(decider, &name, member, &asking, question) {
+            return;
+        }
         match member {
             // The other members go on; nobody can be asked for one of them alone.
             Some(_) => blocked(decider, step, member, question),
@@ -147,6 +153,7 @@ fn own(
         Reading::Outcome { outcome, output, reason } => (output, report::then(&outcome, reason)),
     };
     verdict::answered(decider, &step.name, output.as_ref(), &answer.text);
+    conduct::found_actions(decider, &step.name, member, output.as_ref(), &answer.text);
     let said = gate::response(step, output.as_ref(), answer);
     if member.is_none() {
         summarise(decider, output.as_ref(), &said);
@@ -271,6 +278,7 @@ fn settle(
     if let Some(index) = member {
         if asking.judging.is_none() {
             verdict::answered(decider, &step.name, output.as_ref(), &answer.text);
+            conduct::found_actions(decider, &step.name, member, output.as_ref(), &answer.text);
             hand_on(decider, step, member, &handed);
         }
         let end = join::End { outcome: Some(outcome), answer: Some(said.clone()), ..join::End::default() };
@@ -283,6 +291,7 @@ fn settle(
         Ok(way) => {
             if asking.judging.is_none() {
                 verdict::answered(decider, &step.name, output.as_ref(), &answer.text);
+                conduct::found_actions(decider, &step.name, None, output.as_ref(), &answer.text);
                 summarise(decider, output.as_ref(), &gate::response(step, output.as_ref(), answer));
                 hand_on(decider, step, None, &handed);
             }

@@ -3,6 +3,7 @@
 //! One file a kind of completion, and one each for what they share: entering a step, leaving one, ending.
 
 mod answered;
+mod conduct;
 mod control;
 mod cut;
 mod enter;
@@ -21,6 +22,7 @@ use cuegate_flow::{Act, BlobRef, Fact, Flow, Source, Step, StepId, Str};
 
 use crate::{
     completion::{Completion, Moment},
+    effect::Ending,
     event::Event,
     facts::{EndState, Hold, Spoken},
     run::Run,
@@ -53,6 +55,7 @@ pub fn decide(flow: &Flow, run: &Run, now: impl Into<Moment>, completion: Comple
         Completion::Faulted { ask, fault, seen } => faulted::faulted(&mut decider, ask, fault, seen),
         Completion::Cut { ask, usage, spoilt } => cut::cut(&mut decider, ask, usage, spoilt),
         Completion::Executed { id, exec, seen } => executed::executed(&mut decider, id, &exec, seen),
+        Completion::Acted { id, exec, seen } => conduct::acted(&mut decider, id, &exec, seen),
         Completion::Probed { id, look } => verdict::probed(&mut decider, id, look),
         Completion::PersonAnswered { text, found } => person::answered(&mut decider, &text, found),
         Completion::Interrupted { seen } => control::interrupted(&mut decider, seen),
@@ -118,6 +121,10 @@ impl<'f> Decider<'f> {
         leave::close_rows(self, &target);
         let validated = state == EndState::Completed
             && !self.decision.events.iter().any(|event| matches!(event, Event::ValidationSkipped { .. }));
+        if conduct::waits(self, state) {
+            self.emit(Event::Ending(Ending { state, reason, validated, hold }));
+            return;
+        }
         self.emit(Event::Ended { state, reason, validated, hold, stays: false });
     }
 

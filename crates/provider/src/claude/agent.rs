@@ -135,6 +135,7 @@ mod tests {
             work: "/work".into(),
             timeout_ms: 1,
             cap: Cap::default(),
+            unattended: false,
             scratch: "/scratch".into(),
         }
     }

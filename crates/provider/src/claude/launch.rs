@@ -25,6 +25,9 @@ const ENVIRONMENT: [(&str, &str); 7] = [
     ("CLAUDE_CODE_DISABLE_CRON", "1"),
 ];
 
+/// The tool by which it asks a person.
+const QUESTIONS: &str = "AskUserQuestion";
+
 /// The tools that edit files. Bash is none of them: whoever lists it wants its commands to run.
 const EDITORS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
 
@@ -47,6 +50,10 @@ pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
     }
     if let Some(tools) = &request.tools {
         only(&mut args, tools, request.permission);
+    }
+    if request.unattended {
+        // Without anybody there it would be denied each time: it is better not to know of it.
+        args.pair("--disallowedTools", QUESTIONS);
     }
     if let Some(usd) = request.cap.usd {
         args.pair("--max-budget-usd", &usd.to_string());

@@ -126,6 +126,7 @@ pub(super) fn request() -> Request {
         work: ".".into(),
         timeout_ms: 60_000,
         cap: Cap::default(),
+        unattended: false,
         scratch: ".".into(),
     }
 }

@@ -52,6 +52,7 @@ fn request(session: Option<Session>) -> Request {
         work: "/repo".into(),
         timeout_ms: 1,
         cap: Cap::default(),
+        unattended: false,
         scratch: "/scratch".into(),
     }
 }

@@ -162,6 +162,7 @@ impl Scene {
             work: self.work(),
             timeout_ms: 600_000,
             cap: Cap::default(),
+            unattended: false,
             scratch,
         }
     }

@@ -134,6 +134,10 @@ impl Local {
         }
         prompt.push_str(&join(journal, &command.prompt)?);
         let mut system = join(journal, &command.system)?;
+        let response = flow.conduct.auto_response.as_deref();
+        if let Some(response) = response {
+            system.push_str(&told_response(response, system.is_empty()));
+        }
         if !can.system_prompt && !system.is_empty() {
             prompt = format!("{system}\n\n{prompt}");
             system.clear();
@@ -164,6 +168,7 @@ impl Local {
             model: self.model(command),
             work: self.setting.work.clone(),
             scratch: dir.join(FILES),
+            unattended: response.is_some(),
             timeout: self.setting.ask_timeout,
         };
         Ok((translate::request(&self.setting.run, command, details), put))
@@ -300,6 +305,14 @@ fn whole(mut reader: Box<dyn AnswerReader>, finished: &Finished, read: usize) ->
         reader.line(line);
     }
     Came::back(reader.end(ended(finished), &finished.stderr))
+}
+
+/// What is said to every agent whose questions are answered in advance.
+fn told_response(response: &str, first: bool) -> String {
+    let gap = if first { "" } else { "\n\n" };
+    format!(
+        "{gap}Nobody is there to answer questions. Whatever you would ask a person, the answer is:\n\n{response}\n"
+    )
 }
 
 /// What is said to an agent that the provider cannot hold to a schema.

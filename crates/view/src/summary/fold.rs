@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cuegate_engine::{AskKind, CommandId, Event, RowEnd, Usage, Version};
 use cuegate_flow::Str;
 
+use super::acts::EffectState;
 use super::track::{Request, Track, charge, ended, tokens_of};
 use super::view::{
     Check, FaultRow, HandedRow, Liveness, Open, Pending, Row, RunState, RunView, ValidatorRow,
@@ -36,6 +37,8 @@ pub struct RunFold {
     command: Option<Pending>,
     /// Looks at the verdict that are pending.
     looks: Vec<Pending>,
+    /// When something was last asked for or done in a block.
+    acted_ms: Option<i64>,
     /// How often a step that does not count was entered: its visits are numbered here only.
     aside_visits: BTreeMap<Str, u32>,
     changed: BTreeSet<String>,
@@ -53,6 +56,7 @@ impl RunFold {
             requests: BTreeMap::new(),
             command: None,
             looks: Vec::new(),
+            acted_ms: None,
             aside_visits: BTreeMap::new(),
             changed: BTreeSet::new(),
             entered: 0,
@@ -82,6 +86,14 @@ impl RunFold {
         if self.view.state != RunState::Running {
             return Vec::new();
         }
+        // What was asked for in a block comes before anything else.
+        let acts = self.view.acts.effects.iter().find(|row| row.state == EffectState::Pending);
+        if let Some(row) = acts {
+            return vec![Pending::Effect {
+                action: row.action.clone(),
+                since_ms: self.acted_ms.unwrap_or_default(),
+            }];
+        }
         let mut requests: Vec<&Request> = self.requests.values().collect();
         requests.sort_by_key(|request| request.member);
         let asks = requests.into_iter().map(|request| Pending::Ask {
@@ -105,6 +117,7 @@ impl RunFold {
     /// Folds an event of a record in.
     pub(crate) fn apply_event(&mut self, seq: u64, at_ms: i64, event: &Event) {
         self.view.ledger.apply(event);
+        self.view.acts.apply(seq, event);
         match event {
             Event::RunStarted(started) => self.view.began(started, at_ms),
             Event::StepEntered { step, counts, visit, attempt, iteration, remedy } => {
@@ -201,7 +214,18 @@ impl RunFold {
                 self.view.validated = Some(*validated);
                 self.view.ended_ms = Some(at_ms);
             }
-            Event::OriginSet { .. }
+            Event::Ending(_) => {
+                self.nothing_pending();
+                (self.open, self.aside) = (None, None);
+            }
+            Event::EffectFinished { changed_files, .. } => {
+                self.changed.extend(changed_files.iter().cloned());
+                self.acted_ms = Some(at_ms);
+            }
+            Event::ActionFound { .. } => self.acted_ms = Some(at_ms),
+            Event::QuestionAnswered { .. }
+            | Event::Inspected { .. }
+            | Event::OriginSet { .. }
             | Event::Responded { .. }
             | Event::ConditionMet { .. }
             | Event::AnswerRejected { .. }

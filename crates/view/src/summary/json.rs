@@ -55,7 +55,10 @@ impl RunView {
             put("spent", spent_json(&self.ledger.spent));
         }
         put("faults", self.faults.iter().map(fault).collect());
-        put("effects", json!([]));
+        put("effects", self.acts.effects_json(&self.run));
+        if !self.acts.inspections.is_empty() {
+            put("inspections", self.acts.inspections_json());
+        }
         put("started_at", json!(self.started_ms.map(rfc3339)));
         put("ended_at", json!(self.ended_ms.map(rfc3339)));
         Value::Object(object)

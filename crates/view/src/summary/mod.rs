@@ -1,5 +1,6 @@
 //! Where a run stands and what it did: one fold, from which every other view is drawn.
 
+mod acts;
 mod asks;
 mod fold;
 mod json;
@@ -11,6 +12,7 @@ pub(crate) use json::{cost, waiting};
 pub(crate) use track::tokens_of;
 pub(crate) use view::waits_for;
 
+pub use acts::{Acts, EffectRow, EffectState, InspectionRow};
 pub use asks::Asks;
 pub use fold::{RunFold, run_view};
 pub use view::{Check, FaultRow, HandedRow, Liveness, Open, Pending, Row, RunState, RunView, ValidatorRow};

@@ -5,7 +5,7 @@ use cuegate_engine::{
 };
 use cuegate_flow::{BlobRef, Str};
 
-use super::{asks::Asks, ways::Ways};
+use super::{acts::Acts, asks::Asks, ways::Ways};
 
 /// Whether somebody drives a run at the moment. The records cannot say; the journal's lease does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,6 +188,13 @@ pub enum Pending {
         /// Not before this time.
         not_before_ms: Option<i64>,
     },
+    /// What an agent asked for is done.
+    Effect {
+        /// What.
+        action: Str,
+        /// Since when, in milliseconds since 1970.
+        since_ms: i64,
+    },
     /// A command runs.
     Command {
         /// The step.
@@ -259,6 +266,8 @@ pub struct RunView {
     pub ledger: Ledger,
     /// Whether the login is a subscription, so that what tokens cost is notional.
     pub notional: bool,
+    /// What agents asked for in blocks, and how answers compare with their schemas.
+    pub acts: Acts,
     /// Asks that found no answer.
     pub faults: Vec<FaultRow>,
     /// Validators that ran.
@@ -316,6 +325,7 @@ impl RunView {
             ways: Ways::default(),
             ledger: Ledger::default(),
             notional: false,
+            acts: Acts::default(),
             faults: Vec::new(),
             validators: Vec::new(),
             handed: Vec::new(),

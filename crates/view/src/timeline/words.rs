@@ -122,6 +122,38 @@ impl<'t> Words<'t> {
                 let what = format!("{word} ({}){last}", duration(*duration_ms));
                 self.lines.push(Line::new(Kind::Other, RUN, what).detail(said));
             }
+            Event::ActionFound { action, handler, allowed, .. } => {
+                let what = match (handler.as_deref(), allowed) {
+                    (Some("log"), _) => format!("asks for {action}, noted"),
+                    (Some(handler), _) if handler.starts_with("exec:") => format!("asks for {action}"),
+                    (Some(handler), _) => format!("asks for {action}: {handler} is not done yet"),
+                    (None, true) => format!("asks for {action}: nothing acts on it"),
+                    (None, false) => format!("asks for {action}, which it may not"),
+                };
+                self.lines.push(Line::new(Kind::Aside, RUN, what));
+            }
+            Event::EffectFinished { action, done, ended, duration_ms, .. } => {
+                let took = duration(*duration_ms);
+                let what = match done {
+                    true => format!("acted on {action} ({took})"),
+                    false => format!("acting on {action} failed: {ended} ({took})"),
+                };
+                self.lines.push(Line::new(Kind::Other, RUN, what));
+            }
+            Event::Inspected { step, found, problems, .. } => {
+                if !found || !problems.is_empty() {
+                    let why = if *found { problems.join("; ") } else { "no JSON object".to_owned() };
+                    let what = format!("{step} does not fit its schema");
+                    self.lines.push(Line::new(Kind::Aside, RUN, what).detail(&why));
+                }
+            }
+            Event::QuestionAnswered { step, .. } => {
+                self.lines.push(Line::new(Kind::Aside, step, "asked a person, and was answered".to_owned()));
+            }
+            Event::Ending(ending) => {
+                let what = format!("will have {}", end_word(ending.state));
+                self.lines.push(Line::new(Kind::Aside, RUN, what).detail(&ending.reason));
+            }
             Event::StepLeft { end, .. } | Event::VisitEnded { end, .. } => self.left(end),
             Event::PersonAnswered { .. } => {
                 let who = fold.visiting().map_or(RUN.to_owned(), |(step, visit)| format!("{step} #{visit}"));

@@ -21,6 +21,7 @@ fn request() -> Request {
         work: "/work".into(),
         timeout_ms: 1,
         cap: Cap::default(),
+        unattended: false,
         scratch: "/scratch".into(),
     }
 }
@@ -166,4 +167,14 @@ fn a_prompt_is_never_a_command_of_the_program() {
     };
     assert_eq!(told("/compact now"), b"\n/compact now");
     assert_eq!(told(" /compact"), b" /compact");
+}
+
+#[test]
+fn who_answers_no_questions_takes_the_tool_away() {
+    assert_eq!(more(|ask| ask.unattended = true), ["--disallowedTools=AskUserQuestion"]);
+    let both = more(|ask| {
+        ask.unattended = true;
+        ask.tools = Some(vec!["Read".to_owned(), "AskUserQuestion".to_owned()]);
+    });
+    assert!(both.contains(&"--disallowedTools=AskUserQuestion".to_owned()), "{both:?}");
 }

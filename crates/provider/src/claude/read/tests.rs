@@ -24,6 +24,7 @@ fn request(session: Option<Session>) -> Request {
         work: "/work".into(),
         timeout_ms: 1,
         cap: Cap::default(),
+        unattended: false,
         scratch: "/scratch".into(),
     }
 }

@@ -19,6 +19,7 @@ fn request() -> Request {
         work: "/work".into(),
         timeout_ms: 1,
         cap: Cap::default(),
+        unattended: false,
         scratch: "/scratch".into(),
     }
 }

@@ -22,6 +22,7 @@ fn request() -> Request {
         work: ".".into(),
         timeout_ms: 60_000,
         cap: crate::Cap::default(),
+        unattended: false,
         scratch: ".".into(),
     }
 }

@@ -23,6 +23,7 @@ fn ask(words: &str) -> Request {
         work: ".".into(),
         timeout_ms: 1000,
         cap: crate::Cap::default(),
+        unattended: false,
         scratch: ".".into(),
     }
 }

@@ -27,6 +27,7 @@ fn prepare(provider: &ScriptedProvider) -> Prepared {
         work: ".".into(),
         timeout_ms: 1000,
         cap: crate::Cap::default(),
+        unattended: false,
         scratch: ".".into(),
     };
     provider.prepare(&request).unwrap()
