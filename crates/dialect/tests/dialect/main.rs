@@ -31,6 +31,8 @@ mod piece_findings;
 #[cfg(test)]
 mod piece_fuzz;
 #[cfg(test)]
+mod piece_normalized;
+#[cfg(test)]
 mod piece_prompts;
 #[cfg(test)]
 mod piece_support;

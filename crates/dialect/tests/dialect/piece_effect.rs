@@ -281,6 +281,13 @@ fn equal_conditions_are_numbered() {
 }
 
 #[test]
+fn a_condition_of_several_lines_is_one() {
+    let lines = "      - condition: |\n          The plan\n          stands\n";
+    let draft = load(&changed(&[("      - condition: The plan stands\n", lines)]), |_| {}).draft;
+    assert_eq!(words(&draft, "plan")[0], pair("the plan stands", "The plan stands"));
+}
+
+#[test]
 fn the_schema_asks_for_what_is_owed() {
     let draft = load(&sound(), |_| {}).draft;
     let schema = |name: &str| {
