@@ -22,6 +22,7 @@ mod nearest;
 mod piece;
 mod registry;
 mod template;
+mod yaml;
 
 pub use codes::codes;
 pub use files::{FILE_BYTES_MAX, Files, ReadError};

@@ -120,6 +120,14 @@ impl Parts<'_> {
                         self.pieces(body, Some(item));
                     }
                 }
+                Piece::Filled { source, body } => {
+                    let (run, step, failure) = (self.run, self.step, self.failure);
+                    let mut value = Parts { run, step, failure, done: Vec::new() };
+                    value.value(source);
+                    if value.done.iter().any(says_something) {
+                        self.pieces(body, item);
+                    }
+                }
             }
         }
     }
@@ -252,6 +260,13 @@ impl Parts<'_> {
                 self.text(&rounds.to_string());
             }
         }
+    }
+}
+
+fn says_something(part: &Part) -> bool {
+    match part {
+        Part::Text(text) => !text.trim().is_empty(),
+        Part::Blob { blob, .. } => blob.len > 0,
     }
 }
 

@@ -36,6 +36,13 @@ pub enum Piece {
         /// Shown per item.
         body: Vec<Piece>,
     },
+    /// The body, when a value of the run has something in it: a heading needs no empty section below it.
+    Filled {
+        /// The value.
+        source: Source,
+        /// Shown then.
+        body: Vec<Piece>,
+    },
 }
 
 /// Where a value in a prompt comes from.
@@ -107,7 +114,7 @@ fn collect<'t>(pieces: &'t [Piece], found: &mut Vec<&'t Source>) {
                 collect(then, found);
                 collect(otherwise, found);
             }
-            Piece::Each { body, .. } => collect(body, found),
+            Piece::Each { body, .. } | Piece::Filled { body, .. } => collect(body, found),
             Piece::Text(_) | Piece::Failure(_) | Piece::Item(_) => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Findings about files and about JSON as such.
+//! Findings about files, and about JSON and YAML as such.
 
 super::pages::pages! {
 UNREADABLE_FILE = "unreadable-file": "\
@@ -11,7 +11,8 @@ Write the file, correct the path that names it, or correct its permissions.
 ESCAPES_ROOT = "escapes-root": "\
 a path leads out of the project
 
-The files of an agent lie in its folder or elsewhere in the project. This path is absolute, climbs out with
+The files of an agent lie in its folder or elsewhere in the project, those of a piece in the project or in the
+folder above the piece's own. This path is absolute, climbs out with
 `..`, or leads out through a symbolic link. It is not read: a definition from somebody else must not be able
 to put your files into a prompt.
 
@@ -43,6 +44,15 @@ a file is not JSON
 
 Definitions are strict JSON: names and texts in double quotes, a comma between entries and none after the
 last, no comments.
+
+Correct the place that the finding shows.
+"
+INVALID_YAML = "invalid-yaml": "\
+a file is not YAML
+
+Definitions are one document of YAML 1.2 that could be written as JSON too: mappings whose keys are names,
+lists, texts, numbers, `true`, `false`. Lines are indented with spaces, never with tabs. Anchors and aliases are
+read; tags of one's own and merge keys (`<<`) are not.
 
 Correct the place that the finding shows.
 "

@@ -3,6 +3,7 @@
 mod agents;
 mod files;
 mod pages;
+mod pieces;
 mod prompts;
 mod steps;
 mod validators;
@@ -10,6 +11,7 @@ mod validators;
 pub(crate) use agents::*;
 pub(crate) use files::*;
 pub use pages::codes;
+pub(crate) use pieces::*;
 pub(crate) use prompts::*;
 pub(crate) use steps::*;
 pub(crate) use validators::*;

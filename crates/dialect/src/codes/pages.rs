@@ -14,7 +14,8 @@ macro_rules! pages {
 }
 pub(super) use pages;
 
-/// Every code that loading a definition can report, besides `no-entry`, `unknown-target` and `unknown-variable`,
+/// Every code that loading a definition can report, besides `no-entry`, `step-name`, `unknown-target` and
+/// `unknown-variable`,
 /// which the check of the flow has.
 pub fn codes() -> Vec<Code> {
     let files = [
@@ -23,6 +24,7 @@ pub fn codes() -> Vec<Code> {
         super::steps::PAGES,
         super::prompts::PAGES,
         super::validators::PAGES,
+        super::pieces::PAGES,
     ];
     let mut codes: Vec<Code> = files.into_iter().flatten().copied().collect();
     codes.sort_by_key(|code| code.name);

@@ -5,5 +5,5 @@ mod parse;
 mod value;
 
 pub(crate) use fields::{Fields, Text};
-pub(crate) use parse::parse;
+pub(crate) use parse::{NESTING_MAX, parse};
 pub(crate) use value::{Entry, Json, Kind};

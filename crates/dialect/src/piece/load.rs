@@ -1,15 +1,35 @@
 //! Loads a piece and every file that it names.
 
-use cuegate_flow::{Diagnostic, Draft, sort};
+use cuegate_flow::{Diagnostic, Draft, Severity, Span, Str, sort};
 
+use super::lower::lower_piece;
+use super::monitors::{self, MonitorDefinition};
+use super::movement::{ABORT, COMPLETE, Does, Movement, Reading};
+use super::newer;
 use super::options::PieceOptions;
-use crate::Files;
+use super::reports::{ReportDefinition, clash};
+use super::sections::Sections;
+use super::template::Compiler;
 use crate::codes;
-use crate::desk::Desk;
-use crate::loaded::{Loaded, RunSettings};
+use crate::desk::{Desk, Page};
+use crate::json::{Fields, Json, Text};
+use crate::loaded::{Loaded, RunSettings, WorktreeRule};
+use crate::{Files, yaml};
 
 /// The name of the format in results.
 const DIALECT: &str = "piece";
+/// The most visits of movements where a piece does not say how many; a finding asks for it.
+const ITERATIONS_MAX: u32 = 10;
+
+/// A piece, as read.
+pub(super) struct PieceDefinition<'j> {
+    pub(super) name: &'j str,
+    pub(super) description: Option<&'j str>,
+    pub(super) iterations_max: u32,
+    pub(super) initial: Option<Text<'j>>,
+    pub(super) movements: Vec<Movement<'j>>,
+    pub(super) monitors: Vec<MonitorDefinition<'j>>,
+}
 
 /// Loads a piece.
 ///
@@ -17,10 +37,172 @@ const DIALECT: &str = "piece";
 /// findings, and the draft holds what could be read.
 pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> Loaded {
     let desk = Desk::new(files);
-    let message = format!("`{}` is a piece, which is not supported yet", options.file);
-    desk.found.push(Diagnostic::error(codes::UNSUPPORTED_YET, desk.start_of(&options.file), message));
+    let mut draft = Draft::empty(DIALECT, DIALECT);
+    let mut run = RunSettings::default();
+    if let Some((value, source)) = open(&desk, &options.file) {
+        run = load(&desk, options, &value, &source, &mut draft);
+    }
     let (found, sources) = desk.into_parts();
-    let (mut diagnostics, _) = found.into_parts();
+    let (mut diagnostics, unsupported) = found.into_parts();
+    run.unsupported = unsupported;
     sort(&mut diagnostics, &sources);
-    Loaded { draft: Draft::empty("piece", DIALECT), diagnostics, sources, run: RunSettings::default() }
+    if draft.steps.is_empty() && !diagnostics.iter().any(|finding| finding.severity == Severity::Error) {
+        draft.entry = None;
+    }
+    Loaded { draft, diagnostics, sources, run }
+}
+
+/// The piece's file; `None` when findings say why it cannot be read.
+fn open(desk: &Desk<'_>, path: &str) -> Option<(Json, Str)> {
+    match desk.page(path) {
+        Page::Text { file, text } => Some((yaml::parse(&text, file, &desk.found)?, text)),
+        Page::Missing => {
+            let message = format!("there is no `{path}`");
+            let finding = Diagnostic::error(codes::UNREADABLE_FILE, desk.unread(path), message);
+            desk.found.push(finding.hint("write the piece, or correct the path"));
+            None
+        }
+        Page::Faulty => None,
+    }
+}
+
+fn load(
+    desk: &Desk<'_>,
+    options: &PieceOptions,
+    value: &Json,
+    source: &Str,
+    draft: &mut Draft,
+) -> RunSettings {
+    draft.span = value.span;
+    let Some(fields) = Fields::of(value, "the piece", None, &desk.found) else {
+        return RunSettings::default();
+    };
+    let folder = options.file.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let sections = Sections::read(&fields, desk, folder, source);
+    let piece = read(fields, &sections, options);
+    draft.name = piece.name.into();
+    check_names(&piece, desk);
+    let reports = check_reports(&piece, desk);
+    sections.report_unused();
+    let compiler = Compiler::new(&desk.found, &options.set, reports);
+    lower_piece(&piece, options, &compiler, draft);
+    RunSettings {
+        agent: piece.name.to_owned(),
+        title: piece.name.to_owned(),
+        description: piece.description.unwrap_or_default().trim().to_owned(),
+        worktree: WorktreeRule::default(),
+        // Every movement is told the task.
+        needs_task: true,
+        unsupported: Vec::new(),
+    }
+}
+
+fn read<'j>(
+    fields: Fields<'j, '_>,
+    sections: &Sections<'_, '_>,
+    options: &PieceOptions,
+) -> PieceDefinition<'j> {
+    let name = fields.required("name").map_or("piece", |name| name.text.trim());
+    let description = fields.text("description").map(|text| text.text);
+    let (key, entry) = newer::renamed(&fields, "max_iterations", "max_steps");
+    if entry.is_none() {
+        fields.missing("max_iterations");
+    }
+    let iterations_max = fields.count(key, 1).map_or(ITERATIONS_MAX, |(value, _)| value);
+    let (key, entry) = newer::renamed(&fields, "initial_movement", "initial_step");
+    if entry.is_none() {
+        fields.missing("initial_movement");
+    }
+    let initial = fields.filled(key).map(|text| Text { text: text.text.trim(), ..text });
+    let (key, entry) = newer::renamed(&fields, "movements", "steps");
+    let reading = Reading { sections, interactive: options.interactive };
+    let items = fields.items(key);
+    let movements: Vec<Movement<'j>> =
+        items.iter().filter_map(|item| reading.movement(item, &fields, false)).collect();
+    match entry {
+        None => fields.missing("movements"),
+        Some(entry) if items.is_empty() => {
+            if matches!(entry.value.kind, crate::json::Kind::List(_)) {
+                fields.invalid(entry.value.span, format!("`{key}` is empty"), "add a movement");
+            }
+        }
+        Some(_) => {}
+    }
+    let monitors = monitors::read(&fields, sections, options.interactive);
+    fields.stray("answer_agent", "nothing reads it");
+    newer::refuse(&fields, newer::PIECE);
+    fields.finish();
+    PieceDefinition { name, description, iterations_max, initial, movements, monitors }
+}
+
+/// All movements and their members.
+fn everyone<'p, 'j>(piece: &'p PieceDefinition<'j>) -> impl Iterator<Item = &'p Movement<'j>> {
+    piece.movements.iter().flat_map(|movement| {
+        let members = match &movement.does {
+            Does::Parallel(members) => members.as_slice(),
+            Does::Asks(_) => &[],
+        };
+        std::iter::once(movement).chain(members)
+    })
+}
+
+/// Names that mean something else. That each is there once is checked with the flow.
+fn check_names(piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
+    for movement in everyone(piece) {
+        let Text { text, span } = movement.name;
+        let message = if matches!(text, COMPLETE | ABORT) {
+            format!("`{text}` is an end, and cannot be the name of a movement")
+        } else if text.contains('@') && !text.starts_with('@') {
+            format!("`{text}` has an `@`, which names of steps made for a movement have")
+        } else {
+            continue;
+        };
+        desk.found
+            .push(Diagnostic::error(codes::STEP_NAME, span, message).step(text).hint("give it another name"));
+    }
+}
+
+/// The names of all reports; findings where two of them get in each other's way.
+fn check_reports(piece: &PieceDefinition<'_>, desk: &Desk<'_>) -> Vec<Str> {
+    let mut known: Vec<(&ReportDefinition, &str)> = Vec::new();
+    for movement in everyone(piece) {
+        let Does::Asks(asked) = &movement.does else { continue };
+        for report in &asked.reports {
+            let other =
+                known.iter().find(|(other, _)| other.name != report.name && clash(&other.name, &report.name));
+            if let Some((other, _)) = other {
+                let message = format!("`{}` and `{}` cannot both be files", other.name, report.name);
+                let finding = Diagnostic::error(codes::REPORT_NAME, report.span, message);
+                desk.found.push(finding.step(movement.name.text).hint("rename one of them"));
+            }
+            known.push((report, movement.name.text));
+        }
+    }
+    check_members(piece, desk);
+    let mut names: Vec<Str> = known.into_iter().map(|(report, _)| report.name.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Members of one movement write at the same time.
+fn check_members(piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
+    for movement in &piece.movements {
+        let Does::Parallel(members) = &movement.does else { continue };
+        let mut seen: Vec<(&str, &str, Span)> = Vec::new();
+        for member in members {
+            let Does::Asks(asked) = &member.does else { continue };
+            for report in &asked.reports {
+                if let Some((_, other, _)) = seen.iter().find(|(name, _, _)| *name == &*report.name) {
+                    let message = format!(
+                        "`{other}` and `{}` write `{}` at the same time",
+                        member.name.text, report.name
+                    );
+                    let finding = Diagnostic::warning(codes::REPORT_NAME, report.span, message);
+                    desk.found.push(finding.step(member.name.text).hint("give each its own report"));
+                }
+                seen.push((&report.name, member.name.text, report.span));
+            }
+        }
+    }
 }

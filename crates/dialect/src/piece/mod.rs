@@ -1,7 +1,24 @@
 //! Pieces: workflows of movements, written in YAML.
 
+mod condition;
+mod gate_steps;
+mod gates;
+mod join;
+mod judge;
 mod load;
+mod lower;
+mod monitors;
+mod movement;
+mod newer;
 mod options;
+mod prompt;
+mod reports;
+mod rules;
+mod schema;
+mod sections;
+mod template;
+mod watch;
+mod words;
 
 pub use load::load_piece;
 pub use options::{Phases, PieceOptions};

@@ -23,6 +23,10 @@ mod fuzz;
 #[cfg(test)]
 mod lowering;
 #[cfg(test)]
+mod piece_corpus;
+#[cfg(test)]
+mod piece_support;
+#[cfg(test)]
 mod schema_cases;
 #[cfg(test)]
 mod support;

@@ -217,6 +217,7 @@ fn pieces(list: &[Piece]) -> String {
                 format!("<if {name}>{}<else>{}<end>", pieces(then), pieces(otherwise))
             }
             Piece::Each { name, body } => format!("<each {name}>{}<end>", pieces(body)),
+            Piece::Filled { body, .. } => format!("<filled>{}<end>", pieces(body)),
         })
         .collect()
 }

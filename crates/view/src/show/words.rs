@@ -176,7 +176,7 @@ fn breaks(pieces: &[Piece]) -> u64 {
         // A last line break ends the last line and begins none.
         Piece::Text(text) => text.matches('\n').count() as u64,
         Piece::If { then, otherwise, .. } => breaks(then) + breaks(otherwise),
-        Piece::Each { body, .. } => breaks(body),
+        Piece::Each { body, .. } | Piece::Filled { body, .. } => breaks(body),
         Piece::Value(_) | Piece::Failure(_) | Piece::Item(_) => 0,
     };
     let all: u64 = pieces.iter().map(of).sum();

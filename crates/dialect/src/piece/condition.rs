@@ -1,0 +1,100 @@
+//! The notation of conditions: a text, `ai("…")`, `all("…")`, `any("…")`.
+
+/// A condition, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Condition {
+    /// Any other text: the agent says whether it holds.
+    Text,
+    /// `ai("…")`: somebody else judges whether it holds.
+    Ai(String),
+    /// `all("…")`: every member has this outcome.
+    All(String),
+    /// `all("…", "…")`: the members have these, in their order.
+    Each(Vec<String>),
+    /// `any("…", …)`: some member has one of these.
+    Any(Vec<String>),
+}
+
+impl Condition {
+    /// Whether it is about the members of a parallel movement.
+    pub(crate) fn is_aggregate(&self) -> bool {
+        matches!(self, Condition::All(_) | Condition::Each(_) | Condition::Any(_))
+    }
+}
+
+/// Takes a condition apart.
+///
+/// # Errors
+/// What is wrong with it, when it has the form of a call.
+pub(crate) fn parse(text: &str) -> Result<Condition, String> {
+    let call = |name: &str| text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')');
+    if let Some(inner) = call("ai") {
+        let quoted = inner.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        return match quoted {
+            Some(condition) if !condition.trim().is_empty() => Ok(Condition::Ai(condition.trim().to_owned())),
+            Some(_) => Err("`ai(\"\")` says nothing".to_owned()),
+            None => Err(format!("`{text}` does not quote what is judged")),
+        };
+    }
+    if let Some(inner) = call("all") {
+        let mut words = arguments(text, inner)?;
+        return Ok(if words.len() == 1 { Condition::All(words.remove(0)) } else { Condition::Each(words) });
+    }
+    if let Some(inner) = call("any") {
+        return Ok(Condition::Any(arguments(text, inner)?));
+    }
+    Ok(Condition::Text)
+}
+
+/// Quoted texts separated by commas, at least one, none of them empty.
+fn arguments(text: &str, inner: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut rest = inner.trim();
+    loop {
+        let Some((word, after)) = rest.strip_prefix('"').and_then(|rest| rest.split_once('"')) else {
+            return Err(format!("`{text}` does not quote its arguments"));
+        };
+        if word.trim().is_empty() {
+            return Err(format!("`{text}` has an empty argument"));
+        }
+        words.push(word.to_owned());
+        rest = after.trim_start();
+        if rest.is_empty() {
+            return Ok(words);
+        }
+        match rest.strip_prefix(',') {
+            Some(after) => rest = after.trim_start(),
+            None => return Err(format!("`{text}` needs a comma between its arguments")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Condition, parse};
+
+    #[test]
+    fn takes_conditions_apart() {
+        let word = |text: &str| text.to_owned();
+        let cases = [
+            ("approved", Ok(Condition::Text)),
+            ("any issues (minor)", Ok(Condition::Text)),
+            ("all(tests) pass", Ok(Condition::Text)),
+            ("ai(\"is it \"good\"?\")", Ok(Condition::Ai(word("is it \"good\"?")))),
+            ("ai(good)", Err(word("`ai(good)` does not quote what is judged"))),
+            ("ai(\" \")", Err(word("`ai(\"\")` says nothing"))),
+            ("all(\"ok\")", Ok(Condition::All(word("ok")))),
+            ("all( \"a\" ,\"b, c\" )", Ok(Condition::Each(vec![word("a"), word("b, c")]))),
+            ("any(\"a\")", Ok(Condition::Any(vec![word("a")]))),
+            ("any(\"問題なし\", \"x\")", Ok(Condition::Any(vec![word("問題なし"), word("x")]))),
+            ("all()", Err(word("`all()` does not quote its arguments"))),
+            ("all(ok)", Err(word("`all(ok)` does not quote its arguments"))),
+            ("all(\"a\",)", Err(word("`all(\"a\",)` does not quote its arguments"))),
+            ("any(\"\")", Err(word("`any(\"\")` has an empty argument"))),
+            ("any(\"a\" \"b\")", Err(word("`any(\"a\" \"b\")` needs a comma between its arguments"))),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parse(text), expected, "{text}");
+        }
+    }
+}

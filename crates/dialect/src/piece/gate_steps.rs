@@ -1,0 +1,107 @@
+//! The commands among the quality gates of a movement: steps between its outcomes and where they lead.
+
+use cuegate_flow::{
+    Act, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, Extractor, Gate, Name, Outcome,
+    Permission, Piece, Step, Success, Target, Template, Tools, Validator,
+};
+
+use super::gates::GateCommand;
+use super::lower::Lowering;
+use super::movement::{Asked, Movement};
+use super::prompt::{Page, line};
+use super::words;
+
+/// What is taken out of a command's output.
+const STDOUT: &str = "stdout";
+const STDERR: &str = "stderr";
+const EXIT_CODE: &str = "exit_code";
+
+/// Puts the commands in the way of every outcome that does not give up.
+pub(super) fn guard(
+    lowering: &Lowering<'_, '_, '_>,
+    movement: &Movement<'_>,
+    asked: &Asked<'_>,
+    prompt: &Template,
+    edges: &mut [Edge<Name>],
+    draft: &mut Draft,
+) {
+    let commands = &asked.gates.commands;
+    if commands.is_empty() {
+        return;
+    }
+    let name = movement.name.text;
+    draft.counters.push(Counter { name: format!("{name} quality gates").into() });
+    let counter = CounterId(draft.counters.len() as u32 - 1);
+    for (index, edge) in edges.iter_mut().enumerate() {
+        if matches!(edge.to, Target::End(Ending::Aborted)) {
+            continue;
+        }
+        let step = Name::new(&format!("{name}@gates:{}", index + 1), edge.span);
+        let to = std::mem::replace(&mut edge.to, Target::Step(step.clone()));
+        // What passed may fail again at a later visit, and is mended as often then.
+        let mut out = vec![Edge { resets: vec![counter], ..Edge::new(Outcome::Pass, to, edge.span) }];
+        for (failed, command) in commands.iter().enumerate() {
+            let on = Outcome::Fail(failed as u16);
+            let retries = lowering.options.quality_gate_retries;
+            if retries > 0 {
+                let back = Target::Step(Name::new(name, movement.name.span));
+                out.push(Edge {
+                    bound: Some(Bound { counter, max: retries }),
+                    remedy: Some(remedy(command, prompt)),
+                    ..Edge::new(on.clone(), back, command.span)
+                });
+            }
+            let reason = format!("the quality gate `{}` of `{name}` fails", line(command.command));
+            out.push(Edge::new(on, Target::End(Ending::Failed(reason.into())), command.span));
+        }
+        draft.steps.push(Step {
+            name: step.text.clone(),
+            title: step.text,
+            span: movement.name.span,
+            counts: false,
+            act: Act::Exec { commands: commands.iter().map(validator).collect() },
+            gate: Gate::Exit,
+            boundary: Boundary { permission: Permission::AcceptEdits, tools: Tools::All },
+            handoff: Vec::new(),
+            inputs: Vec::new(),
+            edges: out,
+        });
+    }
+}
+
+fn validator(command: &GateCommand<'_>) -> Validator {
+    Validator {
+        name: line(command.command).into(),
+        command: command.command.into(),
+        success: Success::ExitCode(0),
+        extract: vec![
+            (STDOUT.into(), Extractor::Stdout),
+            (STDERR.into(), Extractor::Stderr),
+            (EXIT_CODE.into(), Extractor::ExitCode),
+        ],
+        timeout_ms: command.timeout_ms,
+    }
+}
+
+/// What a movement is asked with instead of its prompt when a command has failed: what came of it, and the prompt.
+fn remedy(command: &GateCommand<'_>, prompt: &Template) -> Template {
+    let mut page = Page::default();
+    page.text(words::GATE_FAILED);
+    page.text(&format!("    {}\n\n", line(command.command)));
+    page.pieces(vec![shown(EXIT_CODE, "Exit code"), shown(STDOUT, "Output"), shown(STDERR, "Errors")]);
+    page.text(words::GATE_MEND);
+    page.pieces(prompt.pieces.clone());
+    page.template()
+}
+
+fn shown(name: &str, heading: &str) -> Piece {
+    Piece::If {
+        name: name.into(),
+        then: vec![
+            Piece::Text(format!("{heading}: ").into()),
+            Piece::Failure(name.into()),
+            Piece::Text("\n".into()),
+        ],
+        otherwise: Vec::new(),
+    }
+}

@@ -1,0 +1,115 @@
+//! The loop monitors of a piece, as read.
+
+use cuegate_flow::{Diagnostic, Span};
+
+use super::movement::Persona;
+use super::newer;
+use super::rules::{self, Owner, Rule};
+use super::sections::{Body, Section, Sections};
+use crate::codes;
+use crate::json::{Fields, Json, Text};
+
+/// A watched cycle.
+pub(crate) struct MonitorDefinition<'j> {
+    /// Where it stands.
+    pub(crate) span: Span,
+    /// The movements of one round.
+    pub(crate) cycle: Vec<Text<'j>>,
+    /// After how many rounds it acts.
+    pub(crate) threshold: u32,
+    /// Who judges.
+    pub(crate) persona: Option<Persona>,
+    /// What the judge is told; its own words when there is none.
+    pub(crate) instruction: Option<Body>,
+    /// What the judge decides between.
+    pub(crate) rules: Vec<Rule<'j>>,
+}
+
+/// After how many rounds a monitor acts that does not say so.
+const THRESHOLD: u32 = 3;
+
+impl MonitorDefinition<'_> {
+    /// Its name in results, which is that of its judge's step.
+    pub(crate) fn name(&self) -> String {
+        let names: Vec<&str> = self.cycle.iter().map(|name| name.text).collect();
+        format!("monitor:{}", names.join("+"))
+    }
+}
+
+/// Reads `loop_monitors`.
+pub(crate) fn read<'j>(
+    piece: &Fields<'j, '_>,
+    sections: &Sections<'_, '_>,
+    interactive: bool,
+) -> Vec<MonitorDefinition<'j>> {
+    let items = piece.items("loop_monitors");
+    let monitors: Vec<_> =
+        items.iter().filter_map(|item| monitor(item, piece, sections, interactive)).collect();
+    let mut kept: Vec<MonitorDefinition<'j>> = Vec::new();
+    for monitor in monitors {
+        if kept.iter().any(|known| known.name() == monitor.name()) {
+            let message = format!("there is another monitor of `{}`", &monitor.name()["monitor:".len()..]);
+            let finding = Diagnostic::error(codes::INVALID_MONITOR, monitor.span, message);
+            piece.push(finding.hint("keep one: of two, only the first could ever act"));
+        } else {
+            kept.push(monitor);
+        }
+    }
+    kept
+}
+
+fn monitor<'j>(
+    item: &'j Json,
+    piece: &Fields<'j, '_>,
+    sections: &Sections<'_, '_>,
+    interactive: bool,
+) -> Option<MonitorDefinition<'j>> {
+    let fields = Fields::of(item, "a loop monitor", None, piece.found)?;
+    let cycle = cycle(&fields);
+    let threshold = fields.count("threshold", 1).map_or(THRESHOLD, |(value, _)| value);
+    if fields.entry("judge").is_none() {
+        fields.missing("judge");
+    }
+    let judge = fields.object("judge");
+    newer::refuse(&fields, newer::MONITOR);
+    fields.finish();
+    let (judge, cycle) = (judge?, cycle?);
+    let persona = judge.filled("persona").map(|reference| {
+        let reference = Text { text: reference.text.trim(), ..reference };
+        let body = sections.resolve(Section::Personas, reference, &judge);
+        let keyed = sections.has(Section::Personas, reference.text);
+        Persona { key: keyed.then(|| reference.text.into()), body }
+    });
+    let instruction = judge.filled("instruction_template").map(|text| Body::inline(text, &sections.source));
+    let rules = rules::read(&judge, Owner::Monitor, interactive, "");
+    if rules.is_empty() && judge.items("rules").is_empty() {
+        judge.missing("rules");
+    }
+    judge.finish();
+    Some(MonitorDefinition { span: item.span, cycle, threshold, persona, instruction, rules })
+}
+
+/// The movements of one round, at least two. A movement may stand in it twice.
+fn cycle<'j>(fields: &Fields<'j, '_>) -> Option<Vec<Text<'j>>> {
+    let Some(entry) = fields.entry("cycle") else {
+        fields.missing("cycle");
+        return None;
+    };
+    let items = fields.items("cycle");
+    let names: Vec<Text<'j>> = items
+        .iter()
+        .filter_map(|item| {
+            let text = item.as_text().map(|text| Text { text: text.trim(), span: item.span });
+            if text.is_none() {
+                fields.wrong_type("cycle", item, "a list of movements");
+            }
+            text
+        })
+        .collect();
+    if names.len() == items.len() && names.len() < 2 {
+        let message = "a cycle goes through at least two movements";
+        let finding = Diagnostic::error(codes::INVALID_MONITOR, entry.value.span, message);
+        fields.push(finding.hint("name the movements of one round, in order"));
+    }
+    (names.len() >= 2).then_some(names)
+}

@@ -1,0 +1,334 @@
+//! The movements of a piece, as read.
+
+use cuegate_flow::{Boundary, Diagnostic, Permission, Span, Str, Tools};
+
+use super::gates::{self, Gates};
+use super::newer;
+use super::reports::{self, ReportDefinition};
+use super::rules::{self, Owner, Rule};
+use super::sections::{Body, Section, Sections};
+use crate::codes;
+use crate::json::{Fields, Json, Kind, Text};
+
+/// A movement, or a member of a parallel one.
+pub(crate) struct Movement<'j> {
+    /// Its name.
+    pub(crate) name: Text<'j>,
+    /// What it is for.
+    pub(crate) description: Option<&'j str>,
+    /// What is done.
+    pub(crate) does: Does<'j>,
+    /// Where it leads.
+    pub(crate) rules: Vec<Rule<'j>>,
+}
+
+/// What a movement does.
+pub(crate) enum Does<'j> {
+    /// Asks an agent.
+    Asks(Box<Asked<'j>>),
+    /// Has all its members ask at once.
+    Parallel(Vec<Movement<'j>>),
+}
+
+/// How a movement asks.
+pub(crate) struct Asked<'j> {
+    /// Whose persona it takes.
+    pub(crate) persona: Option<Persona>,
+    /// What people call who is asked.
+    pub(crate) title: Option<&'j str>,
+    /// What has to be kept to.
+    pub(crate) policies: Vec<Named>,
+    /// What it should know.
+    pub(crate) knowledge: Vec<Named>,
+    /// What it is told to do; `None` when that could not be read.
+    pub(crate) instruction: Option<Body>,
+    /// What it may touch.
+    pub(crate) boundary: Boundary,
+    /// Whether it begins a conversation of its own each time.
+    pub(crate) refresh: bool,
+    /// The model it names.
+    pub(crate) model: Option<&'j str>,
+    /// Whether it is told what the movement before it answered.
+    pub(crate) previous: bool,
+    /// The reports that it owes.
+    pub(crate) reports: Vec<ReportDefinition>,
+    /// What has to hold when it is done.
+    pub(crate) gates: Gates<'j>,
+}
+
+/// A persona.
+pub(crate) struct Persona {
+    /// Its key; `None` when it is written where it is used.
+    pub(crate) key: Option<Str>,
+    /// Its text; `None` when that could not be read.
+    pub(crate) body: Option<Body>,
+}
+
+/// A text and the key that it was named by.
+pub(crate) struct Named {
+    /// The key, or nothing for a text that is written where it is used.
+    pub(crate) key: Option<Str>,
+    /// The text.
+    pub(crate) body: Body,
+}
+
+/// What reading movements needs.
+pub(crate) struct Reading<'r, 'd, 'f> {
+    pub(crate) sections: &'r Sections<'d, 'f>,
+    /// Whether somebody is there to answer.
+    pub(crate) interactive: bool,
+}
+
+/// Names that mean an end.
+pub(crate) const COMPLETE: &str = "COMPLETE";
+/// The end of a piece that gives up.
+pub(crate) const ABORT: &str = "ABORT";
+
+/// The keys that say how a movement asks, and that one without an agent of its own cannot have.
+const ASKING: [&str; 18] = [
+    "persona",
+    "persona_name",
+    "policy",
+    "knowledge",
+    "instruction",
+    "instruction_template",
+    "edit",
+    "permission_mode",
+    "session",
+    "pass_previous_response",
+    "allowed_tools",
+    "output_contracts",
+    "quality_gates",
+    "provider",
+    "model",
+    "agent",
+    "report",
+    "answer_agent",
+];
+
+impl Reading<'_, '_, '_> {
+    /// Reads one movement; `None` when it has no name to be known by.
+    pub(crate) fn movement<'j>(
+        &self,
+        item: &'j Json,
+        piece: &Fields<'j, '_>,
+        member: bool,
+    ) -> Option<Movement<'j>> {
+        let label = item.get("name").and_then(Json::as_text).map(str::trim);
+        let what = match label {
+            Some(name) => format!("the movement `{name}`"),
+            None => "a movement".to_owned(),
+        };
+        let fields = Fields::of(item, &what, label, piece.found)?;
+        let name = fields.required("name").map(|name| Text { text: name.text.trim(), ..name });
+        let step = name.map_or("", |name| name.text);
+        let description = fields.text("description").map(|text| text.text);
+        let parallel = fields.entry("parallel");
+        let does = match parallel {
+            Some(entry) if member => {
+                let message = "a member of a parallel movement cannot be parallel itself";
+                let finding = Diagnostic::error(codes::INVALID_VALUE, entry.key_span, message);
+                fields.push(
+                    finding.hint("make it a movement, or its members members of the parallel movement"),
+                );
+                Does::Asks(Box::new(self.asked(&fields, step)))
+            }
+            Some(_) => self.parallel(&fields),
+            None => Does::Asks(Box::new(self.asked(&fields, step))),
+        };
+        let owner = match (&does, member) {
+            (Does::Parallel(_), _) => Owner::Parallel,
+            (_, true) => Owner::Member,
+            _ => Owner::Movement,
+        };
+        let rules = rules::read(&fields, owner, self.interactive, step);
+        if !member {
+            check_rules(&fields, &rules);
+        }
+        newer::refuse(&fields, newer::MOVEMENT);
+        fields.finish();
+        Some(Movement { name: name?, description, does, rules })
+    }
+
+    fn parallel<'j>(&self, fields: &Fields<'j, '_>) -> Does<'j> {
+        for key in ASKING {
+            fields.stray(key, "a parallel movement asks nobody itself: give it to its members");
+        }
+        let members: Vec<Movement<'j>> =
+            fields.items("parallel").iter().filter_map(|item| self.movement(item, fields, true)).collect();
+        let entry = fields.entry("parallel");
+        if let Some(entry) =
+            entry.filter(|entry| matches!(&entry.value.kind, Kind::List(items) if items.is_empty()))
+        {
+            fields.invalid(entry.value.span, "`parallel` has no members", "add one, or remove `parallel`");
+        }
+        Does::Parallel(members)
+    }
+
+    fn asked<'j>(&self, fields: &Fields<'j, '_>, step: &str) -> Asked<'j> {
+        let sections = self.sections;
+        let persona = fields.filled("persona").map(|reference| {
+            let reference = Text { text: reference.text.trim(), ..reference };
+            let body = sections.resolve(Section::Personas, reference, fields);
+            let inline = body.as_ref().is_some_and(|body| body.stem.is_none())
+                && !sections.has(Section::Personas, reference.text);
+            Persona { key: (!inline).then(|| reference.text.into()), body }
+        });
+        let title = fields.filled("persona_name").map(|text| text.text);
+        let policies = self.list(fields, "policy", Section::Policies);
+        let knowledge = self.list(fields, "knowledge", Section::Knowledge);
+        let instruction = self.instruction(fields);
+        let refresh = matches!(fields.one_of("session", &["continue", "refresh"]), Some(("refresh", _)));
+        let previous = fields.boolean("pass_previous_response").is_none_or(|(value, _)| value);
+        let boundary = Boundary { permission: permission(fields, step), tools: tools(fields) };
+        let reports = reports::read(fields, sections, step);
+        let gates = gates::read(fields, step);
+        let model = fields.filled("model").map(|text| text.text);
+        if let Some(provider) = fields.filled("provider") {
+            let statement = format!(
+                "the movement `{step}` names the provider `{}`; a run asks one provider for everything",
+                provider.text
+            );
+            fields.found.left_out(
+                provider.span,
+                statement,
+                "choose the provider of the run with `--provider`, and remove the key",
+            );
+        }
+        fields.stray("answer_agent", "nothing reads it");
+        Asked {
+            persona,
+            title,
+            policies,
+            knowledge,
+            instruction,
+            boundary,
+            refresh,
+            model,
+            previous,
+            reports,
+            gates,
+        }
+    }
+
+    /// A reference, or a list of them.
+    fn list(&self, fields: &Fields<'_, '_>, key: &'static str, section: Section) -> Vec<Named> {
+        let Some(entry) = fields.entry(key) else { return Vec::new() };
+        let references: Vec<Text<'_>> = match &entry.value.kind {
+            Kind::Text(text) => vec![Text { text, span: entry.value.span }],
+            Kind::List(_) => fields.texts(key).unwrap_or_default(),
+            _ => {
+                fields.wrong_type(key, &entry.value, "a key, or a list of keys");
+                return Vec::new();
+            }
+        };
+        references
+            .into_iter()
+            .filter_map(|reference| {
+                let reference = Text { text: reference.text.trim(), ..reference };
+                if reference.text.is_empty() {
+                    fields.invalid(
+                        reference.span,
+                        format!("`{key}` is empty"),
+                        "name a key, or leave it out",
+                    );
+                    return None;
+                }
+                let key = self.sections.has(section, reference.text).then(|| reference.text.into());
+                Some(Named { key, body: self.sections.resolve(section, reference, fields)? })
+            })
+            .collect()
+    }
+
+    /// `instruction` or `instruction_template`: one of them, and not both.
+    fn instruction(&self, fields: &Fields<'_, '_>) -> Option<Body> {
+        let key = fields.filled("instruction");
+        let inline = fields.filled("instruction_template");
+        if let (Some(_), Some(inline)) = (key, inline) {
+            let message = "`instruction` and `instruction_template` stand beside each other";
+            let finding = Diagnostic::error(codes::TWO_INSTRUCTIONS, inline.span, message);
+            fields.push(finding.hint("keep one of them"));
+        }
+        if let Some(key) = key {
+            let key = Text { text: key.text.trim_end(), ..key };
+            return self.sections.resolve(Section::Instructions, key, fields);
+        }
+        match inline {
+            // One that names a file is read like an entry of `instructions`.
+            Some(inline) if super::sections::is_path(inline.text) && inline.text.trim().ends_with(".md") => {
+                let path = Text { text: inline.text.trim(), ..inline };
+                self.sections.resolve(Section::Instructions, path, fields)
+            }
+            Some(inline) => Some(Body::inline(inline, &self.sections.source)),
+            None => {
+                if fields.nullable("instruction").is_none()
+                    && fields.nullable("instruction_template").is_none()
+                {
+                    fields.missing("instruction");
+                }
+                None
+            }
+        }
+    }
+}
+
+/// What a movement may touch: its mode, else what `edit` says.
+fn permission(fields: &Fields<'_, '_>, step: &str) -> Permission {
+    let edit = fields.boolean("edit");
+    if edit.is_none() && fields.nullable("edit").is_none() {
+        let message = format!("`edit` is missing, so that `{step}` may change nothing");
+        let finding = Diagnostic::warning(codes::MISSING_EDIT, fields.opening(), message);
+        fields.push(finding.hint("add `edit: true` or `edit: false`"));
+    }
+    let edits = edit.is_some_and(|(value, _)| value);
+    let mode = fields.one_of("permission_mode", &["readonly", "edit", "full"]);
+    match mode {
+        None if edits => Permission::AcceptEdits,
+        None => Permission::Plan,
+        Some(("readonly", span)) => {
+            if edits {
+                let hint = "remove one of them: the stricter one holds";
+                fields.inert(span, "`edit: true` has no effect beside `permission_mode: readonly`", hint);
+            }
+            Permission::Plan
+        }
+        Some((mode, span)) => {
+            if let Some((false, _)) = edit {
+                let message = format!("`permission_mode: {mode}` contradicts `edit: false`");
+                let finding = Diagnostic::error(codes::CONTRADICTING_PERMISSION, span, message);
+                fields.push(finding.hint("say `edit: true`, or `permission_mode: readonly`"));
+            }
+            // Without `edit` a mode says by itself that files may change.
+            let wanted = if mode == "full" { Permission::BypassPermissions } else { Permission::AcceptEdits };
+            if matches!(edit, Some((false, _))) { Permission::Plan } else { wanted }
+        }
+    }
+}
+
+fn tools(fields: &Fields<'_, '_>) -> Tools {
+    match fields.texts("allowed_tools") {
+        Some(tools) if !tools.iter().any(|tool| tool.text == "*") => {
+            Tools::Only(tools.iter().map(|tool| tool.text.into()).collect())
+        }
+        _ => Tools::All,
+    }
+}
+
+/// A movement has to lead somewhere, also when nobody is there.
+fn check_rules(fields: &Fields<'_, '_>, rules: &[Rule<'_>]) {
+    if fields.nullable("rules").is_none() {
+        fields.missing("rules");
+    } else if rules.is_empty() {
+        if fields.items("rules").is_empty() {
+            fields.invalid(fields.opening(), "`rules` has no rule", "add one with `condition` and `next`");
+        }
+    } else if rules.iter().all(|rule| rule.hidden) {
+        let message = "all rules are `interactive_only`, and nobody is there to answer";
+        let finding = Diagnostic::error(codes::NO_RULE_LEFT, rules_span(rules), message);
+        fields.push(finding.hint("add a rule that holds without a person"));
+    }
+}
+
+fn rules_span(rules: &[Rule<'_>]) -> Span {
+    rules.first().map(|rule| rule.span).unwrap_or_default()
+}

@@ -1,0 +1,167 @@
+//! The rules of a movement or a monitor: conditions and where they lead.
+
+use cuegate_flow::{Diagnostic, Span, Str};
+
+use super::condition::{self, Condition};
+use super::newer;
+use crate::codes;
+use crate::json::{Fields, Json, Text};
+
+/// A rule.
+#[derive(Debug, Clone)]
+pub(crate) struct Rule<'j> {
+    /// Where it stands.
+    pub(crate) span: Span,
+    /// What has to hold, as written.
+    pub(crate) condition: Text<'j>,
+    /// The same, taken apart.
+    pub(crate) kind: Condition,
+    /// What it is called in results: as written, numbered when that is not unique.
+    pub(crate) outcome: Str,
+    /// Where it leads.
+    pub(crate) next: Option<Text<'j>>,
+    /// Whether a person is asked on the way.
+    pub(crate) asks_person: bool,
+    /// What an answer that chooses it adds, and what that person is shown.
+    pub(crate) appendix: Option<&'j str>,
+    /// Whether it exists only when somebody is there, and nobody is.
+    pub(crate) hidden: bool,
+}
+
+/// Whose rules they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// A movement that asks.
+    Movement,
+    /// A parallel movement.
+    Parallel,
+    /// A member of a parallel movement: its rules name outcomes and lead nowhere.
+    Member,
+    /// A monitor's judge.
+    Monitor,
+}
+
+/// Reads the rules of something.
+pub(crate) fn read<'j>(owner: &Fields<'j, '_>, whose: Owner, interactive: bool, step: &str) -> Vec<Rule<'j>> {
+    let mut rules: Vec<Rule<'j>> =
+        owner.items("rules").iter().filter_map(|item| rule(item, owner, whose, interactive, step)).collect();
+    if whose == Owner::Member {
+        drop_repeated(&mut rules, owner);
+    }
+    name(&mut rules);
+    rules
+}
+
+fn rule<'j>(
+    item: &'j Json,
+    owner: &Fields<'j, '_>,
+    whose: Owner,
+    interactive: bool,
+    step: &str,
+) -> Option<Rule<'j>> {
+    let fields = Fields::of(item, "a rule", Some(step), owner.found)?;
+    let condition = fields.required("condition");
+    let next = match whose {
+        Owner::Member => {
+            if let Some(next) = fields.text("next") {
+                fields.inert(
+                    next.span,
+                    "`next` has no effect in a rule of a member",
+                    "the rules of the parallel movement lead on; remove it",
+                );
+            }
+            None
+        }
+        _ => fields.required("next"),
+    };
+    let asks_person = flag(&fields, "requires_user_input", whose);
+    let interactive_only = fields.boolean("interactive_only").is_some_and(|(value, _)| value);
+    let appendix = fields.text("appendix").map(|text| text.text).filter(|text| !text.trim().is_empty());
+    newer::refuse(&fields, newer::RULE);
+    fields.finish();
+    let condition = trimmed(condition?);
+    let kind = read_condition(condition, owner, whose);
+    Some(Rule {
+        span: item.span,
+        condition,
+        kind,
+        outcome: condition.text.into(),
+        next: next.map(trimmed),
+        asks_person,
+        appendix,
+        hidden: interactive_only && !interactive,
+    })
+}
+
+/// A flag that has no effect where rules lead nowhere.
+fn flag(fields: &Fields<'_, '_>, key: &'static str, whose: Owner) -> bool {
+    let Some((value, span)) = fields.boolean(key) else { return false };
+    if whose == Owner::Member && value {
+        let message = format!("`{key}` has no effect in a rule of a member");
+        fields.inert(span, message, "put it into a rule of the parallel movement");
+        return false;
+    }
+    value
+}
+
+fn read_condition(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner) -> Condition {
+    if newer::is_predicate(condition.text) {
+        newer::refuse_predicate(condition, owner);
+        return Condition::Text;
+    }
+    match condition::parse(condition.text) {
+        Ok(kind) if kind.is_aggregate() && whose != Owner::Parallel => {
+            let message = format!("`{}` is about members, and there are none", condition.text);
+            owner.push(
+                Diagnostic::error(codes::INVALID_CONDITION, condition.span, message)
+                    .hint("`all` and `any` belong into the rules of a movement with `parallel`"),
+            );
+            Condition::Text
+        }
+        Ok(kind) => kind,
+        Err(message) => {
+            let hint = "write `ai(\"…\")`, `all(\"…\")`, `any(\"…\", \"…\")`, or a text of another form";
+            owner.push(Diagnostic::error(codes::INVALID_CONDITION, condition.span, message).hint(hint));
+            Condition::Text
+        }
+    }
+}
+
+/// Equal rules of a member are one outcome.
+fn drop_repeated(rules: &mut Vec<Rule<'_>>, owner: &Fields<'_, '_>) {
+    let mut kept: Vec<Rule<'_>> = Vec::new();
+    for rule in rules.drain(..) {
+        if kept.iter().any(|known| known.condition.text == rule.condition.text) {
+            let message = format!("the condition `{}` stands twice", rule.condition.text);
+            let finding = Diagnostic::warning(codes::DUPLICATE_ITEM, rule.condition.span, message);
+            owner.push(finding.hint("remove one: the rules of a member name its outcomes, and lead nowhere"));
+        } else {
+            kept.push(rule);
+        }
+    }
+    *rules = kept;
+}
+
+/// Gives each rule a name of its own. Names are compared as answers are: without regard to case.
+fn name(rules: &mut [Rule<'_>]) {
+    let key = |text: &str| text.trim().to_lowercase();
+    let all: Vec<String> = rules.iter().map(|rule| key(rule.condition.text)).collect();
+    // `none` is what an answer says when no text holds.
+    let mut taken: Vec<String> = vec!["none".to_owned()];
+    let unique = |text: &String| all.iter().filter(|other| *other == text).count() == 1 && text != "none";
+    taken.extend(all.iter().filter(|text| unique(text)).cloned());
+    for (rule, text) in rules.iter_mut().zip(&all) {
+        if unique(text) {
+            continue;
+        }
+        let numbered = (1..).map(|number| format!("{} ({number})", rule.condition.text));
+        let free = numbered.into_iter().find(|name| !taken.contains(&key(name)));
+        let free = free.expect("there are more numbers than rules");
+        taken.push(key(&free));
+        rule.outcome = free.into();
+    }
+}
+
+fn trimmed(text: Text<'_>) -> Text<'_> {
+    Text { text: text.text.trim(), ..text }
+}

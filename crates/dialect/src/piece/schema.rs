@@ -1,0 +1,94 @@
+//! The schemas of the answers that pieces are given.
+//!
+//! No `anyOf` at the top: services that take a schema as the parameters of a tool refuse it there. What `if` says is
+//! left to the check of the answer where a service does not know it.
+
+use cuegate_flow::Schema;
+use serde_json::{Map, Value, json};
+
+/// What is said when no text holds.
+pub(super) const NONE: &str = "none";
+
+/// The fields of the fused answer.
+pub(super) const OUTCOME: &str = "outcome";
+pub(super) const RESPONSE: &str = "response";
+pub(super) const REPORTS: &str = "reports";
+pub(super) const BLOCKED: &str = "blocked";
+/// The reason of a judge.
+pub(super) const REASON: &str = "reason";
+
+/// An answer that names an outcome, speaks and reports at once, or says why it cannot.
+pub(super) fn fused(outcomes: &[String], reports: &[&str]) -> Schema {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    if !outcomes.is_empty() {
+        properties.insert(OUTCOME.into(), json!({"type": "string", "enum": outcomes}));
+        required.push(OUTCOME);
+    }
+    properties.insert(RESPONSE.into(), json!({"type": "string"}));
+    required.push(RESPONSE);
+    if !reports.is_empty() {
+        let each: Map<String, Value> =
+            reports.iter().map(|name| ((*name).to_owned(), json!({"type": "string"}))).collect();
+        properties.insert(
+            REPORTS.into(),
+            json!({"type": "object", "properties": each, "required": reports, "additionalProperties": false}),
+        );
+        required.push(REPORTS);
+    }
+    properties.insert(BLOCKED.into(), json!({"type": "string"}));
+    compile(json!({
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": false,
+        "if": {"required": [BLOCKED], "properties": {BLOCKED: {"pattern": "\\S"}}},
+        "else": {"required": required}
+    }))
+}
+
+/// A judge's answer.
+pub(super) fn judged(outcomes: &[String]) -> Schema {
+    compile(json!({
+        "type": "object",
+        "properties": {
+            OUTCOME: {"type": "string", "enum": outcomes},
+            REASON: {"type": "string"}
+        },
+        "required": [OUTCOME, REASON],
+        "additionalProperties": false
+    }))
+}
+
+fn compile(value: Value) -> Schema {
+    Schema::new(value).expect("a schema of these few keywords compiles, whatever its texts are")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fused, judged};
+    use serde_json::json;
+
+    #[test]
+    fn a_fused_answer_has_all_that_is_owed_or_is_blocked() {
+        let schema = fused(&["done".into(), "none".into()], &["a.md"]);
+        let fits = |answer| schema.problems(&answer).is_empty();
+        assert!(fits(json!({"outcome": "done", "response": "r", "reports": {"a.md": "x"}})));
+        assert!(fits(json!({"outcome": "done", "response": "r", "reports": {"a.md": "x"}, "blocked": ""})));
+        assert!(fits(json!({"blocked": "no network"})));
+        assert!(!fits(json!({"blocked": " "})));
+        assert!(!fits(json!({"outcome": "done", "response": "r"})), "a report is owed");
+        assert!(!fits(json!({"outcome": "done", "response": "r", "reports": {}})));
+        assert!(!fits(json!({"outcome": "other", "response": "r", "reports": {"a.md": "x"}})));
+        assert!(!fits(json!({"response": "r", "reports": {"a.md": "x"}})));
+        assert!(!fits(json!({"outcome": "done", "response": "r", "reports": {"a.md": "x"}, "more": 1})));
+    }
+
+    #[test]
+    fn what_is_not_owed_is_not_there() {
+        let schema = fused(&[], &[]);
+        assert!(schema.problems(&json!({"response": "r"})).is_empty());
+        assert!(!schema.problems(&json!({"response": "r", "reports": {}})).is_empty());
+        assert!(!judged(&["a".into()]).problems(&json!({"outcome": "a"})).is_empty());
+        assert!(judged(&["a".into()]).problems(&json!({"outcome": "a", "reason": "it is"})).is_empty());
+    }
+}

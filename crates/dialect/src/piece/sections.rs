@@ -1,0 +1,249 @@
+//! The maps of a piece from names to texts: personas, policies, knowledge, instructions, formats of reports.
+
+use std::cell::Cell;
+
+use cuegate_flow::{Diagnostic, Span, Str};
+
+use crate::codes;
+use crate::desk::{Desk, Page};
+use crate::files::join;
+use crate::json::{Fields, Text};
+use crate::nearest::suggestion;
+
+/// Which map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Section {
+    Personas,
+    Policies,
+    Knowledge,
+    Instructions,
+    ReportFormats,
+}
+
+impl Section {
+    const ALL: [Section; 5] = [
+        Section::Personas,
+        Section::Policies,
+        Section::Knowledge,
+        Section::Instructions,
+        Section::ReportFormats,
+    ];
+
+    /// The key of the map.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Section::Personas => "personas",
+            Section::Policies => "policies",
+            Section::Knowledge => "knowledge",
+            Section::Instructions => "instructions",
+            Section::ReportFormats => "report_formats",
+        }
+    }
+
+    /// The keys that refer to its entries.
+    fn user(self) -> &'static str {
+        match self {
+            Section::Personas => "persona",
+            Section::Policies => "policy",
+            Section::Knowledge => "knowledge",
+            Section::Instructions => "instruction",
+            Section::ReportFormats => "format",
+        }
+    }
+}
+
+/// A text of a piece, and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Body {
+    /// The text.
+    pub(crate) text: Str,
+    /// Where it stands: a file as a whole, or a value in the piece.
+    pub(crate) span: Span,
+    /// The file that it stands in, for finding a place inside of the text.
+    source: Str,
+    /// Its name where it has one: the file's, without folder and ending.
+    pub(crate) stem: Option<Str>,
+}
+
+impl Body {
+    /// A text that stands in the piece itself.
+    pub(crate) fn inline(text: Text<'_>, source: &Str) -> Body {
+        Body { text: text.text.into(), span: text.span, source: source.clone(), stem: None }
+    }
+
+    /// Where something of the text is written; the text as a whole when that cannot be told.
+    pub(crate) fn place(&self, written: &str) -> Span {
+        let whole = self.source.get(self.span.start as usize..self.span.end as usize).unwrap_or_default();
+        match whole.find(written) {
+            Some(at) => {
+                let start = self.span.start + at as u32;
+                Span { start, end: start + written.len() as u32, ..self.span }
+            }
+            None => self.span,
+        }
+    }
+}
+
+/// An entry of a map.
+struct Known {
+    section: Section,
+    name: Str,
+    span: Span,
+    /// `None` when it cannot be read, which findings say.
+    body: Option<Body>,
+    used: Cell<bool>,
+}
+
+/// All maps of a piece.
+pub(crate) struct Sections<'d, 'f> {
+    desk: &'d Desk<'f>,
+    /// The folder of the piece.
+    folder: String,
+    /// The text of the piece.
+    pub(crate) source: Str,
+    known: Vec<Known>,
+}
+
+impl<'d, 'f> Sections<'d, 'f> {
+    /// Reads the maps of a piece that lies in a folder.
+    pub(crate) fn read(piece: &Fields<'_, '_>, desk: &'d Desk<'f>, folder: &str, source: &Str) -> Self {
+        let mut sections =
+            Sections { desk, folder: folder.to_owned(), source: source.clone(), known: Vec::new() };
+        for section in Section::ALL {
+            for entry in piece.names(section.key()) {
+                let body = match entry.value.as_text() {
+                    Some(text) => sections.value(section, Text { text, span: entry.value.span }),
+                    None => {
+                        piece.wrong_type(&entry.key, &entry.value, "the path of a file");
+                        None
+                    }
+                };
+                sections.known.push(Known {
+                    section,
+                    name: entry.key.clone(),
+                    span: entry.key_span,
+                    body,
+                    used: Cell::default(),
+                });
+            }
+        }
+        sections
+    }
+
+    /// The value of an entry: a path, or the text itself.
+    fn value(&self, section: Section, text: Text<'_>) -> Option<Body> {
+        if text.text.trim().is_empty() {
+            let message = format!("an entry of `{}` is empty", section.key());
+            let finding = Diagnostic::error(codes::INVALID_VALUE, text.span, message);
+            self.desk.found.push(finding.hint("name a file, relative to the piece's folder"));
+            return None;
+        }
+        if is_path(text.text) { self.file(text) } else { Some(Body::inline(text, &self.source)) }
+    }
+
+    /// A file by its path, relative to the piece's folder.
+    fn file(&self, path: Text<'_>) -> Option<Body> {
+        let found = &self.desk.found;
+        let Some(joined) = join(&self.folder, path.text).filter(|_| !path.text.starts_with('~')) else {
+            let message = format!("`{}` leads out of the folder above the piece's", path.text);
+            let finding = Diagnostic::error(codes::ESCAPES_ROOT, path.span, message);
+            found.push(finding.hint("keep the files of a piece in the project, or beside its folder"));
+            return None;
+        };
+        match self.desk.page(&joined) {
+            Page::Text { file, text } if text.trim().is_empty() => {
+                let finding = Diagnostic::error(
+                    codes::EMPTY_PROMPT,
+                    Span::start_of(file),
+                    format!("`{joined}` is empty"),
+                );
+                found.push(finding.hint("write the text, or remove what names the file"));
+                None
+            }
+            Page::Text { file, text } => {
+                let name = joined.rsplit('/').next().unwrap_or(&joined);
+                let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+                let span = Span { file, start: 0, end: text.len() as u32 };
+                Some(Body { text: text.clone(), span, source: text, stem: Some(stem.into()) })
+            }
+            Page::Missing => {
+                let message = format!("there is no file `{joined}`");
+                let finding = Diagnostic::error(codes::MISSING_FACET, path.span, message);
+                found.push(
+                    finding.hint("write it, or correct the path, which is relative to the piece's folder"),
+                );
+                None
+            }
+            Page::Faulty => None,
+        }
+    }
+
+    /// What a reference of a movement stands for. `None` when it leads nowhere, which findings say.
+    pub(crate) fn resolve(
+        &self,
+        section: Section,
+        reference: Text<'_>,
+        user: &Fields<'_, '_>,
+    ) -> Option<Body> {
+        if let Some(known) = self.known.iter().find(|known| known.is(section, reference.text)) {
+            known.used.set(true);
+            return known.body.clone();
+        }
+        if !is_path(reference.text) {
+            return Some(Body::inline(reference, &self.source));
+        }
+        if reference.text.contains('/') || reference.text.ends_with(".md") {
+            let message =
+                format!("`{}` is a path where a key of `{}` belongs", reference.text, section.key());
+            user.push(
+                Diagnostic::warning(codes::PATH_FOR_KEY, reference.span, message)
+                    .hint(format!("name the file in `{}`, and its key here", section.key())),
+            );
+            return self.file(reference);
+        }
+        let names: Vec<&str> = self.names(section).collect();
+        let message = format!(
+            "`{}` names `{}`, which `{}` does not have",
+            section.user(),
+            reference.text,
+            section.key()
+        );
+        let hint = match &names[..] {
+            [] => format!("add `{}` with the path of its file to `{}`", reference.text, section.key()),
+            names => suggestion(reference.text, names),
+        };
+        user.push(Diagnostic::error(codes::UNKNOWN_FACET, reference.span, message).hint(hint));
+        None
+    }
+
+    /// Whether a map has an entry of this name.
+    pub(crate) fn has(&self, section: Section, name: &str) -> bool {
+        self.known.iter().any(|known| known.is(section, name))
+    }
+
+    fn names(&self, section: Section) -> impl Iterator<Item = &str> {
+        self.known.iter().filter(move |known| known.section == section).map(|known| &*known.name)
+    }
+
+    /// Reports entries that nothing refers to.
+    pub(crate) fn report_unused(&self) {
+        for known in self.known.iter().filter(|known| !known.used.get()) {
+            let message = format!("nothing refers to `{}` of `{}`", known.name, known.section.key());
+            let finding = Diagnostic::warning(codes::UNUSED_FACET, known.span, message);
+            let hint = format!("name it as `{}` of a movement, or remove it", known.section.user());
+            self.desk.found.push(finding.hint(hint));
+        }
+    }
+}
+
+impl Known {
+    fn is(&self, section: Section, name: &str) -> bool {
+        self.section == section && *self.name == *name
+    }
+}
+
+/// Whether a text is a path: one word, or one line that ends like a file of text. Anything else is the text itself.
+pub(crate) fn is_path(text: &str) -> bool {
+    let text = text.trim();
+    !text.contains(char::is_whitespace) || (!text.contains('\n') && text.ends_with(".md"))
+}

@@ -1,0 +1,157 @@
+//! The notation of instructions: `{task}`, `{report:file}` and the like. Any other `{word}` is text.
+
+use std::cell::RefCell;
+
+use cuegate_flow::{Diagnostic, Fact, Piece, Source, Span, Str};
+
+use super::sections::Body;
+use crate::codes;
+use crate::findings::Findings;
+use crate::nearest::nearest;
+
+/// The values that an instruction can read, by their names.
+const VALUES: [(&str, Source); 8] = [
+    ("task", Source::Task),
+    ("previous_response", Source::Fact(Fact::PreviousResponse)),
+    ("iteration", Source::Fact(Fact::Iteration)),
+    ("max_iterations", Source::Fact(Fact::MaxIterations)),
+    ("movement_iteration", Source::Fact(Fact::Visit)),
+    ("report_dir", Source::Fact(Fact::ReportDir)),
+    ("user_inputs", Source::Fact(Fact::UserInputs)),
+    (CYCLE_COUNT, Source::Fact(Fact::Rounds)),
+];
+
+/// What only the judge of a monitor can read.
+const CYCLE_COUNT: &str = "cycle_count";
+
+/// Turns the texts of a piece into parts of templates.
+pub(crate) struct Compiler<'c> {
+    /// Where findings go.
+    pub(crate) found: &'c Findings,
+    /// Names that `--set` gives.
+    pub(crate) set: &'c [String],
+    /// Every report that some movement writes.
+    pub(crate) reports: Vec<Str>,
+    /// The reports that were asked for and that nobody writes: each is reported once a place.
+    unwritten: RefCell<Vec<Span>>,
+}
+
+/// For whom a text is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reader<'s> {
+    /// The step.
+    pub(crate) step: &'s str,
+    /// Whether it is the judge of a monitor.
+    pub(crate) monitor: bool,
+}
+
+impl<'c> Compiler<'c> {
+    /// A compiler for a piece whose movements write these reports.
+    pub(crate) fn new(found: &'c Findings, set: &'c [String], reports: Vec<Str>) -> Compiler<'c> {
+        Compiler { found, set, reports, unwritten: RefCell::default() }
+    }
+
+    /// A text with holes.
+    pub(crate) fn compile(&self, body: &Body, reader: Reader<'_>) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let (mut rest, mut plain) = (&*body.text, String::new());
+        while let Some(open) = rest.find('{') {
+            plain.push_str(&rest[..open]);
+            let inner = &rest[open + 1..];
+            // What is asked for stands on one line and holds no brace.
+            let close = inner.find(['{', '}', '\n']).filter(|at| inner.as_bytes()[*at] == b'}');
+            let source = close.and_then(|close| self.source(&inner[..close], body, reader));
+            match (close, source) {
+                (Some(close), Some(source)) => {
+                    if !plain.is_empty() {
+                        pieces.push(Piece::Text(std::mem::take(&mut plain).into()));
+                    }
+                    pieces.push(Piece::Value(source));
+                    rest = &inner[close + 1..];
+                }
+                _ => {
+                    plain.push('{');
+                    rest = inner;
+                }
+            }
+        }
+        plain.push_str(rest);
+        if !plain.is_empty() {
+            pieces.push(Piece::Text(plain.into()));
+        }
+        pieces
+    }
+
+    fn source(&self, name: &str, body: &Body, reader: Reader<'_>) -> Option<Source> {
+        if let Some(report) = name.strip_prefix("report:") {
+            let report = report.trim();
+            if report.is_empty() {
+                return None;
+            }
+            self.check_report(report, name, body, reader);
+            return Some(Source::Report(report.into()));
+        }
+        if name == CYCLE_COUNT && !reader.monitor {
+            let hint = "only the judge of a loop monitor knows how many rounds there were; remove it";
+            self.warn(codes::STRAY_KEY, name, body, reader, format!("`{{{name}}}` stays text here"), hint);
+            return None;
+        }
+        if let Some((_, source)) = VALUES.iter().find(|(known, _)| *known == name) {
+            return Some(source.clone());
+        }
+        if self.set.iter().any(|known| known == name) {
+            return Some(Source::Param(name.into()));
+        }
+        let word =
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+        let known = VALUES.iter().map(|(known, _)| *known);
+        if let Some(near) = nearest(name, known).filter(|_| word) {
+            let hint = format!("did you mean `{{{near}}}`?");
+            self.warn(
+                codes::UNKNOWN_PLACEHOLDER,
+                name,
+                body,
+                reader,
+                format!("`{{{name}}}` stays text"),
+                &hint,
+            );
+        }
+        None
+    }
+
+    fn check_report(&self, report: &str, name: &str, body: &Body, reader: Reader<'_>) {
+        if self.reports.iter().any(|known| **known == *report) {
+            return;
+        }
+        let place = body.place(&format!("{{{name}}}"));
+        if self.unwritten.borrow().contains(&place) {
+            return;
+        }
+        self.unwritten.borrow_mut().push(place);
+        let similar = self.reports.iter().map(|known| &**known).find(|known| known.ends_with(report));
+        let hint = match similar.or_else(|| nearest(report, self.reports.iter().map(|known| &**known))) {
+            Some(near) => format!("did you mean `{{report:{near}}}`?"),
+            None => "name a report of `output_contracts`".to_owned(),
+        };
+        let message = format!("no movement writes the report `{report}`");
+        self.warn(codes::UNWRITTEN_REPORT, name, body, reader, message, &hint);
+    }
+
+    fn warn(
+        &self,
+        code: &'static str,
+        name: &str,
+        body: &Body,
+        reader: Reader<'_>,
+        message: String,
+        hint: &str,
+    ) {
+        let place = body.place(&format!("{{{name}}}"));
+        self.found.push(Diagnostic::warning(code, place, message).step(reader.step).hint(hint));
+    }
+}
+
+/// Whether parts read a value.
+pub(crate) fn reads(pieces: &[Piece], source: &Source) -> bool {
+    pieces.iter().any(|piece| matches!(piece, Piece::Value(read) if read == source))
+}
