@@ -64,7 +64,12 @@ mod tests {
     use super::keep;
 
     fn version(text: &str, seq: u64) -> Version {
-        Version { step: "plan".into(), visit: seq as u32, content: BlobRef::of(text.as_bytes()), order: (seq, 0) }
+        Version {
+            step: "plan".into(),
+            visit: seq as u32,
+            content: BlobRef::of(text.as_bytes()),
+            order: (seq, 0),
+        }
     }
 
     fn journal(texts: &[&str]) -> MemoryJournal {

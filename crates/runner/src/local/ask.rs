@@ -128,7 +128,8 @@ impl Local {
     ) -> Result<(provider::Request, Put), Error> {
         let journal = &*self.setting.journal;
         // A conversation that has to stay as it was can only be branched off from.
-        let session = command.session.as_ref().filter(|session| can.sessions && (can.fork || !session.branch));
+        let session =
+            command.session.as_ref().filter(|session| can.sessions && (can.fork || !session.branch));
         let mut prompt = String::new();
         if session.is_none() {
             prompt.push_str(&join(journal, &command.without_session)?);
