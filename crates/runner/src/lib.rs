@@ -11,6 +11,7 @@ mod performer;
 mod poll;
 pub mod process;
 mod prompt;
+mod reports;
 mod translate;
 pub mod tree;
 

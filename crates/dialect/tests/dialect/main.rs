@@ -35,6 +35,16 @@ mod lowering;
 #[cfg(test)]
 mod piece_corpus;
 #[cfg(test)]
+mod piece_effect;
+#[cfg(test)]
+mod piece_findings;
+#[cfg(test)]
+mod piece_fuzz;
+#[cfg(test)]
+mod piece_normalized;
+#[cfg(test)]
+mod piece_prompts;
+#[cfg(test)]
 mod piece_support;
 #[cfg(test)]
 mod registry_page;

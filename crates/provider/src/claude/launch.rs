@@ -55,6 +55,9 @@ pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
         // Without anybody there it would be denied each time: it is better not to know of it.
         args.pair("--disallowedTools", QUESTIONS);
     }
+    for folder in &request.readable {
+        args.path("--add-dir", folder);
+    }
     if let Some(usd) = request.cap.usd {
         args.pair("--max-budget-usd", &usd.to_string());
     }
