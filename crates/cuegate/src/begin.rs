@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
-use cuegate_engine::{Budget, Place, Resume, Run, Seen, SourceBlob, Start, Started, State, TreeState};
-use cuegate_flow::{BlobRef, Flow, Limits, StepId, Str, Verdict};
+use cuegate_engine::{Budget, Load, Place, Resume, Run, Seen, SourceBlob, Start, Started, State, TreeState};
+use cuegate_flow::{Act, BlobRef, Flow, Limits, StepId, Str, Verdict};
 use cuegate_journal::{Journal, RunId};
 use cuegate_provider::{openai::OpenAiProgram, scripted::ScriptedProgram};
 use cuegate_runner::{
@@ -101,6 +101,8 @@ pub struct Wishes {
     pub wait_max_ms: u64,
     /// What the run may use up.
     pub budget: Budget,
+    /// How the definition was read.
+    pub load: Load,
 }
 
 /// How often a bad answer is asked again when nobody says.
@@ -216,6 +218,8 @@ pub fn begin(
         wait_max_ms: wishes.wait_max_ms,
         budget: wishes.budget,
         notional: agent.is_notional(),
+        load: wishes.load.clone(),
+        report_dir: owes_reports(&flow).then(|| home.reports(id).display().to_string().into()),
         place: ground.place.clone(),
         tree: ground.tree,
     };
@@ -240,6 +244,10 @@ pub fn begin(
         activity: tell,
     };
     Ok(Ready { book, setting, activity, before: Vec::new(), entries: vec![entry] })
+}
+
+fn owes_reports(flow: &Flow) -> bool {
+    flow.steps.iter().any(|step| matches!(&step.act, Act::Ask(ask) if !ask.reports.is_empty()))
 }
 
 /// What a run is continued with; `None` = as before.
@@ -269,7 +277,8 @@ pub fn reload(journal: &dyn Journal, run: &Run) -> Result<Arc<Flow>, Failure> {
     let started = run.started();
     let files =
         KeptFiles::new(journal, started.sources.iter().map(|kept| (kept.path.clone(), kept.blob.clone())));
-    let loaded = definition::load(&files, &started.base, started.file.as_deref(), &started.set);
+    let loaded =
+        definition::load(&files, &started.base, started.file.as_deref(), &started.set, &started.load);
     loaded.flow.ok_or_else(|| {
         let first =
             loaded.diagnostics.first().map(|finding| format!(": {}", finding.message)).unwrap_or_default();

@@ -62,7 +62,10 @@ pub fn read(
     let readers = match &step.gate {
         Gate::Always(outcome) => {
             let output = structured(step, output, text);
-            validate(flow, step, output.as_ref())?;
+            // Plain words are an answer as well where one says several things at once.
+            if output.is_some() || fused(step).is_none() {
+                validate(flow, step, output.as_ref())?;
+            }
             return Ok(Reading::Outcome { outcome: outcome.clone(), output, reason: None });
         }
         Gate::Readers(readers) => readers,
@@ -71,15 +74,23 @@ pub fn read(
     let mut output = structured(step, output, text);
     // An answer in plain words may stand in its place, half an answer may not.
     let strict = fused(step).is_some() && output.is_some();
+    let has_field = readers.iter().any(|reader| matches!(reader, Reader::Field { .. }));
+    if strict && from == 0 && !has_field {
+        validate(flow, step, output.as_ref())?;
+    }
     let (mut bad, mut passed) = (None, None);
     for (index, reader) in readers.iter().enumerate().skip(from as usize) {
         match reader {
             Reader::Field { path, words, reasons } => match word(path, words, output.as_ref()) {
                 Ok(outcome) => {
+                    let said = output.clone();
                     if let (Some(output), Outcome::Named(name)) = (&mut output, &outcome) {
                         path.set(output, Value::String(name.to_string()));
                     }
-                    validate(flow, step, output.as_ref())?;
+                    // The word that a schema knows need not be the name of what it means.
+                    if let Err(bad) = validate(flow, step, output.as_ref()) {
+                        validate(flow, step, said.as_ref()).map_err(|_| bad)?;
+                    }
                     if outcome == Outcome::None {
                         passed = Some(outcome);
                         continue;
@@ -174,7 +185,10 @@ fn structured(step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option
 }
 
 fn is_answer(step: &Step<StepId>, fused: &Fused, found: &Value) -> bool {
-    let Gate::Readers(readers) = &step.gate else { return true };
+    let readers = match &step.gate {
+        Gate::Readers(readers) => readers.as_slice(),
+        _ => &[],
+    };
     let fields = readers.iter().filter_map(|reader| match reader {
         Reader::Field { path, .. } => Some(path),
         _ => None,

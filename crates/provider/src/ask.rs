@@ -87,8 +87,10 @@ pub struct Request {
     pub id: String,
     /// The step, by name.
     pub step: String,
-    /// The persona, when the step has one: its key, and other names it goes by.
+    /// The persona, when the step has one, by its key.
     pub persona: Option<String>,
+    /// Other names that the persona goes by: what its file is called.
+    pub persona_names: Vec<String>,
     /// What the ask is for.
     pub kind: Kind,
     /// What the agent is told.
@@ -107,6 +109,8 @@ pub struct Request {
     pub tools: Option<Vec<String>>,
     /// The folder it works in.
     pub work: PathBuf,
+    /// Folders outside of that one that it may read.
+    pub readable: Vec<PathBuf>,
     /// After how many milliseconds it is stopped.
     pub timeout_ms: u64,
     /// The most it may use up.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use cuegate_engine::{CommandId, Completion, EndState, State, WaitKind, pending};
+use cuegate_engine::{CommandId, Completion, EndState, Event, State, WaitKind, pending};
 use cuegate_journal::{Journal, Message, MessageId, RunId};
 use serde::{Deserialize, Serialize};
 use tokio::{
@@ -75,6 +75,8 @@ pub async fn drive<P: Performer + 'static>(
 ) -> Result<(), Error> {
     let (cut, cut_seen) = watch::channel(false);
     let mut at_work: AtWork = JoinSet::new();
+    // A record may have been written just before a former process could write its files.
+    performer.keep(book.run())?;
     let mut started: BTreeSet<CommandId> = BTreeSet::new();
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
@@ -175,6 +177,9 @@ fn finish(
     let (id, result) = done.map_err(|error| Error::Task(error.to_string()))?;
     if let Some(Performed { completion, texts }) = result? {
         if let Some(entry) = book.commit(completion, texts, &[])? {
+            if entry.events.iter().any(|event| matches!(event, Event::ReportWritten { .. })) {
+                performer.keep(book.run())?;
+            }
             tell(Notice::Record(&entry));
         }
         performer.forget(id);

@@ -58,6 +58,11 @@ impl Home {
         self.dir.join("runs").join(run.as_str())
     }
 
+    /// The newest versions of the reports of one run.
+    pub fn reports(&self, run: &RunId) -> PathBuf {
+        self.run(run).join("reports")
+    }
+
     /// Where worktrees are made when the definition names no other place.
     pub fn worktrees(&self) -> PathBuf {
         self.dir.join("worktrees")

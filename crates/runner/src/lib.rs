@@ -10,6 +10,7 @@ mod local;
 mod performer;
 pub mod process;
 mod prompt;
+mod reports;
 mod translate;
 pub mod tree;
 

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use cuegate_engine::{Command, CommandId, Completion, Exec, ExecCommand, Exit, Seen, TreeState};
+use cuegate_engine::{Command, CommandId, Completion, Exec, ExecCommand, Exit, Run, Seen, TreeState};
 use cuegate_flow::{Flow, Str};
 use cuegate_journal::{Journal, RunId};
 use cuegate_provider as provider;
@@ -23,6 +23,7 @@ use crate::{
     home::Home,
     performer::{Look, Performance, Performed, Performer},
     process::{self, Finished, Launch, Shim},
+    reports,
     tree::{self, Trees},
 };
 
@@ -206,6 +207,11 @@ impl Performer for Local {
 
     fn look(self: Arc<Self>, before: Option<TreeState>) -> Look {
         Box::pin(async move { self.seen(before.as_ref()).await })
+    }
+
+    fn keep(&self, run: &Run) -> Result<(), Error> {
+        let Setting { home, run: id, journal, .. } = &self.setting;
+        reports::keep(&**journal, &home.run(id), &run.reports)
     }
 
     fn forget(&self, id: CommandId) {

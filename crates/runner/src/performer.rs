@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
-use cuegate_engine::{Command, CommandId, Completion, Seen, TreeState};
+use cuegate_engine::{Command, CommandId, Completion, Run, Seen, TreeState};
 use cuegate_flow::Flow;
 use tokio::sync::watch;
 
@@ -31,6 +31,14 @@ pub trait Performer: Send + Sync {
 
     /// Looks at the working tree, when nothing is at work there any more: as it is, and what differs from `before`.
     fn look(self: Arc<Self>, before: Option<TreeState>) -> Look;
+
+    /// Brings the files that a run is kept in for others to read in line with its records: its reports.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    fn keep(&self, _run: &Run) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Told when the completion of a command is journaled: what was kept for adopting it can go.
     fn forget(&self, _id: CommandId) {}

@@ -21,6 +21,8 @@ pub(crate) struct Details {
     pub model: Option<String>,
     /// The folder it works in.
     pub work: PathBuf,
+    /// Folders outside of that one that it may read.
+    pub readable: Vec<PathBuf>,
     /// A folder for files that the provider's program reads.
     pub scratch: PathBuf,
     /// After how long it is stopped.
@@ -29,11 +31,12 @@ pub(crate) struct Details {
 
 /// An ask as a provider takes it.
 pub(crate) fn request(run: &RunId, command: &AskCommand, details: Details) -> provider::Request {
-    let Details { prompt, system, schema, session, model, work, scratch, timeout } = details;
+    let Details { prompt, system, schema, session, model, work, readable, scratch, timeout } = details;
     provider::Request {
         id: format!("{run}/{}", command.id),
         step: command.step.to_string(),
         persona: command.persona.as_ref().map(ToString::to_string),
+        persona_names: command.persona_names.iter().map(ToString::to_string).collect(),
         kind: kind(command.kind),
         prompt,
         system,
@@ -46,6 +49,7 @@ pub(crate) fn request(run: &RunId, command: &AskCommand, details: Details) -> pr
             Tools::Only(tools) => Some(tools.iter().map(ToString::to_string).collect()),
         },
         work,
+        readable,
         timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
         cap: cap(command.share),
         scratch,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cuegate_engine::Budget;
 
-use crate::config::{BudgetConfig, Count, Minutes, Usd};
+use crate::config::{BudgetConfig, Count, Minutes, Phases, Usd};
 
 /// Check it, price it, run it, replay it: declarative workflows of coding agents.
 #[derive(Debug, Parser)]
@@ -75,7 +75,7 @@ pub(super) struct Init {
 
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// Agent folders, registry files, or names of agents below `.agent`
+    /// Agent folders, registry files, pieces, or names of agents below `.agent` and of pieces below `.takt/pieces`
     #[arg(required = true)]
     pub(super) paths: Vec<String>,
     /// Take warnings for errors
@@ -97,7 +97,8 @@ pub(super) struct Explain {
 
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// An agent folder, a registry file, or the name of an agent below `.agent`
+    /// An agent folder, a registry file, a piece, or the name of an agent below `.agent` or of a piece below
+    /// `.takt/pieces`
     pub(super) path: String,
     /// Count this variable as given
     #[arg(long, value_name = "NAME")]
@@ -152,8 +153,8 @@ pub(super) enum Durability {
 
 #[derive(Debug, Args)]
 pub(super) struct Run {
-    /// An agent folder, a registry file, or the name of an agent below `.agent`. Its declared parameters are
-    /// further options
+    /// An agent folder, a registry file, a piece, or the name of an agent below `.agent` or of a piece below
+    /// `.takt/pieces`. Declared parameters are further options
     pub(super) path: String,
     /// What to do, in words
     pub(super) task: Option<String>,
@@ -181,6 +182,9 @@ pub(super) struct Run {
     /// How often an answer that cannot be used is asked again
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
     pub(super) repairs: Option<u32>,
+    /// How many asks a movement of a piece takes; `fused` unless said
+    #[arg(long, value_enum)]
+    pub(super) phases: Option<Phases>,
     #[command(flatten)]
     pub(super) limits: Limits,
     /// What a record of the run has to survive
@@ -275,6 +279,9 @@ pub(super) struct Log {
 pub(super) struct Report {
     /// The run: its name, a beginning of it, or `last`
     pub(super) run: String,
+    /// A report that it wrote: its newest text is printed as it is
+    #[arg(conflicts_with = "json")]
+    pub(super) name: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,

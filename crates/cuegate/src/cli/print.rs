@@ -46,6 +46,17 @@ pub(crate) fn is_terminal() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
+/// Whether a person is there who can be asked: they look at standard error, and type into standard input.
+pub(crate) fn is_interactive() -> bool {
+    std::io::stderr().is_terminal() && std::io::stdin().is_terminal()
+}
+
+/// Text that is answered on the same line.
+pub(crate) fn prompt(text: &str) {
+    let _ = write!(std::io::stderr().lock(), "{text}");
+    let _ = std::io::stderr().flush();
+}
+
 /// How many columns a line may take there without wrapping.
 pub(crate) fn width() -> usize {
     const UNKNOWN: usize = 80;

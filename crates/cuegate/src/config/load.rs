@@ -67,6 +67,18 @@ fn read(path: &Path, text: &str) -> Result<Table, Failure> {
                 "0 to 100 can be given",
             ));
         }
+        Ok(config) if config.run.quality_gate_retries.is_some_and(|retries| retries > 100) => {
+            return Err(Failure::usage(
+                format!("{}: `quality_gate_retries` is more than 100", path.display()),
+                "0 to 100 can be given",
+            ));
+        }
+        Ok(config) if config.run.width.is_some_and(|width| !(1..=1000).contains(&width)) => {
+            return Err(Failure::usage(
+                format!("{}: `width` is 0, or more than 1000", path.display()),
+                "1 to 1000 can be given",
+            ));
+        }
         // What one file leaves out may stand in the other.
         Err(error) if !error.message().starts_with("missing field") => return Err(wrong(error)),
         Ok(_) | Err(_) => {}
@@ -131,7 +143,10 @@ mod tests {
 
     #[test]
     fn what_nobody_understands_has_a_place() {
-        insta::assert_snapshot!(refused("[run]\nretries = 3"), @"cuegate.toml:2:1: unknown field `retries`, expected one of `provider`, `repairs_max`, `wait_max`, `ask_timeout`");
+        insta::assert_snapshot!(refused("[run]\nretries = 3"), @"cuegate.toml:2:1: unknown field `retries`, expected one of `provider`, `repairs_max`, `wait_max`, `ask_timeout`, `quality_gate_retries`, `width`");
+        insta::assert_snapshot!(refused("[run]\nwidth = 0"), @"cuegate.toml: `width` is 0, or more than 1000");
+        insta::assert_snapshot!(refused("[run]\nquality_gate_retries = 101"), @"cuegate.toml: `quality_gate_retries` is more than 100");
+        insta::assert_snapshot!(refused("[piece]\nphases = \"two\""), @"cuegate.toml:2:10: unknown variant `two`, expected `fused` or `separate`");
         insta::assert_snapshot!(refused("[budget]\nusd = -3"), @"cuegate.toml:2:7: an amount of US dollars has to be more than 0, as `2.50`");
         insta::assert_snapshot!(refused("[budget]\nusd = \"5\""), @"cuegate.toml:2:7: a number is wanted, without quotes");
         insta::assert_snapshot!(refused("[run]\nwait_max = \"soon\""), @"cuegate.toml:2:12: `soon` is no span of time; write one as `90s`, `10m` or `1h 30m`");

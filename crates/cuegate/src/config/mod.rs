@@ -23,6 +23,8 @@ pub struct Config {
     pub notify: Option<String>,
     /// How runs are driven.
     pub run: RunConfig,
+    /// How pieces are read.
+    pub piece: PieceConfig,
     /// What a run may use up.
     pub budget: BudgetConfig,
     /// Who is asked how.
@@ -47,6 +49,28 @@ pub struct RunConfig {
     /// After how long an ask is stopped: `60m`.
     #[serde(with = "span")]
     pub ask_timeout: Option<Duration>,
+    /// How often a movement of a piece mends what a command of its quality gates found: at most 100.
+    pub quality_gate_retries: Option<u32>,
+    /// How many members of a parallel movement are at work at the same time: 1 to 1000.
+    pub width: Option<u16>,
+}
+
+/// `[piece]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PieceConfig {
+    /// How many asks a movement takes.
+    pub phases: Option<Phases>,
+}
+
+/// How many asks a movement of a piece takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Phases {
+    /// One: it works, reports and names its outcome at once
+    Fused,
+    /// One for the work, one for each report, one for the outcome
+    Separate,
 }
 
 /// `[providers]`.

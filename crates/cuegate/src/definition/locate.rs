@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::is_piece;
+
 /// Where a definition lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
@@ -13,13 +15,18 @@ pub struct Location {
     pub file: Option<String>,
 }
 
-/// Finds the definition that `typed` means: an agent folder, a registry file, or a name below `.agent`.
+/// Finds the definition that `typed` means: an agent folder, a registry file, a piece, or a name below `.agent` or
+/// `.takt/pieces`.
 ///
 /// # Errors
 /// A sentence that says what was looked for, and what to do.
 pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (String, String)> {
     let direct = here.join(typed);
-    let found = if direct.exists() { direct } else { named(typed, project).ok_or_else(|| nothing(typed))? };
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let found = match direct.exists() {
+        true => direct,
+        false => named(typed, project, home.as_deref()).ok_or_else(|| nothing(typed))?,
+    };
     let found = std::fs::canonicalize(&found)
         .map_err(|error| (format!("failed to open `{typed}`: {error}"), "check the path".to_owned()))?;
     let (folder, file) = if found.is_dir() {
@@ -30,7 +37,8 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
         // The agent's own file means the agent.
         (folder, (name != "agent.json").then_some(name))
     };
-    let root = root_of(&folder, project);
+    let piece = file.as_deref().is_some_and(is_piece);
+    let root = root_of(&folder, project, piece);
     let base = folder
         .strip_prefix(&root)
         .unwrap_or(Path::new(""))
@@ -42,25 +50,36 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
 }
 
 /// A bare name never leaves its folder.
-fn named(typed: &str, project: &Path) -> Option<PathBuf> {
+fn named(typed: &str, project: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let bare = !typed.is_empty() && !typed.contains(['/', '\\']) && !typed.starts_with('.');
-    let folder = project.join(".agent").join(typed);
-    (bare && folder.is_dir()).then_some(folder)
+    let folder = Some(project.join(".agent").join(typed)).filter(|folder| folder.is_dir());
+    let piece = || {
+        let folders = [Some(project), home].into_iter().flatten().map(|top| top.join(".takt/pieces"));
+        folders
+            .flat_map(|folder| ["yaml", "yml"].map(|ending| folder.join(format!("{typed}.{ending}"))))
+            .find(|file| file.is_file())
+    };
+    folder.or_else(piece).filter(|_| bare)
 }
 
 fn nothing(typed: &str) -> (String, String) {
     (
-        format!("`{typed}` is no file, no folder and no agent below `.agent`"),
-        "give an agent folder (it holds `agent.json`), a `steps_registry.json`, or the name of an agent below `.agent`"
+        format!("`{typed}` is no file, no folder, no agent below `.agent` and no piece below `.takt/pieces`"),
+        "give an agent folder (it holds `agent.json`), a `steps_registry.json`, a piece (a `.yaml`), or the name of an \
+         agent below `.agent` or of a piece below `.takt/pieces`, here or in your home folder"
             .to_owned(),
     )
 }
 
-/// The project when the definition lies in it, else the nearest folder above that looks like one, else its own.
-fn root_of(folder: &Path, project: &Path) -> PathBuf {
+/// The project when the definition lies in it, else the nearest folder above that looks like one, else its own. A piece
+/// outside of the project may read what lies beside its folder: personas and instructions lie there.
+fn root_of(folder: &Path, project: &Path, piece: bool) -> PathBuf {
     let project = std::fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
     if folder.starts_with(&project) {
         return project;
+    }
+    if piece {
+        return folder.parent().unwrap_or(folder).to_owned();
     }
     let above = folder.ancestors().skip(1).find(|above| above.join(".git").exists());
     above.map_or_else(|| folder.to_owned(), Path::to_owned)
@@ -68,7 +87,7 @@ fn root_of(folder: &Path, project: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::locate;
+    use super::{locate, named};
 
     #[test]
     fn folders_files_and_names() {
@@ -90,5 +109,30 @@ mod tests {
         std::fs::create_dir_all(&other).unwrap();
         let found = locate(other.to_str().unwrap(), &project, &project).unwrap();
         assert_eq!((found.base.as_str(), found.root), ("", std::fs::canonicalize(&other).unwrap()));
+    }
+
+    #[test]
+    fn pieces_by_path_and_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = std::fs::canonicalize(dir.path()).unwrap();
+        let (project, home) = (top.join("p"), top.join("home"));
+        for file in ["p/.takt/pieces/review.yaml", "p/.takt/pieces/fix.yml", "home/.takt/pieces/mine.yaml"] {
+            std::fs::create_dir_all(top.join(file).parent().unwrap()).unwrap();
+            std::fs::write(top.join(file), "name: x").unwrap();
+        }
+        let by_name = |name: &str| named(name, &project, Some(&home));
+        assert_eq!(by_name("review"), Some(project.join(".takt/pieces/review.yaml")));
+        assert_eq!(by_name("fix"), Some(project.join(".takt/pieces/fix.yml")));
+        assert_eq!(by_name("mine"), Some(home.join(".takt/pieces/mine.yaml")));
+        assert_eq!((by_name("../pieces/review"), by_name("none"), by_name("")), (None, None, None));
+        let found = locate(".takt/pieces/review.yaml", &project, &project).unwrap();
+        assert_eq!(
+            (&found.root, found.base.as_str(), found.file.as_deref()),
+            (&project, ".takt/pieces", Some("review.yaml"))
+        );
+        // What lies beside the folder of a piece belongs to it.
+        let found =
+            locate(home.join(".takt/pieces/mine.yaml").to_str().unwrap(), &project, &project).unwrap();
+        assert_eq!((found.root, found.base.as_str()), (home.join(".takt"), "pieces"));
     }
 }

@@ -8,7 +8,8 @@ pub use locate::{Location, locate};
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use cuegate_dialect::{Files, Options, RunSettings};
+use cuegate_dialect::{Files, Options, Phases, PieceOptions, RunSettings};
+use cuegate_engine::Load;
 use cuegate_flow::{Diagnostic, Flow, Severity, Sources, sort};
 
 /// What was read of a definition, checked.
@@ -33,14 +34,22 @@ impl Definition {
     }
 }
 
-/// Loads and checks the definition in folder `base` of some files; `set` names values given from outside.
+/// Loads and checks the definition in folder `base` of some files; `set` names values given from outside, `how` says what
+/// its format leaves to whoever runs it.
 ///
 /// There is one compiler: what `check` accepts is what `run` runs, and what a resumed run is loaded from again.
-pub fn load(files: &dyn Files, base: &str, file: Option<&str>, set: &[String]) -> Definition {
+pub fn load(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], how: &Load) -> Definition {
     let recorded = Recorded::new(files);
-    let registry = file.map(|file| if base.is_empty() { file.to_owned() } else { format!("{base}/{file}") });
-    let options = Options { agent_dir: base.to_owned(), registry, set: set.to_vec() };
-    let loaded = cuegate_dialect::load_agent(&recorded, &options);
+    let path = file.map(|file| if base.is_empty() { file.to_owned() } else { format!("{base}/{file}") });
+    let loaded = match path {
+        Some(path) if is_piece(&path) => {
+            cuegate_dialect::load_piece(&recorded, &piece_options(path, set, how))
+        }
+        registry => {
+            let options = Options { agent_dir: base.to_owned(), registry, set: set.to_vec() };
+            cuegate_dialect::load_agent(&recorded, &options)
+        }
+    };
     let mut diagnostics = loaded.diagnostics;
     let unreadable = diagnostics.iter().any(|finding| finding.severity == Severity::Error);
     let empty = loaded.draft.steps.is_empty();
@@ -58,5 +67,22 @@ pub fn load(files: &dyn Files, base: &str, file: Option<&str>, set: &[String]) -
         sources: loaded.sources,
         settings: loaded.run,
         files: recorded.into_files(),
+    }
+}
+
+/// Whether a file is a piece: the other formats are JSON.
+pub fn is_piece(file: &str) -> bool {
+    [".yaml", ".yml"].iter().any(|ending| file.len() > ending.len() && file.ends_with(ending))
+}
+
+fn piece_options(file: String, set: &[String], how: &Load) -> PieceOptions {
+    let usual = PieceOptions::default();
+    PieceOptions {
+        file,
+        set: set.to_vec(),
+        phases: if how.separate { Phases::Separate } else { Phases::Fused },
+        interactive: how.interactive,
+        width: how.width.unwrap_or(usual.width),
+        quality_gate_retries: how.gate_retries.unwrap_or(usual.quality_gate_retries),
     }
 }

@@ -6,7 +6,7 @@ use crate::codes;
 use crate::json::{Entry, Fields, Json, Kind};
 
 /// Flags that `cuegate run` has itself. A parameter of such a flag is given with `--set`.
-pub const OWN_FLAGS: [&str; 17] = [
+pub const OWN_FLAGS: [&str; 18] = [
     "--set",
     "--input",
     "--provider",
@@ -15,6 +15,7 @@ pub const OWN_FLAGS: [&str; 17] = [
     "--worktree",
     "--max-iterations",
     "--repairs",
+    "--phases",
     "--durability",
     "--json",
     "--budget-usd",

@@ -48,6 +48,9 @@ pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
     if let Some(tools) = &request.tools {
         only(&mut args, tools, request.permission);
     }
+    for folder in &request.readable {
+        args.path("--add-dir", folder);
+    }
     if let Some(usd) = request.cap.usd {
         args.pair("--max-budget-usd", &usd.to_string());
     }

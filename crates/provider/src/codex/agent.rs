@@ -127,6 +127,8 @@ mod tests {
             id: "run/1".to_owned(),
             step: "fix".to_owned(),
             persona: None,
+            persona_names: Vec::new(),
+            readable: Vec::new(),
             kind: Kind::Work,
             prompt: String::new(),
             system: None,

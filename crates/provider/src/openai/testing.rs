@@ -115,6 +115,8 @@ pub(super) fn request() -> Request {
         id: "run/1".to_owned(),
         step: "judge".to_owned(),
         persona: None,
+        persona_names: Vec::new(),
+        readable: Vec::new(),
         kind: Kind::Judge,
         prompt: "Is it good?".to_owned(),
         system: None,

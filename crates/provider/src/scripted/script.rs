@@ -77,7 +77,9 @@ impl Entry {
     pub fn matches(&self, request: &Request) -> bool {
         self.step.as_ref().is_none_or(|step| *step == request.step)
             && self.kind.is_none_or(|kind| kind == request.kind)
-            && self.persona.as_ref().is_none_or(|wanted| goes_by(request.persona.as_deref(), wanted))
+            && self.persona.as_ref().is_none_or(|wanted| {
+                goes_by(request.persona.as_deref(), wanted) || request.persona_names.contains(wanted)
+            })
     }
 
     /// Whether it touches the working tree.

@@ -31,6 +31,8 @@ fn request(session: Option<Session>) -> Request {
         id: "run/1".to_owned(),
         step: "work".to_owned(),
         persona: None,
+        persona_names: Vec::new(),
+        readable: Vec::new(),
         kind: Kind::Work,
         prompt: String::new(),
         system: None,

@@ -151,6 +151,8 @@ impl Scene {
             id,
             step: "work".to_owned(),
             persona: None,
+            persona_names: Vec::new(),
+            readable: Vec::new(),
             kind: Kind::Work,
             prompt: prompt.to_owned(),
             system: None,

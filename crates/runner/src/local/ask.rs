@@ -1,7 +1,7 @@
 //! Asking an agent: how the ask is put, who cuts it off, what came of it.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime},
 };
 
@@ -127,7 +127,9 @@ impl Local {
         can: Capabilities,
     ) -> Result<(provider::Request, Put), Error> {
         let journal = &*self.setting.journal;
-        let session = command.session.as_ref().filter(|_| can.sessions);
+        // A conversation that has to stay as it was can only be branched off from.
+        let session =
+            command.session.as_ref().filter(|session| can.sessions && (can.fork || !session.branch));
         let mut prompt = String::new();
         if session.is_none() {
             prompt.push_str(&join(journal, &command.without_session)?);
@@ -163,10 +165,18 @@ impl Local {
             }),
             model: self.model(command),
             work: self.setting.work.clone(),
+            readable: self.readable(),
             scratch: dir.join(FILES),
             timeout: self.setting.ask_timeout,
         };
         Ok((translate::request(&self.setting.run, command, details), put))
+    }
+
+    /// The folder of reports, where it lies outside of the working tree.
+    fn readable(&self) -> Vec<PathBuf> {
+        let reports = self.setting.home.reports(&self.setting.run);
+        let outside = reports.is_dir() && !reports.starts_with(&self.setting.work);
+        outside.then_some(reports).into_iter().collect()
     }
 
     /// The model, by the provider's name: one for all asks, else the definition's, which was mapped before the run began.

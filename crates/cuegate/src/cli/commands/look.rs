@@ -48,12 +48,34 @@ pub(super) fn report(place: &Place, args: &Report) -> Result<u8, Failure> {
     let journal = place.view()?;
     let id = project::find(&*journal, &args.run)?;
     let (view, _) = view_of(&*journal, &id)?;
-    if args.json {
+    if let Some(name) = &args.name {
+        print::data(&newest(&view, name, &texts(&*journal))?);
+    } else if args.json {
         print::json(&view.to_json());
     } else {
         print::data(&cuegate_view::report(&view, &texts(&*journal), &TimeZone::system()));
     }
     Ok(exit::DONE)
+}
+
+/// The newest text of a report.
+fn newest(
+    view: &RunView,
+    name: &str,
+    texts: &dyn Fn(&cuegate_flow::BlobRef) -> Option<String>,
+) -> Result<String, Failure> {
+    let Some(version) = view.reports.versions(name).last() else {
+        let mut names: Vec<String> =
+            view.reports.files().iter().map(|file| format!("`{}`", file.name)).collect();
+        names.dedup();
+        let hint = match names.is_empty() {
+            true => "it has written none".to_owned(),
+            false => format!("it has written {}", names.join(", ")),
+        };
+        return Err(Failure::usage(format!("run {} has no report `{name}`", view.run), hint));
+    };
+    texts(&version.content)
+        .ok_or_else(|| Failure::environment(format!("the journal lacks the text of the report `{name}`")))
 }
 
 /// How often a journal is looked into while it is followed.

@@ -6,12 +6,14 @@ mod diff;
 mod doctor;
 mod init;
 mod look;
+mod question;
 mod resume;
 mod run;
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
 use clap::{CommandFactory, FromArgMatches};
+use cuegate_engine::Load;
 use cuegate_flow::BlobRef;
 use cuegate_journal::{Journal, Liveness as Owning, RunId};
 use cuegate_runner::{Home, lookup};
@@ -109,12 +111,17 @@ impl Place {
     }
 }
 
-/// Loads the definition at a place.
+/// Loads the definition at a place, as it is read when nobody says how.
 fn load(location: &Location, set: &[String]) -> Result<Definition, Failure> {
+    load_as(location, set, &Load::default())
+}
+
+/// Loads the definition at a place.
+fn load_as(location: &Location, set: &[String], how: &Load) -> Result<Definition, Failure> {
     let files = DiskFiles::new(&location.root).map_err(|error| {
         Failure::environment(format!("failed to open `{}`: {error}", location.root.display()))
     })?;
-    Ok(definition::load(&files, &location.base, location.file.as_deref(), set))
+    Ok(definition::load(&files, &location.base, location.file.as_deref(), set, how))
 }
 
 /// A run as it stands in the journal.

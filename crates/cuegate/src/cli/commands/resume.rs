@@ -5,7 +5,7 @@ use cuegate_journal::{Journal, RunId};
 use cuegate_runner::now_ms;
 use cuegate_view::TimeZone;
 
-use super::{Place, drive, run, tell_end, view_of};
+use super::{Place, question, run, tell_end, view_of};
 use crate::{
     Failure,
     begin::{self, Again, Host, Program, Ready},
@@ -42,7 +42,7 @@ pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
 
 /// Drives a run that was made ready, and tells how it stands then.
 pub(super) fn go_on(place: &Place, host: &Host, id: &RunId, ready: Ready, json: bool) -> Result<u8, Failure> {
-    drive(ready)?;
+    question::drive(host, id, ready)?;
     tell_end(place, &*host.journal, id, &host.config, json)
 }
 

@@ -3,12 +3,13 @@
 use std::io::{IsTerminal, Read};
 
 use clap::ArgMatches;
-use cuegate_flow::{Act, Severity, Source};
+use cuegate_engine::Load;
+use cuegate_flow::{Act, Flow, Gate, Reader, Severity, Source, Step, StepId};
 use cuegate_journal::sqlite;
 use cuegate_runner::Home;
 use cuegate_view::{Beginning, beginning};
 
-use super::{Place, check, drive, load, tell_end};
+use super::{Place, check, load_as, question, tell_end};
 use crate::{
     Agent, Failure,
     begin::{self, Ground, Host, Program, Wishes},
@@ -16,8 +17,8 @@ use crate::{
         args::{Durability, Run},
         params, print,
     },
-    config::{self, Config},
-    definition::Definition,
+    config::{self, Config, Phases},
+    definition::{Definition, Location, is_piece},
     doctor, project, providers,
 };
 
@@ -28,7 +29,9 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     let location = place.locate(&args.path)?;
     let set: Vec<String> =
         args.set.iter().filter_map(|pair| pair.split_once('=')).map(|(name, _)| name.to_owned()).collect();
-    let definition = load(&location, &set)?;
+    let config = config::load(place.home.root())?;
+    let how = how(&args, &location, &config)?;
+    let definition = load_as(&location, &set, &how)?;
     let Some(flow) = definition.flow.clone() else {
         check::tell(&definition, false);
         let (errors, _) = check::count(&definition, false);
@@ -37,7 +40,6 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
             "nothing was started; mend the definition and run it again",
         ));
     };
-    let config = config::load(place.home.root())?;
     let params = params::values(&flow, matches, &args.set)?;
     let task = task(&args, &definition)?;
     let wishes = Wishes {
@@ -53,6 +55,7 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
         repairs_max: args.repairs.or(config.run.repairs_max),
         wait_max_ms: wait_max_ms(&config),
         budget: config.budget.budget().with(args.limits.budget()),
+        load: how,
     };
     nothing_missing(&flow, &wishes)?;
     tell_unread(&flow, &wishes);
@@ -74,8 +77,27 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     let ground = begin::ground(&host.home, &id, &definition, &wishes)?;
     tell_beginning(&definition, &ground, &wishes, &agent, &id.to_string());
     let ready = begin::begin(&host, &id, &location, &definition, ground, agent, &wishes)?;
-    drive(ready)?;
+    question::drive(&host, &id, ready)?;
     tell_end(place, &*host.journal, &id, &host.config, args.json)
+}
+
+/// How the definition is read: what its format leaves to whoever runs it.
+fn how(args: &Run, location: &Location, config: &Config) -> Result<Load, Failure> {
+    if !location.file.as_deref().is_some_and(is_piece) {
+        return match args.phases {
+            None => Ok(Load::default()),
+            Some(_) => Err(Failure::usage(
+                format!("`--phases` is about pieces, and `{}` is none", args.path),
+                "leave it out",
+            )),
+        };
+    }
+    Ok(Load {
+        separate: args.phases.or(config.piece.phases) == Some(Phases::Separate),
+        interactive: print::is_interactive(),
+        gate_retries: config.run.quality_gate_retries,
+        width: config.run.width,
+    })
 }
 
 pub(super) fn durability(durability: Durability) -> sqlite::Durability {
@@ -156,7 +178,7 @@ fn task(args: &Run, definition: &Definition) -> Result<Option<String>, Failure> 
 }
 
 /// Every value that a prompt on the way can read is there. What is empty is there.
-fn nothing_missing(flow: &cuegate_flow::Flow, wishes: &Wishes) -> Result<(), Failure> {
+fn nothing_missing(flow: &Flow, wishes: &Wishes) -> Result<(), Failure> {
     for step in &flow.steps {
         let Act::Ask(ask) = &step.act else { continue };
         let system = ask.system.iter().flat_map(|system| system.sources());
@@ -175,7 +197,7 @@ fn nothing_missing(flow: &cuegate_flow::Flow, wishes: &Wishes) -> Result<(), Fai
 }
 
 /// A task or a value that no prompt reads is probably meant for another definition, or misspelt.
-fn tell_unread(flow: &cuegate_flow::Flow, wishes: &Wishes) {
+fn tell_unread(flow: &Flow, wishes: &Wishes) {
     let mut read = Vec::new();
     for step in &flow.steps {
         if let Act::Ask(ask) = &step.act {
@@ -253,17 +275,28 @@ fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, age
     print::line("");
 }
 
-/// An upper bound: every iteration asks once and repairs as often as it may; parallel members count each.
-fn most_asks(flow: &cuegate_flow::Flow, wishes: &Wishes) -> u64 {
-    let widest = flow
-        .steps
-        .iter()
-        .map(|step| match &step.act {
-            Act::All { members, .. } => members.len() as u64,
-            _ => 1,
-        })
-        .max()
-        .unwrap_or(1);
+/// An upper bound: every iteration enters the step that takes most asks, and each of them is repaired as often as it may.
+fn most_asks(flow: &Flow, wishes: &Wishes) -> u64 {
+    let most = flow.steps.iter().map(|step| asks_of(flow, step)).max().unwrap_or(1);
+    // Each iteration may be judged by a monitor, too.
+    let watched = u64::from(!flow.monitors.is_empty());
     let iterations = u64::from(wishes.iterations_max.unwrap_or(flow.limits.iterations_max));
-    iterations * widest * (1 + u64::from(wishes.repairs_max.unwrap_or(begin::REPAIRS_MAX)))
+    iterations * (most + watched) * (1 + u64::from(wishes.repairs_max.unwrap_or(begin::REPAIRS_MAX)))
+}
+
+/// The most asks that a visit of a step takes, repairs aside: reports may be asked for, and judges.
+fn asks_of(flow: &Flow, step: &Step<StepId>) -> u64 {
+    let judges = match &step.gate {
+        Gate::Readers(readers) => {
+            readers.iter().filter(|reader| matches!(reader, Reader::Judge { .. })).count()
+        }
+        Gate::Join { judges, .. } => judges.len(),
+        Gate::Exit | Gate::Always(_) => 0,
+    };
+    let own = match &step.act {
+        Act::Ask(ask) => 1 + ask.reports.len() as u64,
+        Act::All { members, .. } => members.iter().map(|member| asks_of(flow, flow.step(*member))).sum(),
+        Act::Exec { .. } | Act::Person { .. } => 0,
+    };
+    own + judges as u64
 }

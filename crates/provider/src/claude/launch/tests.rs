@@ -10,6 +10,8 @@ fn request() -> Request {
         id: "run/1".to_owned(),
         step: "fix".to_owned(),
         persona: None,
+        persona_names: Vec::new(),
+        readable: Vec::new(),
         kind: Kind::Work,
         prompt: "fix it".to_owned(),
         system: None,

@@ -13,6 +13,8 @@ fn request(session: Option<Session>) -> Request {
         id: "run/1".to_owned(),
         step: "fix".to_owned(),
         persona: None,
+        persona_names: Vec::new(),
+        readable: Vec::new(),
         kind: Kind::Work,
         prompt: String::new(),
         system: None,

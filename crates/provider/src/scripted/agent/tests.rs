@@ -11,6 +11,8 @@ fn request() -> Request {
         id: "run/7/0".to_owned(),
         step: "fix".to_owned(),
         persona: None,
+        persona_names: Vec::new(),
+        readable: Vec::new(),
         kind: Kind::Work,
         prompt: "do it".to_owned(),
         system: None,

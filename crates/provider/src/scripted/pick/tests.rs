@@ -12,6 +12,8 @@ fn ask(words: &str) -> Request {
         id: "run/1".to_owned(),
         step,
         persona: words.next().map(str::to_owned),
+        persona_names: words.map(str::to_owned).collect(),
+        readable: Vec::new(),
         kind,
         prompt: String::new(),
         system: None,
@@ -61,6 +63,7 @@ fn every_condition_that_is_given_must_match() {
         ("{persona: p}", "a work q", false),
         ("{persona: p}", "a work", false),
         ("{persona: p}", "a work ../personas/p.md", true),
+        ("{persona: p}", "a work q p", true),
         ("{persona: p, step: a, kind: work}", "a work p", true),
         ("{persona: p, step: a, kind: work}", "a repair p", false),
     ];

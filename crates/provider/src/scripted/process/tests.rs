@@ -16,6 +16,8 @@ fn prepare(provider: &ScriptedProvider) -> Prepared {
         id: "r1".to_owned(),
         step: "fix".to_owned(),
         persona: None,
+        persona_names: Vec::new(),
+        readable: Vec::new(),
         kind: Kind::Work,
         prompt: String::new(),
         system: None,

@@ -1,0 +1,66 @@
+//! Questions of a run that somebody is there to answer: asked in place.
+
+use std::io::BufRead as _;
+
+use cuegate_engine::Run;
+use cuegate_journal::RunId;
+use cuegate_runner::{Letter, lookup, now_ms, waits_for_person};
+
+use crate::{
+    Failure,
+    begin::{self, Again, Host, Ready},
+    cli::{print, stop},
+};
+
+/// Drives a run until it ends or waits for something that nobody here can give. Where a person is at the terminal, what
+/// it asks is asked there.
+pub(super) fn drive(host: &Host, id: &RunId, ready: Ready) -> Result<(), Failure> {
+    super::drive(ready)?;
+    while print::is_interactive() {
+        let Some(question) = question(host, id)? else { return Ok(()) };
+        let Some(answer) = ask(&question)? else { return Ok(()) };
+        let letter = serde_json::to_vec(&Letter::Answer { text: answer }).unwrap_or_default();
+        host.journal.post(id, now_ms(), &letter)?;
+        super::drive(begin::resume(host, id, &Again::default())?)?;
+    }
+    Ok(())
+}
+
+/// What the run waits to be told; `None` when it does not wait for a person.
+fn question(host: &Host, id: &RunId) -> Result<Option<String>, Failure> {
+    let entries = cuegate_runner::records(&*host.journal, id)?;
+    let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    match &run.question {
+        Some(question) if waits_for_person(&run.state) => Ok(Some(lookup(&*host.journal, question)?)),
+        _ => Ok(None),
+    }
+}
+
+/// Asks at the terminal. An empty line, the end of the input and Ctrl-C leave the run waiting.
+fn ask(question: &str) -> Result<Option<String>, Failure> {
+    print::line("");
+    for line in question.trim_end().lines() {
+        print::line(&cuegate_view::clean(line));
+    }
+    print::prompt("answer (an empty line leaves the run waiting): ");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::environment(format!("failed to start: {error}")))?;
+    let answer = runtime.block_on(async {
+        let mut stop = stop::on_signals();
+        let read = tokio::task::spawn_blocking(|| {
+            let mut line = String::new();
+            std::io::stdin().lock().read_line(&mut line).map(|_| line)
+        });
+        tokio::select! {
+            line = read => line.ok().and_then(Result::ok),
+            _ = stop.wait_for(|stop| *stop) => None,
+        }
+    });
+    // The thread that reads the terminal is not waited for.
+    runtime.shutdown_background();
+    let answer = answer.map(|line| line.trim().to_owned()).filter(|line| !line.is_empty());
+    print::line("");
+    Ok(answer)
+}

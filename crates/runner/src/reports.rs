@@ -1,0 +1,124 @@
+//! The reports of a run as files: a fold of its records, made again whenever they differ from it.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use cuegate_engine::{ReportFile, Reports};
+use cuegate_journal::Journal;
+
+use crate::{
+    error::{Error, io as failed},
+    prompt::lookup,
+};
+
+/// A file that is being written, so that nobody reads half of one.
+const PARTIAL: &str = ".cuegate-partial";
+
+/// Writes what is not there yet, or is there with another content, below the folder of a run.
+///
+/// # Errors
+/// When the journal lacks a report, or a file cannot be written; also when a link leads out of the folder.
+pub(crate) fn keep(journal: &dyn Journal, run: &Path, reports: &Reports) -> Result<(), Error> {
+    for ReportFile { path, version, .. } in reports.files() {
+        let file = run.join(&path);
+        let is = fs::symlink_metadata(&file).ok().filter(fs::Metadata::is_file);
+        let content = lookup(journal, &version.content)?;
+        let same_length = is.is_some_and(|is| is.len() == content.len() as u64);
+        if same_length && fs::read(&file).is_ok_and(|there| there == content.as_bytes()) {
+            continue;
+        }
+        let folder = folder_of(run, &file)?;
+        let name = file.file_name().unwrap_or_default();
+        let partial = folder.join(PARTIAL);
+        // A link of that name, left by whoever, is replaced and not followed.
+        let _ = fs::remove_file(&partial);
+        fs::write(&partial, content).map_err(failed("write", &partial))?;
+        fs::rename(&partial, folder.join(name)).map_err(failed("write", &file))?;
+    }
+    Ok(())
+}
+
+/// The folder of a file, made where it is missing. Agents can write near it, so that a link may stand in its place.
+fn folder_of(run: &Path, file: &Path) -> Result<PathBuf, Error> {
+    let folder = file.parent().unwrap_or(run);
+    fs::create_dir_all(folder).map_err(failed("create", folder))?;
+    let real = |path: &Path| fs::canonicalize(path).map_err(failed("open", path));
+    let (top, folder) = (real(run)?, real(folder)?);
+    if !folder.starts_with(&top) {
+        let source = io::Error::other("a link leads out of the folder of the run");
+        return Err(Error::Io { doing: "write into", path: file.to_owned(), source });
+    }
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use cuegate_engine::{Reports, Version};
+    use cuegate_flow::BlobRef;
+    use cuegate_journal::{Blob, Journal, NewRecord, Owner, memory::MemoryJournal};
+
+    use super::keep;
+
+    fn version(text: &str, seq: u64) -> Version {
+        Version {
+            step: "plan".into(),
+            visit: seq as u32,
+            content: BlobRef::of(text.as_bytes()),
+            order: (seq, 0),
+        }
+    }
+
+    fn journal(texts: &[&str]) -> MemoryJournal {
+        let journal = MemoryJournal::default();
+        let run = "r1".parse().unwrap();
+        journal.create(&run, 0).unwrap();
+        let lease = journal.acquire(&run, &Owner::current()).unwrap();
+        let blobs: Vec<Blob> = texts.iter().map(|text| Blob::new(text.as_bytes().to_vec())).collect();
+        journal.append(&lease, 0, NewRecord { at_ms: 0, body: b"{}", blobs: &blobs, consumes: &[] }).unwrap();
+        journal
+    }
+
+    #[test]
+    fn the_newest_goes_by_its_name_and_older_ones_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = journal(&["one", "two", "deep"]);
+        let mut reports = Reports::default();
+        reports.write(&"a.md".into(), version("one", 1));
+        keep(&journal, folder.path(), &reports).unwrap();
+        reports.write(&"a.md".into(), version("two", 2));
+        reports.write(&"b/c.md".into(), version("deep", 3));
+        keep(&journal, folder.path(), &reports).unwrap();
+        let read = |path: &str| fs::read_to_string(folder.path().join(path)).unwrap();
+        assert_eq!(read("reports/a.md"), "two");
+        assert_eq!(read("report-versions/1/a.md"), "one");
+        assert_eq!(read("reports/b/c.md"), "deep");
+        // What was changed or lost is made again.
+        fs::write(folder.path().join("reports/a.md"), "bad").unwrap();
+        fs::remove_file(folder.path().join("reports/b/c.md")).unwrap();
+        keep(&journal, folder.path(), &reports).unwrap();
+        assert_eq!((read("reports/a.md"), read("reports/b/c.md")), ("two".into(), "deep".into()));
+        assert_eq!(fs::read_dir(folder.path().join("reports")).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        let journal = journal(&["one"]);
+        let mut reports = Reports::default();
+        reports.write(&"a.md".into(), version("one", 1));
+        fs::create_dir(folder.path().join("reports")).unwrap();
+        fs::write(outside.path().join("kept"), "mine").unwrap();
+        symlink(outside.path().join("kept"), folder.path().join("reports/a.md")).unwrap();
+        keep(&journal, folder.path(), &reports).unwrap();
+        assert_eq!(fs::read_to_string(outside.path().join("kept")).unwrap(), "mine");
+        fs::remove_dir_all(folder.path().join("reports")).unwrap();
+        symlink(outside.path(), folder.path().join("reports")).unwrap();
+        assert!(keep(&journal, folder.path(), &reports).is_err());
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+    }
+}
