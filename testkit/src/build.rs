@@ -48,6 +48,12 @@ impl Builder {
         self.limit(max)
     }
 
+    /// Completes when this holds.
+    pub fn verdict(mut self, verdict: Verdict) -> Builder {
+        self.draft.verdict = verdict;
+        self
+    }
+
     fn step(mut self, id: &str, counts: bool, act: Act<Name>, gate: Gate<Name>) -> Builder {
         self.draft.steps.push(Step {
             name: id.into(),

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use cuegate_flow::{Flow, JoinPattern, JoinRule, Outcome, Reader, Role};
+use cuegate_flow::{
+    Field, Flow, Handler, JoinPattern, JoinRule, Outcome, Poll, PollState, Reader, Resource, Role, Signal,
+    Verdict,
+};
 use serde_json::json;
 
 use crate::Builder;
@@ -13,11 +16,15 @@ fn named(name: &str) -> Outcome {
 
 /// A step registry of the "closing" kind: work, hand off, close behind validators, remedies.
 pub fn closing() -> Arc<Flow> {
+    closing_named("closing").flow()
+}
+
+fn closing_named(name: &str) -> Builder {
     let schema = |words: &[&str]| {
         json!({"type": "object", "required": ["action"], "properties": {
             "action": {"enum": words}, "plan": {"type": "string"}, "summary": {"type": "string"}}})
     };
-    Builder::new("closing", "registry-closing", "initial")
+    Builder::new(name, "registry-closing", "initial")
         .limit(12)
         .ask("initial", Role::Work, &["next", "repeat", "abort"])
         .schema(schema(&["next", "repeat", "abort"]))
@@ -40,7 +47,54 @@ pub fn closing() -> Arc<Flow> {
         .on(Outcome::Fail(0), "@failed")
         .remedy(Outcome::Fail(1), &["continuation"], "closure attempts", 2)
         .on(Outcome::Fail(1), "@failed")
-        .flow()
+}
+
+/// A flow for each verdict: [`closing`], which each of them can complete besides.
+pub fn verdicts() -> Vec<Arc<Flow>> {
+    let checks = |max| Verdict::Checks { max, of: vec!["closure".into()] };
+    let keyword = |text: &str| Verdict::Keyword(text.into());
+    [
+        ("iterations", Verdict::Iterations(5)),
+        ("checks", checks(2)),
+        ("keyword", keyword("continuation 1")),
+        ("signal", Verdict::Signal(signal("repeat", &["summary"]))),
+        ("poll", Verdict::Poll(poll("file"))),
+        ("handler", Verdict::Handler(handler("verdict.sh"))),
+        ("every", Verdict::Every(vec![keyword("initial 1"), checks(1), Verdict::Poll(poll("file"))])),
+        ("any", Verdict::Any(vec![Verdict::Flow, Verdict::Handler(handler("verdict.sh")), checks(3)])),
+        (
+            "first",
+            Verdict::Every(vec![
+                Verdict::First(vec![Verdict::Poll(poll("file")), keyword("continuation 0")]),
+                Verdict::Iterations(4),
+            ]),
+        ),
+    ]
+    .into_iter()
+    .map(|(name, verdict)| closing_named(name).verdict(verdict).flow())
+    .collect()
+}
+
+/// A look at the file that a parameter names.
+pub fn poll(param: &str) -> Poll {
+    Poll { resource: Resource::File, param: param.into(), state: PollState::Exists }
+}
+
+/// A program that says whether a run is done.
+pub fn handler(name: &str) -> Handler {
+    Handler {
+        path: name.into(),
+        name: name.into(),
+        start: vec!["sh".into()],
+        body: "".into(),
+        config: json!({ "handlerPath": name }),
+    }
+}
+
+/// A signal with fields that have to be there.
+pub fn signal(kind: &str, required: &[&str]) -> Signal {
+    let required = required.iter().map(|name| Field { name: (*name).into(), value: None }).collect();
+    Signal { kind: kind.into(), marker: "json".into(), required }
 }
 
 /// A step registry of the "complete" kind: `complete` leads to a step whose `complete` ends the run.

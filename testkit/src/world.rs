@@ -1,10 +1,10 @@
 //! A world without processes: answers every command by a rule, drives a run, and can be cut anywhere.
 
 use cuegate_engine::{
-    Answer, Budget, Command, CommandId, Completion, Event, Exec, Exit, Fault, FaultClass, Place, Record,
-    Resume, Run, Start, Started, State, Usage, WaitKind, decide, pending,
+    Answer, Budget, Command, CommandId, Completion, Event, Exec, Exit, Fault, FaultClass, Look, Place,
+    Record, Resume, Run, Start, Started, State, Usage, WaitKind, decide, pending,
 };
-use cuegate_flow::Flow;
+use cuegate_flow::{BlobRef, Flow, Str, Verdict};
 use serde_json::json;
 
 /// A run as its journal would hold it, with its state beside it.
@@ -33,7 +33,7 @@ pub fn started(flow: &Flow) -> Started {
         base: String::new(),
         file: None,
         sources: Vec::new(),
-        params: Default::default(),
+        params: flow.verdict.places().into_iter().filter_map(|(_, part)| named_by(part)).collect(),
         task: None,
         set: Vec::new(),
         provider: "scripted".to_owned(),
@@ -42,8 +42,17 @@ pub fn started(flow: &Flow) -> Started {
         iterations_max: flow.limits.iterations_max,
         repairs_max: 1,
         wait_max_ms: 60_000,
+        poll_interval_ms: Some(0),
         place: Place { work: "/work".to_owned(), ..Place::default() },
         tree: None,
+    }
+}
+
+/// The parameter that names what a part of a verdict looks at.
+fn named_by(part: &Verdict) -> Option<(Str, BlobRef)> {
+    match part {
+        Verdict::Poll(poll) => Some((poll.param.clone(), BlobRef::of(b"out/report.md"))),
+        _ => None,
     }
 }
 
@@ -130,6 +139,12 @@ pub fn answers_of(case: &Case<'_>, step: &str) -> usize {
         .count()
 }
 
+/// How often a part of the verdict has been looked at in the journal.
+pub fn looks_of(case: &Case<'_>, part: &str) -> usize {
+    let of = |event: &&Event| matches!(event, Event::Probed { condition, .. } if **condition == *part);
+    case.events.iter().flatten().filter(of).count()
+}
+
 /// What the world answers to a command: by seed, step and how often it was asked before. Mostly sensible, sometimes
 /// not: unknown words, prose, missing fields, faults, blocked agents.
 pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
@@ -145,6 +160,15 @@ pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
                 duration_ms: 3,
             };
             Completion::Executed { id, exec, seen: None }
+        }
+        Command::Probe(probe) => {
+            let nth = looks_of(case, &probe.condition);
+            let look = match roll(seed, &format!("look {} {nth}", probe.condition)) % 8 {
+                0 => Look { failed: true, said: format!("no look {nth}"), ..Look::default() },
+                1 => Look { holds: true, said: format!("seen at look {nth}"), ..Look::default() },
+                _ => Look { said: format!("not at look {nth}"), ..Look::default() },
+            };
+            Completion::Probed { id, look }
         }
         Command::Ask(ask) => {
             let nth = answers_of(case, &ask.step);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cuegate_flow::{Boundary, SchemaId, Str, Validator};
+use cuegate_flow::{BlobRef, Boundary, Handler, Poll, SchemaId, Str, Validator};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -34,6 +34,8 @@ pub enum Command {
     Ask(Box<AskCommand>),
     /// Run a command.
     Exec(ExecCommand),
+    /// Look whether the run is done.
+    Probe(Box<ProbeCommand>),
 }
 
 impl Command {
@@ -42,6 +44,7 @@ impl Command {
         match self {
             Command::Ask(ask) => ask.id,
             Command::Exec(exec) => exec.id,
+            Command::Probe(probe) => probe.id,
         }
     }
 }
@@ -97,4 +100,69 @@ pub struct ExecCommand {
     pub step: Str,
     /// What to run.
     pub validator: Validator,
+}
+
+/// A look at the verdict of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProbeCommand {
+    /// Its name.
+    pub id: CommandId,
+    /// The part of the verdict, by its place.
+    pub condition: Str,
+    /// At what.
+    pub probe: Probe,
+}
+
+/// What is looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Probe {
+    /// A resource.
+    Poll {
+        /// What is wanted of it.
+        poll: Poll,
+        /// The value that says which one.
+        which: BlobRef,
+    },
+    /// What a program of the definition says.
+    Handler {
+        /// The program.
+        handler: Handler,
+        /// What it is told.
+        about: About,
+    },
+}
+
+/// Where a run stands, for those who decide whether it is done.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct About {
+    /// The step whose visit is over.
+    pub step: Str,
+    /// Which visit of it.
+    pub visit: u32,
+    /// Which iteration of the run.
+    pub iteration: u32,
+    /// The last answer.
+    pub answer: Option<Said>,
+    /// Data that steps left.
+    pub handoffs: Vec<Left>,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// The structured answer, when it came apart from the text.
+    pub output: Option<BlobRef>,
+    /// The text.
+    pub text: Option<BlobRef>,
+}
+
+/// Data that a step left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// The step.
+    pub step: Str,
+    /// The name.
+    pub key: Str,
+    /// The value: text as it is, everything else as JSON.
+    pub value: BlobRef,
 }

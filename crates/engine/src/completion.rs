@@ -67,6 +67,13 @@ pub enum Completion {
         /// The tree afterwards, when it can have changed.
         seen: Option<Seen>,
     },
+    /// Somebody looked whether the run is done.
+    Probed {
+        /// The look.
+        id: CommandId,
+        /// What was seen.
+        look: Look,
+    },
     /// A person answered.
     PersonAnswered {
         /// What.
@@ -254,6 +261,21 @@ pub struct Exec {
     pub stderr: String,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
+}
+
+/// What a look at the verdict of a run saw.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Look {
+    /// Whether it holds.
+    pub holds: bool,
+    /// Whether it could not be looked at all.
+    pub failed: bool,
+    /// What was seen, in words.
+    pub said: String,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// The tree afterwards, when it can have changed.
+    pub seen: Option<Seen>,
 }
 
 /// How a command's process ended.

@@ -345,6 +345,48 @@ pub enum Event {
         /// The whole rounds it saw.
         rounds: u32,
     },
+    /// A part of the run's verdict holds from now on, whatever comes.
+    ConditionMet {
+        /// Which part: `1` is all of it, `1.2` the second part of that.
+        condition: Str,
+        /// Why, in words.
+        why: String,
+    },
+    /// A visit is over: whether the run is done has to be looked at before the next begins.
+    ProbesRequested {
+        /// The parts of the verdict, by their places. A look's name is this record and its place in this list.
+        probes: Vec<Str>,
+        /// What is next when the run is not done.
+        next: Hold,
+        /// What was decided about the step that control stands on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<Str>,
+    },
+    /// Somebody looked at a part of the verdict.
+    Probed {
+        /// The look: the record that asked for it, and its place there.
+        probe: crate::command::CommandId,
+        /// Which part.
+        condition: Str,
+        /// Whether it holds now.
+        holds: bool,
+        /// Whether it could not be looked at all.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        failed: bool,
+        /// What was seen, in words.
+        said: String,
+        /// When, in milliseconds since 1970.
+        at_ms: i64,
+        /// How long it took, in milliseconds.
+        #[serde(default)]
+        duration_ms: u64,
+        /// Whether it is the last look: then it stays as it was seen.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        last: bool,
+        /// The tree afterwards.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<TreeState>,
+    },
     /// A step that does not count was left.
     StepLeft {
         /// Which.

@@ -199,6 +199,9 @@ pub struct Started {
     /// Whether the login is a subscription, so that what tokens cost is notional.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub notional: bool,
+    /// After how long a resource that the verdict names is looked at again, in milliseconds; `None` = 60 s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poll_interval_ms: Option<u64>,
     /// Where it works.
     pub place: Place,
     /// The tree it starts from, where there is git.

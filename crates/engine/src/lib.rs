@@ -16,6 +16,7 @@
 //! ```
 
 mod answer;
+mod blocks;
 mod budget;
 mod command;
 mod completion;
@@ -27,11 +28,15 @@ mod gate;
 mod pending;
 mod prompt;
 mod run;
+mod verdict;
 
 pub use answer::json_in_text;
+pub use blocks::{Block, blocks};
 pub use budget::{Budget, Lack, Ledger, Share, Spent, micro};
-pub use command::{AskCommand, Command, CommandId, ExecCommand, SessionUse};
-pub use completion::{Answer, Completion, Exec, Exit, Fault, FaultClass, Moment, Resume, Seen, Start};
+pub use command::{
+    About, AskCommand, Command, CommandId, ExecCommand, Left, Probe, ProbeCommand, Said, SessionUse,
+};
+pub use completion::{Answer, Completion, Exec, Exit, Fault, FaultClass, Look, Moment, Resume, Seen, Start};
 pub use decide::{Decision, decide};
 pub use event::{Event, Record, Unreadable};
 pub use extract::extract;
@@ -43,3 +48,4 @@ pub use gate::{Bad, Reading, Route, read, target};
 pub use pending::pending;
 pub use prompt::{Failure, expand, fenced};
 pub use run::{Asking, Follow, Head, Judging, Kept, Member, Node, Run, State, Visit, Work};
+pub use verdict::{Known, POLL_INTERVAL_MS, Probing, has, reached, says, signals};

@@ -1,12 +1,13 @@
 //! What a run wants done next.
 
-use cuegate_flow::{Act, Ask, Flow, SessionRule, Step, StepId};
+use cuegate_flow::{Act, Ask, Flow, SessionRule, Step, StepId, Verdict};
 
 use crate::{
-    command::{AskCommand, Command, CommandId, ExecCommand, SessionUse},
+    command::{About, AskCommand, Command, CommandId, ExecCommand, Left, Probe, ProbeCommand, SessionUse},
     facts::{AskKind, Part},
     prompt::{expand, judged},
     run::{Asking, Run, State, Work},
+    verdict::Probing,
 };
 
 /// The commands that a run waits for, in the order in which they may be started. Empty when it does not run.
@@ -18,6 +19,7 @@ pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
     let Some(id) = flow.find(&node.step) else { return Vec::new() };
     let step = flow.step(id);
     match (&node.work, &step.act) {
+        (Work::Probing(probing), _) => probes(flow, run, probing),
         (Work::Asking(asking), Act::Ask(ask)) if is_funded(run, asking, 0) => {
             vec![command(flow, run, step, ask, asking, 0)]
         }
@@ -45,6 +47,43 @@ pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
             })
             .collect(),
         _ => Vec::new(),
+    }
+}
+
+/// The looks that are still to be done. They are quick and cost nothing, so that all may begin at once.
+fn probes(flow: &Flow, run: &Run, probing: &Probing) -> Vec<Command> {
+    let probe = |verdict: &Verdict| match verdict {
+        Verdict::Poll(poll) => {
+            let which = run.started().params.get(&poll.param)?.clone();
+            Some(Probe::Poll { poll: poll.clone(), which })
+        }
+        Verdict::Handler(handler) => Some(Probe::Handler { handler: handler.clone(), about: about(run) }),
+        _ => None,
+    };
+    probing
+        .open
+        .iter()
+        .filter_map(|(member, condition)| {
+            let id = CommandId { seq: probing.seq, member: *member };
+            let probe = probe(flow.verdict.at(condition)?)?;
+            Some(Command::Probe(Box::new(ProbeCommand { id, condition: condition.clone(), probe })))
+        })
+        .collect()
+}
+
+fn about(run: &Run) -> About {
+    let visit = run.visit.as_ref();
+    About {
+        step: visit.map(|visit| visit.step.clone()).unwrap_or_default(),
+        visit: visit.map_or(0, |visit| visit.visit),
+        iteration: visit.map_or(0, |visit| visit.iteration),
+        answer: run.said.clone(),
+        handoffs: run
+            .handoffs
+            .iter()
+            .flat_map(|(step, left)| left.iter().map(move |(key, kept)| (step, key, kept)))
+            .map(|(step, key, kept)| Left { step: step.clone(), key: key.clone(), value: kept.value.clone() })
+            .collect(),
     }
 }
 

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::Ledger,
-    command::CommandId,
+    command::{CommandId, Said},
     event::Event,
     facts::{AskKind, EndState, Hold, Part, Remedy, RowEnd, Started, TreeState, Usage, WaitKind, Waiting},
+    verdict::{Known, Probing},
 };
 
 /// Where a run stands. It holds digests and small facts, never long texts.
@@ -42,6 +43,10 @@ pub struct Run {
     pub handoffs: BTreeMap<Str, BTreeMap<Str, Kept>>,
     /// The last answer's summary.
     pub summary: Option<BlobRef>,
+    /// The last answer of a step, whoever judged or checked it.
+    pub said: Option<Said>,
+    /// What is known of the parts of the verdict, by their places.
+    pub conditions: BTreeMap<Str, Known>,
     /// What a person was asked last.
     pub question: Option<BlobRef>,
     /// Heads of conversations, by key.
@@ -123,6 +128,8 @@ pub enum Work {
     Joining(Vec<Member>),
     /// It waits for a person.
     Person,
+    /// It is over, and the run looks around before the next step.
+    Probing(Probing),
 }
 
 /// A pending ask.
@@ -337,7 +344,22 @@ impl Run {
                     self.sessions.remove(key);
                 }
             }
-            Event::Answered { ask, usage, session, session_key, totals, changed_files, tree, .. } => {
+            Event::Answered {
+                ask,
+                kind,
+                output,
+                text,
+                usage,
+                session,
+                session_key,
+                totals,
+                changed_files,
+                tree,
+                ..
+            } => {
+                if matches!(kind, AskKind::Work | AskKind::Repair | AskKind::Remedy) {
+                    self.said = Some(Said { output: output.clone(), text: text.clone() });
+                }
                 self.settled.insert(*ask);
                 self.charge(usage);
                 if let (Some(session), Some(key)) = (session, session_key) {
@@ -401,6 +423,9 @@ impl Run {
                 if let Some(visit) = &mut self.visit {
                     visit.monitor = Some(monitor.clone());
                 }
+            }
+            Event::ConditionMet { .. } | Event::ProbesRequested { .. } | Event::Probed { .. } => {
+                self.looked_around(event);
             }
             Event::StepLeft { .. } => self.node = None,
             Event::VisitEnded { step, end, .. } => self.visit_ended(step, end),
@@ -522,7 +547,7 @@ impl Run {
         self.history.push(step.clone());
     }
 
-    fn saw(&mut self, changed: &[String], tree: &Option<TreeState>) {
+    pub(crate) fn saw(&mut self, changed: &[String], tree: &Option<TreeState>) {
         if let Some(visit) = &mut self.visit {
             visit.changed.extend(changed.iter().cloned());
         }

@@ -9,6 +9,11 @@ use world::Case;
 const DECISIONS_MAX: usize = 2_000;
 const SEEDS: u64 = 200;
 
+/// Every flow of the testkit.
+fn all() -> Vec<std::sync::Arc<Flow>> {
+    flows::all().into_iter().chain(flows::verdicts()).collect()
+}
+
 /// A row: step, visit, attempt, outcome, target.
 type Row = (Str, u32, u32, Option<Str>, Option<Str>);
 
@@ -96,7 +101,7 @@ fn run_to_end<'f>(
 #[test]
 fn cut_anywhere_ends_the_same() {
     let mut ends = std::collections::BTreeMap::<String, usize>::new();
-    for flow in flows::all() {
+    for flow in all() {
         for seed in 0..SEEDS {
             let whole = run_to_end(&flow, seed, |_, _| 0);
             let cut = run_to_end(&flow, seed, |case, pending| {
@@ -130,6 +135,16 @@ fn cut_anywhere_ends_the_same() {
         "piece Completed",
         "piece Aborted",
         "piece Failed",
+        "iterations Completed",
+        "checks Completed",
+        "keyword Completed",
+        "signal Completed",
+        "poll Completed",
+        "handler Completed",
+        "handler Failed",
+        "every Completed",
+        "any Completed",
+        "first Completed",
     ] {
         assert!(ends.contains_key(end), "{end} did not occur: {ends:?}");
     }
@@ -154,7 +169,7 @@ fn every_order_of_arrival_ends_the_same() {
 
 #[test]
 fn repeated_and_late_answers_change_nothing_but_the_bill() {
-    for flow in flows::all() {
+    for flow in all() {
         for seed in 0..SEEDS / 4 {
             let whole = run_to_end(&flow, seed, |_, _| 0);
             let mut answered: Vec<Completion> = Vec::new();
@@ -192,7 +207,7 @@ fn a_stray_answer_is_charged_once_and_never_routes() {
 
 #[test]
 fn interrupted_and_cancelled_at_every_record() {
-    for flow in flows::all() {
+    for flow in all() {
         for seed in 0..20 {
             let whole = run_to_end(&flow, seed, |_, _| 0);
             let interrupted = run_to_end(&flow, seed, |case, pending| {

@@ -100,6 +100,7 @@ impl<'f> Script<'f> {
                 Command::Exec(exec) => {
                     writeln!(self.text, "  $ {} {}", exec.validator.name, exec.id).unwrap()
                 }
+                Command::Probe(probe) => writeln!(self.text, "  ~ {} {}", probe.condition, probe.id).unwrap(),
             }
         }
         match &self.case.run.state {

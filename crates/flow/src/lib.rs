@@ -21,6 +21,7 @@ mod schema;
 mod source;
 mod step;
 mod template;
+mod verdict;
 mod whole;
 
 pub use boundary::{Boundary, Permission, Tools};
@@ -35,9 +36,8 @@ pub use step::{
     Outcome, Reader, Report, Role, Selector, SessionRule, Step, Success, Target, Validator,
 };
 pub use template::{Fact, Piece, Source, Template};
-pub use whole::{
-    Counter, CounterId, Draft, Flow, Limits, Monitor, Param, ParamType, SchemaId, StepId, Verdict,
-};
+pub use verdict::{Field, Handler, Poll, PollState, Resource, Signal, Verdict};
+pub use whole::{Counter, CounterId, Draft, Flow, Limits, Monitor, Param, ParamType, SchemaId, StepId};
 
 /// Shared immutable text. Cloning is a reference count.
 pub type Str = std::sync::Arc<str>;

@@ -83,6 +83,8 @@ pub enum Fact {
     UserInputs,
     /// How many whole rounds of its cycle the monitor saw that asks.
     Rounds,
+    /// How many answers of checking steps the verdict counted.
+    Checks,
 }
 
 impl Template {

@@ -1,6 +1,6 @@
 //! Whole definitions: as read, and as checked.
 
-use crate::{Name, Schema, Span, Step, Str};
+use crate::{Name, Schema, Span, Step, Str, Verdict};
 
 /// Names a step of a [`Flow`]: its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -135,15 +135,6 @@ pub struct Monitor<R> {
     pub judge: R,
     /// Where it is defined.
     pub span: Span,
-}
-
-/// When the run as a whole is done, besides reaching an end of the flow.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// Only by reaching an end.
-    Flow,
-    /// Also after this many finished iterations.
-    Iterations(u32),
 }
 
 /// How long a run may go on.

@@ -1,7 +1,8 @@
 //! Performs commands on this machine: runs validators, looks at the working tree and puts it back. Asking is in
-//! [`ask`].
+//! [`ask`], looking whether a run is done in [`probe`].
 
 mod ask;
+mod probe;
 
 use std::{
     collections::BTreeMap,
@@ -200,6 +201,7 @@ impl Performer for Local {
             match command {
                 Command::Ask(ask) => self.ask(&flow, *ask, cut).await,
                 Command::Exec(exec) => self.exec(exec, cut).await,
+                Command::Probe(probe) => self.probe(*probe, cut).await,
             }
         })
     }

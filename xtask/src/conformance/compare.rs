@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     case::{Case, Expected},
-    checked, direct, entry, inputs, interpret, route, runs, settings,
+    checked, direct, entry, inputs, interpret, route, runs, settings, verdict,
 };
 
 /// What we did with a case.
@@ -64,6 +64,10 @@ pub(super) fn adapter(subject: &str) -> Option<Adapter> {
         "SchemaResolver.resolve" => direct::schema,
         "checkSuccessCondition" => direct::success,
         "inferStepKind" => direct::kind,
+        "count:check.isFinished" => |input| verdict::counted(input, "checkCount", "maxChecks"),
+        "count:iteration.isFinished" => |input| verdict::counted(input, "currentIteration", "maxIterations"),
+        "detect:keyword.isFinished" => verdict::keyword,
+        "detect:structured.isFinished" => verdict::signal,
         "tryParseJsonFromText" => direct::json_in_text,
         "parseTestOutput" => {
             return adapting(|input| direct::extracted("parseTestOutput", input), direct::same_tests);

@@ -18,6 +18,7 @@ mod report;
 mod route;
 mod runs;
 mod settings;
+mod verdict;
 mod world;
 
 pub(crate) use report::conformance;

@@ -2,7 +2,7 @@
 
 use cuegate_flow::{
     Act, Ask, Boundary, Diagnostic, Draft, Edge, Ending, Gate, Limits, Name, Param, Role, Schema, SchemaId,
-    SessionRule, Source, Step, Target, Template, Verdict,
+    SessionRule, Source, Step, Target, Template,
 };
 
 use super::agent::AgentDefinition;
@@ -22,6 +22,7 @@ use super::step::StepDefinition;
 use super::step_prompt::step_prompt;
 use super::validators::{Validations, targets_of};
 use super::variables::{Scope, Variables};
+use super::verdict_rule::{check_verdict, lower_verdict};
 use crate::codes;
 use crate::desk::{Desk, Page};
 use crate::json::Text;
@@ -59,14 +60,15 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     let mut draft = Draft::empty(name_of(agent, registry), DIALECT);
     draft.span = registry.span;
     draft.params = params(agent, set);
-    draft.verdict = agent.verdict.verdict.clone();
     draft.default_model = Some(SYSTEM_MODEL.into());
     draft.limits = Limits { iterations_max: agent.verdict.iterations_max };
 
     let files = PromptFiles::new(registry, agent, places, desk);
     let params = draft.params.clone();
-    let variables = Variables::new(&params, &registry.steps, agent.requirements_label);
+    let variables =
+        Variables::new(&params, &registry.steps, agent.requirements_label).of_verdict(&agent.verdict.rule);
     let compiler = Compiler::new(desk, &files, &variables, &registry.steps);
+    draft.verdict = lower_verdict(definition, &params, &compiler);
     let entries = enter(definition, &mut draft);
     let inputs: Vec<(&str, Vec<DeclaredInput>)> = registry
         .steps
@@ -265,19 +267,6 @@ fn stand_in(step: &StepDefinition<'_>, gate: &Gate<Name>, edges: &mut Vec<Edge<N
         for edge in edges.iter_mut().filter(|edge| edge.on == outcome(Intent::Abort)) {
             edge.implied = false;
         }
-    }
-}
-
-/// A verdict that counts iterations completes a run whether or not its validators have passed.
-fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) {
-    let guarded = draft.steps.iter().find(|step| matches!(step.act, Act::Exec { .. }));
-    if let (Verdict::Iterations(max), Some(step)) = (&draft.verdict, guarded) {
-        let message =
-            format!("`count:iteration` completes the run after {max} iterations, validators or not");
-        definition.desk.found.push(
-            Diagnostic::warning(codes::VERDICT_PAST_VALIDATORS, step.span, message)
-                .hint("use `detect:graph`, where only `closing` completes the run"),
-        );
     }
 }
 

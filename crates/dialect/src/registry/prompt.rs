@@ -264,14 +264,6 @@ impl<'j> Body<'_, '_, '_, 'j> {
         pieces.push(match meaning {
             Meaning::Value(source) => Piece::Value(source),
             Meaning::Text(text) => Piece::Text(text),
-            Meaning::Unsupported => {
-                let message = format!("`{name}` belongs to a verdict that is not supported yet");
-                self.push(
-                    Diagnostic::error(codes::UNSUPPORTED_YET, span, message)
-                        .hint(format!("give it with `--set {name}=VALUE`, or remove it")),
-                );
-                Piece::Text(written.into())
-            }
             // The check of the whole flow reports it for a step, where it is known whether a run comes there.
             Meaning::Unknown if matches!(self.scope, Scope::Step(_)) => {
                 Piece::Value(Source::Param(name.into()))

@@ -5,7 +5,7 @@ use cuegate_flow::Diagnostic;
 use super::agent::AgentDefinition;
 use super::model::model_of;
 use super::permission::{permission_of, tools};
-use super::verdict::read_verdict;
+use super::verdict::{marker_of, read_verdict};
 use crate::codes;
 use crate::json::{Fields, Kind};
 
@@ -48,7 +48,7 @@ pub(crate) fn read_runner<'j>(runner: Fields<'j, '_>, agent_dir: &str, agent: &m
         None => {}
     }
     if let Some(verdict) = runner.object("verdict") {
-        agent.verdict = read_verdict(verdict, agent_dir);
+        agent.verdict = read_verdict(verdict, agent_dir, marker_of(&runner));
     }
     if let Some(boundaries) = runner.object("boundaries") {
         read_boundaries(boundaries, agent);

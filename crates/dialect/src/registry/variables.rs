@@ -6,6 +6,7 @@ use super::gate::handoff_of;
 use super::inputs::DeclaredInput;
 use super::parameters::same_name;
 use super::step::StepDefinition;
+use super::verdict::Rule;
 
 /// Everything that variables can mean in a registry.
 pub(crate) struct Variables<'v, 'j> {
@@ -13,6 +14,10 @@ pub(crate) struct Variables<'v, 'j> {
     pub(crate) params: &'v [Param],
     /// The label that `label_requirements` stands for.
     pub(crate) requirements_label: Option<&'j str>,
+    /// The keyword that the verdict waits for.
+    keyword: Option<Str>,
+    /// The checks that the verdict counts.
+    checks_max: Option<u32>,
     /// Data handed on, by the variable that reads it directly.
     handed_on: Vec<(String, Source)>,
 }
@@ -35,8 +40,6 @@ pub(crate) enum Meaning {
     Value(Source),
     /// A text that the definition gives itself.
     Text(Str),
-    /// A fact of a verdict that is not supported yet.
-    Unsupported,
     /// Nothing that is known here.
     Unknown,
 }
@@ -56,7 +59,18 @@ impl<'v, 'j> Variables<'v, 'j> {
                 (variable_of(id, &left.key), source)
             })
             .collect();
-        Variables { params, requirements_label, handed_on }
+        Variables { params, requirements_label, keyword: None, checks_max: None, handed_on }
+    }
+
+    /// With what prompts can say about a verdict; of several of a kind, about the first.
+    pub(crate) fn of_verdict(mut self, rule: &Rule<'_>) -> Variables<'v, 'j> {
+        match rule {
+            Rule::Keyword(keyword) => self.keyword = self.keyword.or_else(|| Some((*keyword).into())),
+            Rule::Checks(max) => self.checks_max = self.checks_max.or(Some(*max)),
+            Rule::Composite(_, parts) => return parts.iter().fold(self, |all, part| all.of_verdict(part)),
+            _ => {}
+        }
+        self
     }
 
     /// What a variable means at a place. What is declared wins over what the engine knows, as in the original.
@@ -81,7 +95,12 @@ impl<'v, 'j> Variables<'v, 'j> {
             "remaining" => return fact(Fact::Remaining),
             "previous_summary" if !matches!(scope, Scope::System) => return fact(Fact::PreviousSummary),
             "task" => return Meaning::Value(Source::Task),
-            "completion_keyword" | "check_count" | "max_checks" => return Meaning::Unsupported,
+            "check_count" if self.checks_max.is_some() => return fact(Fact::Checks),
+            _ => {}
+        }
+        match (name, &self.keyword, self.checks_max) {
+            ("completion_keyword", Some(keyword), _) => return Meaning::Text(keyword.clone()),
+            ("max_checks", _, Some(max)) => return Meaning::Text(max.to_string().into()),
             _ => {}
         }
         if let Some(label) = self.requirements_label.filter(|_| name == "label_requirements") {
@@ -97,6 +116,8 @@ impl<'v, 'j> Variables<'v, 'j> {
     pub(crate) fn names(&self, scope: Scope<'_>) -> Vec<&str> {
         let mut names: Vec<&str> = self.params.iter().map(|param| &*param.name).collect();
         names.extend(["iteration", "completed_iterations", "max_iterations", "remaining", "task"]);
+        names.extend(self.keyword.iter().map(|_| "completion_keyword"));
+        names.extend(self.checks_max.iter().flat_map(|_| ["check_count", "max_checks"]));
         if !matches!(scope, Scope::System) {
             names.push("previous_summary");
             names.extend(self.handed_on.iter().map(|(name, _)| name.as_str()));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cuegate_flow::{Act, Outcome, Step, StepId, Str};
 use serde_json::Value;
 
-use super::{Decider, enter, join, leave, reject};
+use super::{Decider, enter, join, leave, reject, verdict};
 use crate::{
     command::CommandId,
     completion::{Answer, Seen},
@@ -121,6 +121,7 @@ fn own(
 ) {
     match reading {
         Reading::Judge { judge, reader, output } => {
+            verdict::answered(decider, &step.name, output.as_ref(), &answer.text);
             if member.is_none() {
                 summarise(decider, output.as_ref(), answer);
             }
@@ -189,6 +190,7 @@ fn settle(
     let handed = handed(step, output.as_ref());
     if let Some(index) = member {
         if asking.judging.is_none() {
+            verdict::answered(decider, &step.name, output.as_ref(), &answer.text);
             hand_on(decider, step, member, &handed);
         }
         join::member_ended(decider, index, &step.name, Some(outcome), None, false);
@@ -199,6 +201,7 @@ fn settle(
         Err(bad) => reject::reject(decider, step, asked, None, asking, bad, answer),
         Ok(way) => {
             if asking.judging.is_none() {
+                verdict::answered(decider, &step.name, output.as_ref(), &answer.text);
                 summarise(decider, output.as_ref(), answer);
                 hand_on(decider, step, None, &handed);
             }

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::{Act, Edge, Ending, Outcome, Step, StepId, Str, Verdict};
+use cuegate_flow::{Act, Edge, Ending, Outcome, Step, StepId, Str};
 use serde_json::Value;
 
-use super::{Decider, enter};
+use super::{Decider, enter, verdict};
 use crate::{
     event::Event,
-    facts::{EndState, Remedy, RowEnd},
+    facts::{EndState, Hold, Remedy, RowEnd},
     gate::{Bad, Route, target},
     prompt::{Failure, expand},
+    run::Work,
 };
 
 /// Where a row ends when the limit stops the run.
@@ -144,41 +145,44 @@ fn on(
             return;
         }
     }
-    let of = visited(decider, step);
-    if let Verdict::Iterations(max) = decider.flow.verdict
-        && decider.run.finished + 1 >= max
-    {
-        unvalidated_end(decider, max);
-        return;
-    }
-    // Whether the limit allows another iteration is known here, so that the row ends where the run does.
-    let name = if decider.run.iterations >= decider.run.iterations_max {
-        EXHAUSTED.into()
-    } else {
-        decider.flow.step(next).name.clone()
-    };
-    let again = decider.run.visit.as_ref().filter(|_| edge.again).map(|visit| visit.attempt + 1);
-    leave_uncounted(decider, step, Some(&name));
-    end_visit(decider, &name);
+    let next = hold(decider, step, edge, next, failure);
+    verdict::visit_done(decider, step, next);
+}
+
+/// The step that is next, with what it is asked there.
+fn hold(
+    decider: &Decider<'_>,
+    step: &Step<StepId>,
+    edge: &Edge<StepId>,
+    next: StepId,
+    failure: Option<(&str, &Failure)>,
+) -> Hold {
+    let next = decider.flow.step(next);
     let remedy = edge.remedy.as_ref().map(|template| {
         let (validator, values) = failure.unzip();
         // Counted facts in the prompt are those of the visit that is about to begin.
         let mut run = decider.run.clone();
+        if let Some(ended) = visit_end(decider, &next.name) {
+            run.apply(&ended);
+        }
         run.iterations += 1;
-        let prompt = expand(&run, decider.flow.step(next), template, values);
-        Remedy { of, validator: validator.unwrap_or_default().into(), prompt }
+        let prompt = expand(&run, next, template, values);
+        Remedy { of: visited(decider, step), validator: validator.unwrap_or_default().into(), prompt }
     });
-    enter::enter(decider, next, remedy, again);
+    let again = decider.run.visit.as_ref().filter(|_| edge.again).map(|visit| visit.attempt + 1);
+    Hold { step: next.name.clone(), remedy, again }
 }
 
-/// The run ends by count: whatever validators there are did not run.
-fn unvalidated_end(decider: &mut Decider<'_>, max: u32) {
-    let guarded = decider.flow.steps.iter().find(|step| matches!(step.act, Act::Exec { .. }));
-    if let Some(step) = guarded {
-        decider.emit(Event::ValidationSkipped { step: step.name.clone() });
+/// Ends the visit and begins what is next.
+pub(super) fn proceed(decider: &mut Decider<'_>, step: &Step<StepId>, next: Hold) {
+    // Whether the limit allows another iteration is known here, so that the row ends where the run does.
+    let exhausted = decider.run.iterations >= decider.run.iterations_max;
+    let name = if exhausted { EXHAUSTED.into() } else { next.step.clone() };
+    leave_uncounted(decider, step, Some(&name));
+    end_visit(decider, &name);
+    if let Some(id) = decider.flow.find(&next.step) {
+        enter::enter(decider, id, next.remedy, next.again);
     }
-    let plural = if max == 1 { "" } else { "s" };
-    decider.end(EndState::Completed, format!("{max} iteration{plural} done"), None);
 }
 
 /// The row of a step that does not count, when it asked somebody.
@@ -191,23 +195,36 @@ fn leave_uncounted(decider: &mut Decider<'_>, step: &Step<StepId>, target: Optio
     decider.emit(Event::StepLeft { step: step.name.clone(), end });
 }
 
-fn last_decided(decider: &Decider<'_>, name: &str) -> Option<Str> {
-    decider.decision.events.iter().rev().find_map(|event| match event {
+/// What was decided about a step on which control stands.
+pub(super) fn last_decided(decider: &Decider<'_>, name: &str) -> Option<Str> {
+    let here = decider.decision.events.iter().rev().find_map(|event| match event {
         Event::Decided { step, outcome, .. } if **step == *name => Some(outcome.clone()),
+        _ => None,
+    });
+    // While the run looks around, it was decided in an earlier record.
+    here.or_else(|| match &decider.run.node.as_ref().filter(|node| *node.step == *name)?.work {
+        Work::Probing(probing) => probing.outcome.clone(),
         _ => None,
     })
 }
 
 fn end_visit(decider: &mut Decider<'_>, target: &Str) {
-    let Some(visit) = decider.run.visit.clone() else { return };
+    if let Some(ended) = visit_end(decider, target) {
+        decider.emit(ended);
+    }
+}
+
+/// The end of the visit that is open.
+fn visit_end(decider: &Decider<'_>, target: &Str) -> Option<Event> {
+    let visit = decider.run.visit.clone()?;
     let end = RowEnd { outcome: visit.outcome, target: Some(target.clone()), overridden_by: visit.monitor };
-    decider.emit(Event::VisitEnded {
+    Some(Event::VisitEnded {
         step: visit.step,
         visit: visit.visit,
         attempt: visit.attempt,
         end,
         changed_files: visit.changed.into_iter().collect(),
-    });
+    })
 }
 
 /// Ends whatever rows are open, with the run.

@@ -14,6 +14,7 @@ mod leave;
 mod person;
 mod reject;
 mod start;
+mod verdict;
 
 use cuegate_flow::{BlobRef, Flow, Step, StepId, Str};
 
@@ -51,6 +52,7 @@ pub fn decide(flow: &Flow, run: &Run, now: impl Into<Moment>, completion: Comple
         Completion::Faulted { ask, fault, seen } => faulted::faulted(&mut decider, ask, fault, seen),
         Completion::Cut { ask, usage, spoilt } => cut::cut(&mut decider, ask, usage, spoilt),
         Completion::Executed { id, exec, seen } => executed::executed(&mut decider, id, &exec, seen),
+        Completion::Probed { id, look } => verdict::probed(&mut decider, id, look),
         Completion::PersonAnswered { text, found } => person::answered(&mut decider, &text, found),
         Completion::Interrupted { seen } => control::interrupted(&mut decider, seen),
         Completion::Cancelled { seen } => control::cancelled(&mut decider, seen),

@@ -54,6 +54,6 @@ pub(super) fn answered(decider: &mut Decider<'_>, text: &str, found: Option<Tree
                 enter::enter(decider, id, None, Some(attempt));
             }
         }
-        Work::Entered | Work::Running { .. } => {}
+        Work::Entered | Work::Running { .. } | Work::Probing(_) => {}
     }
 }

@@ -1,5 +1,5 @@
 use super::{Code, graph};
-use crate::{Act, Diagnostic, Flow, StepId, Target, Verdict};
+use crate::{Act, Diagnostic, Flow, StepId, Target};
 
 pub(super) const CODE: Code = Code {
     name: "no-way-to-end",
@@ -16,7 +16,8 @@ Lead some transition of the trap to an end: in a step registry a closure step wi
 };
 
 pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
-    if flow.verdict != Verdict::Flow {
+    // A run that goes round may still be done, by a verdict that does not wait for an end of the flow.
+    if flow.verdict.can_fire() {
         return;
     }
     let reachable = graph::reachable(flow, &[flow.entry]);
@@ -111,5 +112,18 @@ mod tests {
         let mut counted = draft("a: next → a");
         counted.verdict = Verdict::Iterations(3);
         assert!(codes_of(counted).is_empty());
+    }
+
+    #[test]
+    fn not_mended_by_a_verdict_that_waits_for_an_end() {
+        for verdict in [
+            Verdict::Every(vec![Verdict::Flow, Verdict::Iterations(3)]),
+            Verdict::Any(vec![Verdict::Flow]),
+            Verdict::Checks { max: 1, of: Vec::new() },
+        ] {
+            let mut waiting = draft("a: next → a");
+            waiting.verdict = verdict;
+            assert_eq!(codes_of(waiting), ["no-way-to-end"]);
+        }
     }
 }

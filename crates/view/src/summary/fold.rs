@@ -34,6 +34,8 @@ pub struct RunFold {
     /// Asks that are pending.
     requests: BTreeMap<CommandId, Request>,
     command: Option<Pending>,
+    /// Looks at the verdict that are pending.
+    looks: Vec<Pending>,
     /// How often a step that does not count was entered: its visits are numbered here only.
     aside_visits: BTreeMap<Str, u32>,
     changed: BTreeSet<String>,
@@ -48,6 +50,7 @@ impl RunFold {
             aside: None,
             requests: BTreeMap::new(),
             command: None,
+            looks: Vec::new(),
             aside_visits: BTreeMap::new(),
             changed: BTreeSet::new(),
         }
@@ -84,7 +87,7 @@ impl RunFold {
             since_ms: request.since_ms,
             not_before_ms: request.not_before_ms,
         });
-        asks.chain(self.command.clone()).collect()
+        asks.chain(self.command.clone()).chain(self.looks.clone()).collect()
     }
 
     /// Folds a record in.
@@ -146,6 +149,15 @@ impl RunFold {
             Event::MemberEnded { index, step, outcome, why, .. } => {
                 self.member_ended(seq, at_ms, *index, step, outcome.clone(), why.clone());
             }
+            Event::ProbesRequested { probes, .. } => {
+                let look = |condition: &Str| Pending::Look { condition: condition.clone(), since_ms: at_ms };
+                self.looks = probes.iter().map(look).collect();
+            }
+            Event::Probed { condition: seen, .. } => {
+                let waits =
+                    |look: &Pending| !matches!(look, Pending::Look { condition, .. } if condition == seen);
+                self.looks.retain(waits);
+            }
             Event::StepLeft { step, end } => self.left(seq, at_ms, step, end),
             Event::VisitEnded { step, visit, attempt, end, changed_files } => {
                 self.visit_ended(seq, at_ms, step, (*visit, *attempt), end, changed_files);
@@ -181,6 +193,7 @@ impl RunFold {
                 self.view.ended_ms = Some(at_ms);
             }
             Event::OriginSet { .. }
+            | Event::ConditionMet { .. }
             | Event::AnswerRejected { .. }
             | Event::CounterSet { .. }
             | Event::MonitorFired { .. }
@@ -193,6 +206,7 @@ impl RunFold {
 
     fn nothing_pending(&mut self) {
         self.requests.clear();
+        self.looks.clear();
         self.command = None;
     }
 

@@ -1,0 +1,127 @@
+//! Finding action blocks in what an agent said.
+
+use cuegate_flow::Str;
+use serde_json::Value;
+
+/// A fenced block by which an agent says something to the program rather than to people.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// Which of the wanted types it has.
+    pub kind: Str,
+    /// What stands in it: a JSON value, and where that cannot be read the text as it is.
+    pub value: Value,
+}
+
+/// The action blocks of these types in a text, in order.
+///
+/// A block is a whole fenced block whose first word is the marker (`json`, in any case) and whose JSON object has one
+/// of the types as its `action`, or one whose first word is the type itself. A block that is never closed is none:
+/// its answer was cut off, and nobody knows how it goes on.
+pub fn blocks(text: &str, marker: &str, types: &[Str]) -> Vec<Block> {
+    fences(text).into_iter().filter_map(|fence| block(&fence, marker, types)).collect()
+}
+
+fn block(fence: &Fence<'_>, marker: &str, types: &[Str]) -> Option<Block> {
+    let value = serde_json::from_str::<Value>(&fence.body).ok();
+    if fence.mark.eq_ignore_ascii_case(marker) {
+        let action = value.as_ref().and_then(|value| value.get("action")).and_then(Value::as_str);
+        if let Some(kind) = types.iter().find(|kind| Some(&***kind) == action) {
+            return Some(Block { kind: kind.clone(), value: value? });
+        }
+    }
+    let kind = types.iter().find(|kind| ***kind == *fence.mark)?;
+    let value = value.unwrap_or_else(|| Value::String(fence.body.trim_end().to_owned()));
+    Some(Block { kind: kind.clone(), value })
+}
+
+/// A closed fenced block: the first word after its opening fence, and its lines.
+struct Fence<'t> {
+    mark: &'t str,
+    body: String,
+}
+
+/// The closed fenced blocks of a Markdown text, in order. A shorter fence inside a longer one is text.
+fn fences(text: &str) -> Vec<Fence<'_>> {
+    let mut found = Vec::new();
+    let mut open: Option<(usize, char, Fence<'_>)> = None;
+    for line in text.lines() {
+        let bare = line.trim();
+        match &mut open {
+            Some((length, with, fence)) => {
+                let closing = bare.chars().all(|c| c == *with) && bare.len() >= *length;
+                if closing {
+                    found.extend(open.take().map(|(_, _, fence)| fence));
+                } else {
+                    fence.body.push_str(line);
+                    fence.body.push('\n');
+                }
+            }
+            None => open = opening(bare),
+        }
+    }
+    found
+}
+
+/// The fence that a line opens, if it opens one.
+fn opening(line: &str) -> Option<(usize, char, Fence<'_>)> {
+    let with = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let length = line.chars().take_while(|c| *c == with).count();
+    let info = &line[length..];
+    // Backticks after backticks are code within a line.
+    if length < 3 || (with == '`' && info.contains('`')) {
+        return None;
+    }
+    let mark = info.split_whitespace().next().unwrap_or_default();
+    Some((length, with, Fence { mark, body: String::new() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::blocks;
+    use cuegate_flow::Str;
+    use serde_json::{Value, json};
+
+    fn found(text: &str) -> Vec<(String, Value)> {
+        let types: [Str; 2] = ["issue-action".into(), "done".into()];
+        blocks(text, "json", &types).into_iter().map(|block| (block.kind.to_string(), block.value)).collect()
+    }
+
+    #[test]
+    fn marked_as_the_format_or_as_the_type() {
+        for (text, expected) in [
+            (
+                "So:\n```json\n{\"action\": \"issue-action\", \"n\": 1}\n```\nand\n```done\n{\"ok\": true}\n```",
+                vec![
+                    ("issue-action", json!({"action": "issue-action", "n": 1})),
+                    ("done", json!({"ok": true})),
+                ],
+            ),
+            ("```JSON title=x\n{\"action\":\"done\"}\n```", vec![("done", json!({"action": "done"}))]),
+            ("~~~~done\nall of it\n```\nmore\n~~~~", vec![("done", json!("all of it\n```\nmore"))]),
+            ("  - it:\n    ```done\n    {}\n    ```", vec![("done", json!({}))]),
+        ] {
+            let expected: Vec<(String, Value)> =
+                expected.into_iter().map(|(kind, value)| (kind.to_owned(), value)).collect();
+            assert_eq!(found(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_no_block() {
+        for text in [
+            "",
+            "{\"action\":\"done\"}",
+            "```json\n{\"action\":\"other\"}\n```",
+            "```json\n{\"action\":\"done\"",
+            "```json\n[{\"action\":\"done\"}]\n```",
+            "```json\n{\"action\":\"done\",}\n```",
+            "```sh\n{\"action\":\"done\"}\n```",
+            "```done",
+            "a ```done``` word",
+            "```done```",
+            "````md\n```done\n{}\n```\n````",
+        ] {
+            assert_eq!(found(text), [], "{text}");
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Each verdict: what makes it true, what keeps it true, and what a run that it completes looks like.
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
+
+use std::sync::Arc;
+
+use cuegate_engine::{
+    About, Answer, Command, Completion, EndState, Event, Exec, Exit, Look, Probe, ProbeCommand, Resume,
+    Start, State,
+};
+use cuegate_flow::{Flow, Outcome, Role, Verdict};
+use cuegate_testkit::{
+    Builder,
+    flows::{handler, poll, signal},
+    world::{Case, started},
+};
+use serde_json::{Value, json};
+
+/// `work` goes round until it hands off to `close`, whose `closing` completes behind a validator.
+fn flow(verdict: Verdict) -> Arc<Flow> {
+    Builder::new("verdicts", "registry-closing", "work")
+        .limit(12)
+        .ask("work", Role::Work, &["next", "handoff"])
+        .leaves("plan")
+        .to("next", "work")
+        .hands_off("handoff", "close")
+        .ask("close", Role::Work, &["closing", "repeat"])
+        .to("closing", "close@validators")
+        .to("repeat", "close")
+        .exec("close@validators", &["tests: sh test.sh"])
+        .on(Outcome::Pass, "@completed")
+        .remedy(Outcome::Fail(0), &["work"], "close attempts", 3)
+        .on(Outcome::Fail(0), "@failed")
+        .verdict(verdict)
+        .flow()
+}
+
+struct Driven<'f>(Case<'f>);
+
+impl<'f> Driven<'f> {
+    fn start(flow: &'f Flow) -> Driven<'f> {
+        Driven::start_every(flow, 0)
+    }
+
+    /// With so many milliseconds between two looks at a resource.
+    fn start_every(flow: &'f Flow, poll_interval_ms: u64) -> Driven<'f> {
+        let mut case = Case::new(flow);
+        let mut started = started(flow);
+        started.poll_interval_ms = Some(poll_interval_ms);
+        case.complete(Completion::Start(Box::new(Start { started })));
+        Driven(case)
+    }
+
+    fn say(&mut self, output: Value) -> &mut Self {
+        self.answer(|answer| answer.output = Some(output))
+    }
+
+    fn answer(&mut self, change: impl FnOnce(&mut Answer)) -> &mut Self {
+        let [Command::Ask(ask)] = &self.0.pending()[..] else { panic!("no ask: {:?}", self.0.pending()) };
+        let mut answer = Answer::default();
+        change(&mut answer);
+        self.0.complete(Completion::Answered { ask: ask.id, answer: Box::new(answer), seen: None });
+        self
+    }
+
+    fn next(&mut self) -> &mut Self {
+        self.say(json!({"action": "next"}))
+    }
+
+    fn exec(&mut self, code: i32) -> &mut Self {
+        let id = self.0.pending()[0].id();
+        let exec =
+            Exec { exit: Exit::Code(code), stdout: String::new(), stderr: String::new(), duration_ms: 1 };
+        self.0.complete(Completion::Executed { id, exec, seen: None });
+        self
+    }
+
+    fn probes(&self) -> Vec<ProbeCommand> {
+        let probe = |command| match command {
+            Command::Probe(probe) => *probe,
+            other => panic!("no look: {other:?}"),
+        };
+        self.0.pending().into_iter().map(probe).collect()
+    }
+
+    /// Looks at everything that is pending.
+    fn look(&mut self, holds: bool) -> &mut Self {
+        let probes = self.probes();
+        assert!(!probes.is_empty(), "nothing to look at");
+        for probe in probes {
+            let said = if holds { "it is there" } else { "it is not there" };
+            let look = Look { holds, said: said.to_owned(), ..Look::default() };
+            self.0.complete(Completion::Probed { id: probe.id, look });
+        }
+        self
+    }
+
+    fn fail_to_look(&mut self) -> &mut Self {
+        let look = Look { holds: true, failed: true, said: "exit 7".to_owned(), ..Look::default() };
+        let id = self.probes()[0].id;
+        self.0.complete(Completion::Probed { id, look });
+        self
+    }
+
+    /// How it stands: the end and its reason, else the step that is asked.
+    fn state(&self) -> String {
+        match &self.0.run.state {
+            State::Ended { state, reason, .. } => format!("{state:?}: {reason}"),
+            State::Suspended(waiting) => format!("{waiting:?}"),
+            _ => match &self.0.pending()[..] {
+                [Command::Ask(ask)] => format!("{} {}", ask.kind.as_str(), ask.step),
+                other => format!("{} pending", other.len()),
+            },
+        }
+    }
+
+    fn validated(&self) -> Option<bool> {
+        self.0.events.iter().flatten().find_map(|event| match event {
+            Event::Ended { validated, .. } => Some(*validated),
+            _ => None,
+        })
+    }
+
+    /// The rows: which step, where to.
+    fn rows(&self) -> Vec<String> {
+        let row = |event: &Event| match event {
+            Event::VisitEnded { step, end, .. } => Some(format!(
+                "{step} {} → {}",
+                end.outcome.as_deref().unwrap_or("-"),
+                end.target.as_deref().unwrap_or("-")
+            )),
+            Event::StepLeft { step, end } => Some(format!("{step} left {:?}", end.outcome.as_deref())),
+            _ => None,
+        };
+        self.0.events.iter().flatten().filter_map(row).collect()
+    }
+}
+
+#[test]
+fn iterations_and_checks_are_counted() {
+    let counted = flow(Verdict::Iterations(2));
+    let mut run = Driven::start(&counted);
+    assert_eq!(run.next().state(), "work work");
+    assert_eq!(run.next().state(), "Completed: 2 iterations done");
+    assert_eq!(run.validated(), Some(false));
+    assert_eq!(run.rows(), ["work next → work", "work next → @completed"]);
+
+    let checked = flow(Verdict::Checks { max: 2, of: vec!["close".into()] });
+    let mut run = Driven::start(&checked);
+    run.next().say(json!({"action": "handoff"})).say(json!({"action": "repeat"}));
+    assert_eq!(run.state(), "work close", "answers of work are no checks");
+    // An answer that cannot be used checks nothing; the one in its place does.
+    run.say(json!({"action": "fly"}));
+    assert_eq!(run.state(), "repair close");
+    assert_eq!(run.say(json!({"action": "repeat"})).state(), "Completed: 2 checks done");
+}
+
+#[test]
+fn a_closing_answer_completes_behind_its_validators_first() {
+    let checked = flow(Verdict::Checks { max: 1, of: vec!["close".into()] });
+    let mut run = Driven::start(&checked);
+    run.say(json!({"action": "handoff"})).say(json!({"action": "closing"}));
+    assert_eq!(run.state(), "1 pending", "the visit is not over before its validators");
+    assert_eq!(run.exec(0).state(), "Completed: `close` completed the flow");
+    assert_eq!(run.validated(), Some(true));
+
+    let mut run = Driven::start(&checked);
+    run.say(json!({"action": "handoff"})).say(json!({"action": "closing"})).exec(1);
+    assert_eq!(run.state(), "Completed: 1 check done", "where a remedy would begin the visit is over");
+    assert_eq!(run.validated(), Some(false));
+}
+
+#[test]
+fn keywords_and_signals_are_detected() {
+    let keyword = flow(Verdict::Keyword("ALL DONE".into()));
+    for (output, text, ends) in [
+        (json!({"action": "next", "summary": "so: ALL DONE"}), "", true),
+        (json!({"action": "next"}), "I think that is ALL DONE now", true),
+        (json!({"action": "next", "summary": "all done"}), "not ALL  DONE", false),
+    ] {
+        let mut run = Driven::start(&keyword);
+        run.answer(|answer| (answer.output, answer.text) = (Some(output), text.to_owned()));
+        let expected = if ends { "Completed: `work` said `ALL DONE`" } else { "work work" };
+        assert_eq!(run.state(), expected, "{text}");
+    }
+    let signals = flow(Verdict::Signal(signal("ready", &["score"])));
+    let mut run = Driven::start(&signals);
+    assert_eq!(run.say(json!({"action": "next", "signal": "ready"})).state(), "work work");
+    run.answer(|answer| {
+        answer.output = Some(json!({"action": "next"}));
+        answer.text = "```json\n{\"action\": \"ready\", \"score\": 3}\n```".to_owned();
+    });
+    assert_eq!(run.state(), "Completed: `work` gave the signal `ready`");
+}
+
+#[test]
+fn a_resource_is_looked_at_between_visits() {
+    let polled = flow(Verdict::Poll(poll("file")));
+    let mut run = Driven::start(&polled);
+    run.next();
+    let [ProbeCommand { condition, probe: Probe::Poll { which, .. }, .. }] = &run.probes()[..] else {
+        panic!()
+    };
+    assert_eq!((&**condition, which.len), ("1", "out/report.md".len() as u64));
+    assert_eq!(run.look(false).state(), "work work");
+    assert_eq!(run.rows(), ["work next → work"]);
+    run.say(json!({"action": "handoff"})).look(false).say(json!({"action": "closing"})).exec(1);
+    assert_eq!(
+        run.look(false).state(),
+        "remedy work",
+        "what was to be done next is kept while the run looks"
+    );
+    assert_eq!(run.next().look(true).state(), "Completed: it is there");
+    assert_eq!(run.validated(), Some(false));
+    assert_eq!(
+        run.rows(),
+        [
+            "work next → work",
+            "work handoff → close",
+            "close@validators left Some(\"fail(0)\")",
+            "close closing → work",
+            "work next → @completed",
+        ]
+    );
+}
+
+#[test]
+fn what_was_not_looked_at_for_a_while_is_looked_at_again() {
+    let polled = flow(Verdict::Poll(poll("file")));
+    let mut run = Driven::start_every(&polled, 1_000);
+    run.next().look(false);
+    assert_eq!(run.next().state(), "work work", "nobody waits until the interval has passed");
+    run.0.now += 990;
+    assert_eq!(run.next().look(true).state(), "Completed: it is there");
+    // A clock that was put back does not keep the run from looking.
+    let mut run = Driven::start_every(&polled, 1_000_000);
+    run.next().look(false);
+    run.0.now = 10;
+    assert_eq!(run.next().look(true).state(), "Completed: it is there");
+}
+
+#[test]
+fn after_a_hundred_looks_nobody_looks_any_more() {
+    let every = Verdict::Every(vec![Verdict::Poll(poll("file")), Verdict::Keyword("DONE".into())]);
+    let many = Builder::new("many", "registry-closing", "work")
+        .limit(200)
+        .ask("work", Role::Work, &["next"])
+        .to("next", "work")
+        .verdict(every)
+        .flow();
+    let mut run = Driven::start(&many);
+    for nth in 1..=100 {
+        run.next().look(nth == 100);
+    }
+    let last = |event: &&Event| matches!(event, Event::Probed { last: true, .. });
+    assert_eq!(run.0.events.iter().flatten().filter(last).count(), 1);
+    assert_eq!(run.next().state(), "work work");
+    run.say(json!({"action": "next", "summary": "DONE"}));
+    assert_eq!(run.state(), "Completed: it is there; `work` said `DONE`", "it stays as it was seen last");
+}
+
+#[test]
+fn a_handler_is_told_where_the_run_stands() {
+    let handled = flow(Verdict::Handler(handler("verdict.sh")));
+    let mut run = Driven::start(&handled);
+    run.say(json!({"action": "next", "plan": "p"}));
+    let [ProbeCommand { probe: Probe::Handler { handler, about }, .. }] = &run.probes()[..] else { panic!() };
+    assert_eq!(&*handler.path, "verdict.sh");
+    let About { step, visit, iteration, answer, handoffs } = about;
+    assert_eq!((&**step, *visit, *iteration), ("work", 1, 1));
+    assert!(answer.as_ref().unwrap().output.is_some());
+    assert_eq!(handoffs.iter().map(|left| &*left.key).collect::<Vec<_>>(), ["plan"]);
+    run.look(false).next();
+    assert_eq!(run.look(true).state(), "Completed: it is there", "it is asked after every visit");
+}
+
+#[test]
+fn a_handler_that_fails_three_times_in_a_row_fails_the_run() {
+    let handled = flow(Verdict::Handler(handler("verdict.sh")));
+    let mut run = Driven::start(&handled);
+    run.next().fail_to_look().next().fail_to_look();
+    assert_eq!(run.state(), "work work", "what cannot be evaluated does not hold");
+    run.next().look(false).next().fail_to_look().next().fail_to_look();
+    assert_eq!(run.state(), "work work", "only what fails in a row counts");
+    let failed = "Failed: the verdict's handler `verdict.sh` failed 3 times in a row: exit 7";
+    assert_eq!(run.next().fail_to_look().state(), failed);
+    // A resource that cannot be looked at may come back.
+    let polled = flow(Verdict::Poll(poll("file")));
+    let mut run = Driven::start(&polled);
+    run.next().fail_to_look().next().fail_to_look().next().fail_to_look();
+    assert_eq!(run.state(), "work work");
+}
+
+#[test]
+fn every_keeps_what_was_detected_and_looks_again_at_the_rest() {
+    let every = flow(Verdict::Every(vec![
+        Verdict::Keyword("DONE".into()),
+        Verdict::Poll(poll("file")),
+        Verdict::Iterations(3),
+    ]));
+    let mut run = Driven::start(&every);
+    run.say(json!({"action": "next", "summary": "DONE"})).look(true);
+    assert_eq!(run.state(), "work work");
+    run.next().look(false).next().look(false);
+    assert_eq!(run.state(), "work work", "a resource is what it is now");
+    run.next().look(true);
+    assert_eq!(run.state(), "Completed: `work` said `DONE`; it is there; 3 iterations done");
+}
+
+#[test]
+fn any_and_first_name_what_decided() {
+    let parts = || vec![Verdict::Flow, Verdict::Poll(poll("file")), Verdict::Keyword("DONE".into())];
+    for verdict in [Verdict::Any(parts()), Verdict::First(parts())] {
+        let flow = flow(verdict);
+        let mut run = Driven::start(&flow);
+        run.next().look(false);
+        assert_eq!(run.say(json!({"action": "next", "x": "DONE"})).state(), "Completed: `work` said `DONE`");
+        let mut run = Driven::start(&flow);
+        assert_eq!(run.next().look(true).state(), "Completed: it is there");
+    }
+    // What decided first goes on deciding; a part of `any` does so only as long as it holds.
+    let within = |inner| flow(Verdict::Every(vec![inner, Verdict::Iterations(2)]));
+    let looked = || vec![Verdict::Poll(poll("file"))];
+    let first = within(Verdict::First(looked()));
+    let mut run = Driven::start(&first);
+    assert_eq!(run.next().look(true).next().state(), "Completed: it is there; 2 iterations done");
+    let any = within(Verdict::Any(looked()));
+    let mut run = Driven::start(&any);
+    assert_eq!(run.next().look(true).next().look(false).state(), "work work");
+}
+
+#[test]
+fn late_and_repeated_looks_never_route() {
+    let parts = vec![Verdict::Poll(poll("file")), Verdict::Handler(handler("verdict.sh"))];
+    let every = flow(Verdict::Any(parts));
+    let mut run = Driven::start(&every);
+    run.next();
+    let [first, second] = &run.probes()[..] else { panic!() };
+    let (first, second) = (first.id, second.id);
+    let seen =
+        |id, holds| Completion::Probed { id, look: Look { holds, said: "x".into(), ..Look::default() } };
+    assert!(run.0.complete(seen(second, false)));
+    assert!(!run.0.complete(seen(second, true)), "it was looked at already");
+    run.0.crash();
+    assert_eq!(run.probes()[0].id, first, "the other look is still wanted, under its name");
+    assert!(run.0.complete(seen(first, false)));
+    assert_eq!(run.state(), "work work");
+    assert!(!run.0.complete(seen(first, true)));
+    assert_eq!(run.state(), "work work");
+}
+
+#[test]
+fn a_run_at_its_limit_looks_before_it_is_exhausted() {
+    let polled = flow(Verdict::Poll(poll("file")));
+    let mut run = Driven::start(&polled);
+    run.0.run.iterations_max = 1;
+    run.next();
+    assert_eq!(run.probes().len(), 1);
+    // While it looks it can be interrupted, and goes on looking.
+    assert!(run.0.complete(Completion::Interrupted { seen: None }));
+    assert!(run.0.pending().is_empty());
+    assert!(run.0.complete(Completion::Resumed(Box::<Resume>::default())));
+    run.look(false);
+    let State::Ended { state, hold, .. } = &run.0.run.state else { panic!("{:?}", run.0.run.state) };
+    assert_eq!((*state, hold.as_ref().map(|hold| &*hold.step)), (EndState::Exhausted, Some("work")));
+    assert_eq!(run.rows(), ["work next → @exhausted"]);
+}
