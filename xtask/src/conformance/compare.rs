@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     case::{Case, Expected},
-    checked, direct, entry, inputs, interpret, route, runs, settings,
+    checked, direct, entry, inputs, interpret, route, runs, settings, verdict,
 };
 
 /// What we did with a case.

@@ -28,7 +28,11 @@ const SELECTS: &str = "selects";
 /// The words that a gate can allow.
 const INTENTS: [&str; 7] = ["next", "repeat", "jump", "closing", "abort", "escalate", "handoff"];
 
-/// An agent for a registry: one that only `closing` completes, with the parameters that the case declares.
+/// Variables that only some verdicts give.
+const OF_VERDICTS: [&str; 3] = ["completion_keyword", "check_count", "max_checks"];
+
+/// An agent for a registry: one that only `closing` completes, unless a step reads what another verdict gives, with the
+/// parameters that the case declares.
 pub(super) fn agent_for(registry: &Value, declared: &Value) -> Value {
     let parameters: Map<String, Value> = declared["parameters"]
         .as_object()
@@ -53,10 +57,23 @@ pub(super) fn agent_for(registry: &Value, declared: &Value) -> Value {
                 "systemPromptPath": "prompts/system.md",
                 "prompts": {"registry": "steps_registry.json", "fallbackDir": "prompts"},
             },
-            "verdict": {"type": "detect:graph", "config": {"maxIterations": 10}},
+            "verdict": verdict(registry),
             "boundaries": {"allowedTools": ["Read"], "permissionMode": "acceptEdits"},
         },
     })
+}
+
+fn verdict(registry: &Value) -> Value {
+    let steps = registry["steps"].as_object().into_iter().flatten();
+    let mut read = steps.flat_map(|(_, step)| step["uvVariables"].as_array().into_iter().flatten());
+    if !read.any(|name| OF_VERDICTS.iter().any(|of| name == of)) {
+        return json!({"type": "detect:graph", "config": {"maxIterations": 10}});
+    }
+    let conditions = [
+        json!({"type": "detect:keyword", "config": {"verdictKeyword": "DONE"}}),
+        json!({"type": "count:check", "config": {"maxChecks": 3}}),
+    ];
+    json!({"type": "meta:composite", "config": {"operator": "and", "conditions": conditions}})
 }
 
 /// What is left as it is written although something is missing there.
