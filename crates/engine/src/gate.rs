@@ -234,7 +234,7 @@ pub struct Inspection {
 
 /// Compares an answer with its step's schema, as [`read`] does; `None` where there is none.
 pub fn inspect(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option<Inspection> {
-    let cuegate_flow::Act::Ask(ask) = &step.act else { return None };
+    let Act::Ask(ask) = &step.act else { return None };
     let schema = flow.schema(ask.schema?);
     let Some(mut output) = structured(step, output, text) else {
         return Some(Inspection { found: false, problems: Vec::new() });

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use cuegate_flow::{Diagnostic, Draft, Span, Verdict, sort};
+use cuegate_flow::{Diagnostic, Draft, Span, sort};
 
 use super::agent::{AgentDefinition, read_agent};
 use super::behavior::modern;
@@ -10,7 +10,7 @@ use super::definition::{RegistryDefinition, read_registry};
 use super::generation::{Generation, detect, is_piece_path};
 use super::lower::{Definition, Lowered, lower_definition, name_of};
 use super::places::Places;
-use super::verdict::SAFETY_DEFAULT;
+use super::verdict::{Rule, SAFETY_DEFAULT};
 use crate::Files;
 use crate::codes;
 use crate::desk::Desk;
@@ -105,7 +105,7 @@ fn defaults_of_complete(
     let (kind_is_written, limit_is_written) = verdict.written;
     let kind = registry.completion_type.map_or("detect:graph", |(kind, _)| kind);
     if !kind_is_written {
-        (verdict.kind, verdict.verdict) = (kind, Verdict::Flow);
+        (verdict.kind, verdict.rule) = (kind, Rule::Graph);
     } else if let Some((_, span)) = registry.completion_type.filter(|(other, _)| *other != verdict.kind) {
         let message = format!("`completionType` has no effect: the agent says `{}`", verdict.kind);
         found.push(Diagnostic::warning(codes::STRAY_KEY, span, message).hint("remove one of the two"));
@@ -113,7 +113,7 @@ fn defaults_of_complete(
     if !limit_is_written {
         verdict.iterations_max = SAFETY_DEFAULT;
         if verdict.kind == "count:iteration" {
-            verdict.verdict = Verdict::Iterations(SAFETY_DEFAULT);
+            verdict.rule = Rule::Iterations(SAFETY_DEFAULT);
         }
     }
 }

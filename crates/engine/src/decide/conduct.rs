@@ -54,6 +54,7 @@ pub(super) fn answers_question(
         waited_ms: 0,
         follow: Some(Follow { say, after: Some(question) }),
         judging: asking.judging.clone(),
+        owing: asking.owing.clone(),
     });
     true
 }

@@ -31,7 +31,7 @@ pub(super) fn migrate(place: &Place, args: &Migrate) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
     let definition = load(&location, &args.set)?;
     if definition.has_errors() {
-        tell(&definition, false);
+        tell(&definition.diagnostics, &definition.sources, false);
         return Err(unsound(&args.path));
     }
     let mut migration = read(&location, args)?;
@@ -106,9 +106,9 @@ fn script(path: &Path, migration: &mut Migration) -> Result<File, Failure> {
 fn check(migration: &Migration, args: &Migrate) -> Result<(), Failure> {
     let files: BTreeMap<String, Vec<u8>> =
         migration.files.iter().map(|(path, text)| (path.clone(), text.clone().into_bytes())).collect();
-    let newer = definition::load(&files, "", None, &args.set);
+    let newer = definition::load(&files, "", None, &args.set, &Default::default());
     if newer.has_errors() {
-        tell(&newer, false);
+        tell(&newer.diagnostics, &newer.sources, false);
         return Err(Failure::usage(
             format!("`{}` has no sound counterpart in the newest generation, nothing was written", args.path),
             "what is found above is about the files that would have been written: change the definition so that it \
