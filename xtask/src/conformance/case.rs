@@ -112,4 +112,13 @@ mod tests {
         assert!(matches!(case.expected, Expected::Value(value) if value.is_null()));
         assert!(Case::of(&json!({"id": "x#2", "input": {}})).is_err(), "neither a result nor an error");
     }
+
+    #[test]
+    fn what_was_watched_is_a_result_unless_it_threw() {
+        let of =
+            |observed| Case::of(&json!({"id": "x#1", "input": {}, "observed": observed})).unwrap().expected;
+        assert!(matches!(of(json!({"success": false})), Expected::Value(_)));
+        let thrown = of(json!({"threw": "ConfigError", "message": "no"}));
+        assert!(matches!(thrown, Expected::Error(message) if message == "no"));
+    }
 }

@@ -210,3 +210,54 @@ fn is_named(step: &str, findings: &[Value]) -> bool {
         finding["step"] == step || said.contains(&format!("`{step}`"))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{inputs, same, ways};
+    use crate::conformance::compare::Got;
+    use serde_json::{Value, json};
+
+    fn ours(run: fn(&Value) -> Result<Got, String>, input: &Value) -> Value {
+        match run(input).unwrap() {
+            Got::Value(found) => found,
+            Got::Refused(why) => panic!("{why}"),
+        }
+    }
+
+    #[test]
+    fn what_a_case_leaves_out_is_added_and_what_it_says_is_found() {
+        let leads = |target: &str| {
+            json!({"registry": {"entryStep": "initial.a", "steps": {
+                "initial.a": {"transitions": {"next": {"target": target}}},
+                "continuation.b": {},
+            }}})
+        };
+        let fine = ours(ways, &leads("continuation.b"));
+        assert_eq!(fine, json!({"errors": [], "warnings": []}));
+        let lost = ours(ways, &leads("continuation.c"));
+        assert_eq!(lost["errors"][0]["step"], "initial.a");
+        let reads = json!({"registry": {"steps": {
+            "initial.a": {}, "continuation.b": {"inputs": {"x": {"from": "initial.a.plan"}}},
+        }}});
+        assert_eq!(ours(inputs, &reads)["errors"][0]["step"], "continuation.b");
+    }
+
+    #[test]
+    fn the_same_steps_have_to_be_named() {
+        let input = json!({"registry": {"steps": {"a": {}, "b": {}}}});
+        let theirs = json!({"valid": false, "errors": ["Step 'a': leads to 'b'"], "warnings": []});
+        let of = |step: &str| json!({"errors": [{"step": step, "message": ""}], "warnings": []});
+        assert!(same(&input, &theirs, &of("a")));
+        assert!(!same(&input, &theirs, &of("b")), "another step");
+        let silent = json!({"errors": [], "warnings": []});
+        assert!(!same(&input, &theirs, &silent));
+        let warned = json!({"valid": true, "errors": [], "warnings": ["Step \"b\" is odd"]});
+        assert!(!same(&input, &warned, &silent), "a warning is missing");
+        assert!(!same(&input, &warned, &of("b")), "an error is more than a warning");
+        assert!(same(
+            &input,
+            &warned,
+            &json!({"errors": [], "warnings": [{"step": null, "message": "`b`"}]})
+        ));
+    }
+}
