@@ -208,32 +208,26 @@ fn verdicts() {
     agent.json:16:72 error[invalid-value]: `maxIterations` must be a whole number of at least 1, not 2.5
     steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
     # check
-    agent.json:16:25 warning[unsupported-yet]: the verdict `count:check` is not evaluated yet: the run ends by `closing`, or at its limit of 20 iterations
+    steps_registry.json:22:5 warning[verdict-past-validators]: `count:check` can complete the run before its validators have passed
     # check without max
     agent.json:16:25 error[missing-key]: the verdict `count:check` needs `config.maxChecks`
-    agent.json:16:25 warning[unsupported-yet]: the verdict `count:check` is not evaluated yet: the run ends by `closing`, or at its limit of 20 iterations
     # poll
-    agent.json:16:25 warning[unsupported-yet]: the verdict `poll:state` is not evaluated yet: the run ends by `closing`, or at its limit of 20 iterations
     agent.json:16:66 error[invalid-value]: `files` is no `resourceType`
-    agent.json:16:90 error[wrong-type]: `targetState` must be a text or an object, not a number
     # keyword
-    agent.json:16:25 warning[unsupported-yet]: the verdict `detect:keyword` is not evaluated yet: the run ends by `closing`, or at its limit of 5 iterations
     agent.json:16:53 error[missing-key]: `verdictKeyword` is missing in `runner.verdict.config`
     # structured
-    agent.json:16:25 warning[unsupported-yet]: the verdict `detect:structured` is not evaluated yet: the run ends by `closing`, or at its limit of 20 iterations
     agent.json:16:94 error[wrong-type]: `requiredFields` must be an object or a list, not a number
+    steps_registry.json:22:5 warning[verdict-past-validators]: `detect:structured` can complete the run before its validators have passed
     # graph
     agent.json:16:68 error[escapes-root]: `../x.json` leads out of the agent's folder
     # graph entry
     steps_registry.json:43:41 error[unassigned-value]: `continuation.fix` reads `initial.fix.approach`, but a run can come here without passing `initial.fix`
     # composite
-    agent.json:16:25 warning[unsupported-yet]: the verdict `meta:composite` is not evaluated yet: the run ends by `closing`, or at its limit of 20 iterations
     agent.json:16:66 error[invalid-value]: `xor` is no `operator`
     agent.json:16:122 error[missing-key]: `maxChecks` is missing in `config`
     agent.json:16:127 error[missing-key]: `config` is missing in a condition
     agent.json:16:136 error[invalid-value]: `x` is no `type`
     # custom
-    agent.json:16:25 warning[unsupported-yet]: the verdict `meta:custom` is not evaluated yet: the run ends by `closing`, or at its limit of 20 iterations
     agent.json:16:66 error[escapes-root]: `../../h.ts` leads out of the agent's folder
     # key of another type
     agent.json:16:52 warning[stray-key]: `maxChecks` has no effect in `runner.verdict.config`

@@ -63,7 +63,8 @@ fn variables() {
     # no list, no promise
     nothing
     # facts of verdicts to come
-    f_default.md:1:19 error[unsupported-yet]: `check_count` belongs to a verdict that is not supported yet
+    f_default.md:1:19 warning[undeclared-variable]: the prompt of `closure.fix` reads `check_count`, which its `uvVariables` do not list
+    steps_registry.json:54:5 error[unknown-variable]: the prompt of `closure.fix` reads `check_count`, which nobody gives
     # previous summary at the entry
     steps_registry.json:29:5 error[unassigned-value]: `initial.fix` reads `previous_summary`, but at its first visit nothing has been answered
     # handed on, read directly

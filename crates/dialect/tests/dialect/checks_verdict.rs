@@ -56,7 +56,22 @@ fn what_each_comes_down_to() {
     .into_iter()
     .map(lowered)
     .collect();
-    assert_snapshot!(text.join("\n"), @"");
+    assert_snapshot!(text.join("\n"), @r##"
+    Checks { max: 2, of: ["closure.fix"] } 7
+    Keyword("DONE") 20
+    Signal(Signal { kind: "x", marker: "json", required: [Field { name: "a", value: None }, Field { name: "b", value: None }] }) 20
+    Signal(Signal { kind: "x", marker: "json", required: [Field { name: "a", value: Some(Number(1)) }] }) 20
+    Poll(Poll { resource: File, param: "file", state: Exists }) 20
+    Poll(Poll { resource: File, param: "file", state: Absent }) 20
+    Poll(Poll { resource: File, param: "file", state: Contains("ok") }) 20
+    Poll(Poll { resource: File, param: "file", state: Equals("ok") }) 20
+    Poll(Poll { resource: Api, param: "url", state: Exists }) 20
+    Poll(Poll { resource: Api, param: "url", state: Equals("closed") }) 20
+    Poll(Poll { resource: Api, param: "url", state: Fields([Field { name: "n", value: Some(Number(1)) }, Field { name: "s", value: Some(String("x")) }]) }) 20
+    Handler(Handler { path: "verdict.sh", name: "verdict.sh", start: ["sh"], body: "echo", config: Object {"handlerPath": String("verdict.sh"), "maxIterations": Number(5)} }) 5
+    Handler(Handler { path: "./run.ts", name: "run.ts", start: ["/usr/bin/env", "-S deno run"], body: "#!/usr/bin/env -S deno run\nexport default 1", config: Object {"handlerPath": String("./run.ts")} }) 20
+    Every([Iterations(3), Any([Flow, Keyword("A")]), First([Checks { max: 1, of: ["closure.fix"] }])]) 9
+    "##);
 }
 
 #[test]
@@ -92,7 +107,57 @@ fn what_is_found() {
     ] {
         text += &format!("# {verdict}\n{}", findings(&with(verdict), DIR));
     }
-    assert_snapshot!(text, @"");
+    assert_snapshot!(text, @r#"
+    # {"type": "detect:keyword", "config": {"verdictKeyword": "  "}}
+    agent.json:8:5 warning[unused-parameter]: no prompt reads the parameter `file`, so that giving it changes nothing
+    agent.json:9:5 warning[unused-parameter]: no prompt reads the parameter `url`, so that giving it changes nothing
+    agent.json:18:72 error[invalid-value]: `verdictKeyword` is empty
+    # {"type": "poll:state"}
+    agent.json:18:25 warning[unsupported-yet]: the verdict `poll:state` does not look at a `github-issue` yet: the run ends by `closing`, or at its limit of 20 iterations
+    # {"type": "poll:state", "config": {"resourceType": "github-project", "targetState": 1}}
+    agent.json:18:25 warning[unsupported-yet]: the verdict `poll:state` does not look at a `github-project` yet: the run ends by `closing`, or at its limit of 20 iterations
+    agent.json:18:99 error[wrong-type]: `targetState` must be a text or an object, not a number
+    # {"type": "poll:state", "config": {"resourceType": "file", "targetState": "done"}}
+    agent.json:18:89 error[invalid-value]: `done` is no state of a file
+    # {"type": "poll:state", "config": {"resourceType": "file", "targetState": {"contains": ""}}}
+    agent.json:18:102 error[invalid-value]: every file contains nothing
+    # {"type": "poll:state", "config": {"resourceType": "file", "targetState": {"is": "a"}}}
+    agent.json:18:89 error[invalid-value]: this is no state of a file
+    # {"type": "poll:state", "config": {"resourceType": "file", "targetState": {"equals": 1}}}
+    agent.json:18:100 error[wrong-type]: `equals` must be a text, not a number
+    # {"type": "poll:state", "config": {"resourceType": "file", "targetState": true}}
+    agent.json:18:89 error[wrong-type]: `targetState` must be a text or an object, not `true` or `false`
+    # {"type": "poll:state", "config": {"resourceType": "api", "targetState": {}}}
+    agent.json:18:88 error[invalid-value]: `targetState` is empty
+    # {"type": "poll:state", "config": {"resourceType": "api", "targetState": [1]}}
+    agent.json:18:88 error[wrong-type]: `targetState` must be a text or an object, not a list
+    # {"type": "meta:custom", "config": {"handlerPath": "../verdict.sh"}}
+    agent.json:8:5 warning[unused-parameter]: no prompt reads the parameter `file`, so that giving it changes nothing
+    agent.json:9:5 warning[unused-parameter]: no prompt reads the parameter `url`, so that giving it changes nothing
+    agent.json:18:66 error[escapes-root]: `../verdict.sh` leads out of the agent's folder
+    # {"type": "meta:custom", "config": {"handlerPath": "other.sh"}}
+    agent.json:8:5 warning[unused-parameter]: no prompt reads the parameter `file`, so that giving it changes nothing
+    agent.json:9:5 warning[unused-parameter]: no prompt reads the parameter `url`, so that giving it changes nothing
+    agent.json:18:66 error[unreadable-file]: there is no `.agent/fixer/other.sh`
+    # {"type": "meta:custom", "config": {"handlerPath": "verdict.ts"}}
+    agent.json:8:5 warning[unused-parameter]: no prompt reads the parameter `file`, so that giving it changes nothing
+    agent.json:9:5 warning[unused-parameter]: no prompt reads the parameter `url`, so that giving it changes nothing
+    agent.json:18:66 error[handler-unstartable]: nobody knows how `verdict.ts` is started
+    # {"type": "meta:composite", "config": {"operator": "and", "conditions": []}}
+    agent.json:18:53 error[invalid-value]: `conditions` is empty
+    steps_registry.json:22:5 warning[verdict-past-validators]: `meta:composite` can complete the run before its validators have passed
+    # {"type": "meta:composite", "config": {"operator": "and", "conditions": [
+                {"type": "detect:graph", "config": {"entryStep": "initial.fix"}},
+                {"type": "count:iteration", "config": {"maxIterations": 30}},
+                {"type": "detect:keyword", "config": {"verdictKeyword": "A", "maxIterations": 5}},
+                {"type": "count:iteration"}, {"type": "poll:state", "config": {}}]}}
+    agent.json:18:25 warning[verdict-never-holds]: `and` waits for `detect:graph`, and at an end of the flow the run is over anyway
+    agent.json:18:25 warning[verdict-never-holds]: `count:iteration` holds after 30 iterations, and the limit of the run is 20
+    agent.json:19:49 warning[stray-key]: `entryStep` has no effect in `config`
+    agent.json:21:74 warning[stray-key]: `maxIterations` has no effect in `config`
+    agent.json:22:13 error[missing-key]: `config` is missing in a condition
+    agent.json:22:51 warning[unsupported-yet]: the verdict `poll:state` does not look at a `github-issue` yet: the run ends by `closing`, or at its limit of 20 iterations
+    "#);
 }
 
 #[test]
@@ -101,7 +166,12 @@ fn a_poll_needs_something_to_look_at() {
     let bare = edit(&sound(), "{ \"type\": \"detect:graph\" }", verdict);
     let optional = edit(&with(verdict), "\"required\": true, \"cli\": \"--file\"", "\"cli\": \"--file\"");
     let text = format!("{}# optional\n{}", findings(&bare, DIR), findings(&optional, DIR));
-    assert_snapshot!(text, @"");
+    assert_snapshot!(text, @"
+    agent.json:16:25 error[poll-without-resource]: the verdict looks at a file, and no parameter `file` says which
+    # optional
+    agent.json:8:5 error[poll-without-resource]: the verdict looks at a file, and the parameter `file` can be left out
+    steps_registry.json:22:5 warning[verdict-past-validators]: `poll:state` can complete the run before its validators have passed
+    ");
 }
 
 /// Prompts read the facts of the verdict that has them.

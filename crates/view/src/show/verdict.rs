@@ -159,6 +159,33 @@ mod tests {
         .iter()
         .map(|verdict| format!("{}\n  {}", words(verdict), json(verdict)))
         .collect();
-        insta::assert_snapshot!(text.join("\n"), @"");
+        insta::assert_snapshot!(text.join("\n"), @r#"
+        done where the flow ends
+          {"iterations":null}
+        done where the flow ends, or after 1 iteration
+          {"iterations":1}
+        done where the flow ends, or after 2 answers of review, close
+          {"iterations":null,"when":{"checks":2,"of":["review","close"]}}
+        done where the flow ends, or when an answer says `DONE`
+          {"iterations":null,"when":{"keyword":"DONE"}}
+        done where the flow ends, or when an answer gives the signal `ready` with `a`, `b`
+          {"iterations":null,"when":{"signal":"ready","required":["a","b"]}}
+        done where the flow ends, or when an answer gives the signal `ready` with `a` = "x"
+          {"iterations":null,"when":{"signal":"ready","required":{"a":"x"}}}
+        done where the flow ends, or when the file in `file` exists
+          {"iterations":null,"when":{"poll":"file","param":"file","state":"exists"}}
+        done where the flow ends, or when the file in `file` is absent
+          {"iterations":null,"when":{"poll":"file","param":"file","state":"absent"}}
+        done where the flow ends, or when the file in `file` contains `ok`
+          {"iterations":null,"when":{"poll":"file","param":"file","state":{"contains":"ok"}}}
+        done where the flow ends, or when the service at `file` answers well
+          {"iterations":null,"when":{"poll":"api","param":"file","state":"exists"}}
+        done where the flow ends, or when the service at `file` answers `open`
+          {"iterations":null,"when":{"poll":"api","param":"file","state":{"equals":"open"}}}
+        done where the flow ends, or when the service at `file` answers `n` = 1
+          {"iterations":null,"when":{"poll":"api","param":"file","state":{"fields":{"n":1}}}}
+        done where the flow ends, or (at the first of: after 3 iterations; when an answer says `A`) and (where the flow ends or when an answer says `B`)
+          {"iterations":null,"when":{"every":[{"first":[{"iterations":3},{"keyword":"A"}]},{"any":["end",{"keyword":"B"}]}]}}
+        "#);
     }
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use cuegate_engine::{
-    Answer, Budget, Command, CommandId, Completion, Exec, Exit, Fault, FaultClass, Record, Resume, Run, Seen,
-    Start, Started, TreeState, Usage, decide, pending,
+    Answer, Budget, Command, CommandId, Completion, Exec, Exit, Fault, FaultClass, Look, Record, Resume, Run,
+    Seen, Start, Started, TreeState, Usage, decide, pending,
 };
 use cuegate_flow::{BlobRef, Flow};
 use serde_json::{Value, json};
@@ -135,6 +135,10 @@ impl Scene {
                             duration_ms: 5,
                         };
                         Completion::Executed { id, exec, seen: None }
+                    }
+                    (Command::Probe(_), _) => {
+                        let look = Look { holds: roll(4) == 0, said: "seen".into(), ..Look::default() };
+                        Completion::Probed { id, look }
                     }
                     (Command::Ask(_), 4 | 5) => {
                         use FaultClass::{Auth, Crashed, RateLimited};
