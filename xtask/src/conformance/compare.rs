@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     case::{Case, Expected},
-    direct, entry, inputs, interpret, route,
+    complete, direct, entry, inputs, interpret, route,
 };
 
 /// What we did with a case.
@@ -29,6 +29,9 @@ pub(super) fn adapter(subject: &str) -> Option<Adapter> {
     let run: fn(&Value) -> Result<Got, String> = match subject {
         "StepGateInterpreter.interpret" => {
             return Some(Adapter { run: interpret::interpret, same: interpret::same });
+        }
+        "gen2_complete_gate_router" => {
+            return Some(Adapter { run: complete::decide, same: complete::same });
         }
         "WorkflowRouter.route" => return Some(Adapter { run: route::route, same: route::same }),
         "FlowOrchestrator.getStepIdForIteration" => entry::step_of_iteration,

@@ -5,6 +5,7 @@
 
 mod case;
 mod compare;
+mod complete;
 mod declared;
 mod direct;
 mod entry;
