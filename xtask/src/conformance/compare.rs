@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     case::{Case, Expected},
-    checked, direct, entry, inputs, interpret, route, runs, settings, verdict,
+    checked, direct, entry, inputs, interpret, older, route, runs, settings, verdict,
 };
 
 /// What we did with a case.
@@ -59,6 +59,7 @@ pub(super) fn adapter(subject: &str) -> Option<Adapter> {
         "validateIntentSchemaRef" => checked::intent_schema,
         "validateStepRegistry" => checked::described,
         "validateEntryStepMapping" => checked::entries,
+        "gen2_complete_gate_router" => return adapting(older::decide, older::same),
         "FlowOrchestrator.getStepIdForIteration" => entry::step_of_iteration,
         "StepContext.toUV" => inputs::variables,
         "SchemaResolver.resolve" => direct::schema,

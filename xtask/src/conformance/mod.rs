@@ -13,6 +13,7 @@ mod drive;
 mod entry;
 mod inputs;
 mod interpret;
+mod older;
 mod project;
 mod report;
 mod route;

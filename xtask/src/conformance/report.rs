@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use super::{
     case::{Case, Expected, Recorded, read},
     compare::{Adapter, adapter, compare},
+    complete,
     declared::{self, Declared},
 };
 use crate::shell::root;
@@ -52,7 +53,7 @@ impl Report {
             let said = match (&file.cases, adapter(&file.subject)) {
                 (None, _) => "a list of texts, no cases: nothing to compare".to_owned(),
                 (Some(cases), None) => format!("not compared yet ({} cases)", cases.len()),
-                (Some(cases), Some(adapter)) => report.subject(cases, &adapter, declared)?,
+                (Some(cases), Some(adapter)) => report.subject(&file.subject, cases, &adapter, declared)?,
             };
             report.lines.push(format!("{:width$}  {said}", file.subject));
         }
@@ -65,13 +66,15 @@ impl Report {
 
     fn subject(
         &mut self,
+        subject: &str,
         cases: &[serde_json::Value],
         adapter: &Adapter,
         declared: &Declared,
     ) -> Result<String, String> {
         let (mut passed, mut deviating) = (0, 0);
         for written in cases {
-            let case = Case::of(written)?;
+            let common = complete::common(subject, written);
+            let case = Case::of(common.as_ref().unwrap_or(written))?;
             if !self.compared.insert(case.id.clone()) {
                 self.problems.push(format!("{}\n  is recorded twice", case.id));
             }
