@@ -404,8 +404,9 @@ fn separate_asks_work_report_and_judge() {
 fn a_monitor_counts_anew_after_it_acted() {
     let flow = Builder::new("watched", "piece", "review")
         .limit(30)
-        .ask("review", Role::Work, &["fix"])
+        .ask("review", Role::Work, &["fix", "done"])
         .to("fix", "fix")
+        .to("done", "@completed")
         .ask("fix", Role::Work, &["fixed"])
         .to("fixed", "review")
         .ask("monitor:review+fix", Role::Judge, &["healthy", "stuck"])
