@@ -13,10 +13,12 @@ mod init;
 #[cfg(target_os = "linux")]
 mod kills;
 mod params;
+mod pieces;
 mod real_input;
 mod registry;
 mod run;
 mod starters;
 mod support;
 mod suspend;
+mod trajectories;
 mod verdicts;
