@@ -12,8 +12,10 @@ mod init;
 #[cfg(target_os = "linux")]
 mod kills;
 mod params;
+mod pieces;
 mod real_input;
 mod registry;
 mod run;
 mod support;
 mod suspend;
+mod trajectories;
