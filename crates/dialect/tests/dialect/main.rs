@@ -43,6 +43,8 @@ mod piece_fuzz;
 #[cfg(test)]
 mod piece_normalized;
 #[cfg(test)]
+mod piece_page;
+#[cfg(test)]
 mod piece_prompts;
 #[cfg(test)]
 mod piece_support;
