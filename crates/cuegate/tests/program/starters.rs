@@ -91,7 +91,14 @@ fn changed(project: &Project) -> String {
 #[test]
 fn what_there_is() {
     let project = Project::empty();
-    assert_snapshot!(project.run(&["init", "--list"]).stdout.trim_end(), @"");
+    assert_snapshot!(project.run(&["init", "--list"]).stdout.trim_end(), @"
+    minimal      one task: understand it, do it, report; done only when the project's tests pass
+    develop      one task: plan, implement, parallel reviews, fix, supervise; loops are watched
+                 also called plan-implement-review-fix-supervise
+    test-first   one task: failing tests, a review of them, then the code that makes them pass
+    review-only  a change: correctness, tests and security reviewed in parallel; nothing is edited
+    research     a question: broken down, looked into, checked, answered with sources; nothing is edited
+    ");
     let listed = project.run(&["init", "--list", "--json"]).json();
     assert_eq!(listed["starters"][1]["also"], "plan-implement-review-fix-supervise");
 }
@@ -105,8 +112,42 @@ fn it_says_what_it_wrote_and_what_to_do_next() {
     project.init();
     let ran = project.run(&["init", "plan-implement-review-fix-supervise"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert_snapshot!(tidy(&project, &ran.stderr), @"");
-    assert_snapshot!(ran.stdout.trim_end(), @"");
+    assert_snapshot!(tidy(&project, &ran.stderr), @r#"
+    wrote       .takt/pieces/develop.yaml in PROJECT
+                23 files beside it in .takt: what it names
+    tests       make test (target `test` of Makefile)
+                each edit counts as done only when this passes, within 10 minutes
+    next        cuegate check develop
+                cuegate show develop
+                cuegate run develop "a rehearsal" --script .takt/rehearsals/develop.yaml   # asks nobody, changes nothing
+                cuegate run develop "what to do" --provider claude
+    "#);
+    assert_snapshot!(ran.stdout.trim_end(), @"
+    .takt/instructions/fix.md
+    .takt/instructions/implement.md
+    .takt/instructions/plan.md
+    .takt/instructions/review-correctness.md
+    .takt/instructions/review-tests.md
+    .takt/instructions/supervise.md
+    .takt/knowledge/project.md
+    .takt/personas/coder.md
+    .takt/personas/correctness-reviewer.md
+    .takt/personas/planner.md
+    .takt/personas/supervisor.md
+    .takt/personas/test-reviewer.md
+    .takt/policies/editing.md
+    .takt/policies/evidence.md
+    .takt/policies/read-only.md
+    .takt/policies/reviewing.md
+    .takt/policies/testing.md
+    .takt/report-formats/changes.md
+    .takt/report-formats/fixes.md
+    .takt/report-formats/plan.md
+    .takt/report-formats/review.md
+    .takt/report-formats/supervision.md
+    .takt/rehearsals/develop.yaml
+    .takt/pieces/develop.yaml
+    ");
     for path in ran.stdout.lines() {
         assert!(!project.read(path).is_empty(), "{path}");
     }
@@ -135,7 +176,17 @@ fn what_somebody_wrote_stays() {
     project.write(".takt/personas/supervisor.md", "# Supervisor\n\nOurs.\n");
     let ran = project.run(&["init", "test-first"]);
     assert_eq!(ran.code, 0);
-    assert_snapshot!(tidy(&project, &ran.stderr), @"");
+    assert_snapshot!(tidy(&project, &ran.stderr), @r#"
+    wrote       .takt/pieces/test-first.yaml in PROJECT
+                9 files beside it in .takt: what it names
+    shared      11 files were there already, the same
+    kept        .takt/personas/supervisor.md: it is not what would be written, and is used as it is
+    tests       make test (target `test` of Makefile)
+                it has to fail once the tests are written, and to pass once the code is
+    next        cuegate check test-first
+                cuegate show test-first
+                cuegate run test-first "what to do" --provider claude
+    "#);
     assert_eq!(project.read(".takt/personas/supervisor.md"), "# Supervisor\n\nOurs.\n");
     assert!(!ran.stdout.contains("personas/supervisor.md"), "{}", ran.stdout);
     sound(&project, "develop");
@@ -233,7 +284,33 @@ fn develop_goes_through_fixes_a_judge_and_a_supervisor() {
     answers.extend(reviewed("approved", 5));
     answers.push(says("supervise", DONE, "04-supervision.md"));
     let result = ended(&project, "develop", &json!(answers), 0);
-    assert_snapshot!(rows(&result), @"");
+    assert_snapshot!(rows(&result), @r#"
+    plan: The task is clear and can be done here → implement
+    implement: The change is made and shown to work → implement
+    implement (remedy): The change is made and shown to work → reviewers
+    correctness-review: changes needed → -
+    test-review: approved → -
+    reviewers: any("changes needed") → fix
+    fix: Every open finding is fixed or answered → reviewers
+    correctness-review: changes needed → -
+    test-review: approved → -
+    reviewers: any("changes needed") → fix
+    fix: Every open finding is fixed or answered → reviewers
+    correctness-review: changes needed → -
+    test-review: approved → -
+    reviewers: any("changes needed") → fix
+    monitor:reviewers+fix: Findings are closed for good, and few come anew → reviewers
+    fix: Every open finding is fixed or answered → reviewers
+    correctness-review: approved → -
+    test-review: approved → -
+    reviewers: all("approved") → supervise
+    supervise: Something is missing or wrong, and the plan can stay → fix
+    fix: Every open finding is fixed or answered → reviewers
+    correctness-review: approved → -
+    test-review: approved → -
+    reviewers: all("approved") → supervise
+    supervise: Everything that was asked for is there and shown → @completed
+    "#);
     assert_eq!(result["state"], "completed");
     assert_eq!(project.read("greet.sh"), "echo hello there\n");
     assert_eq!(changed(&project), " M greet.sh\n M tests/test_bye.sh\n");
@@ -302,7 +379,15 @@ fn test_first_wants_a_failing_test_before_the_code() {
         says("verify", DONE, "04-verification.md"),
     ]);
     let result = ended(&project, "test-first", &answers, 0);
-    assert_snapshot!(rows(&result), @"");
+    assert_snapshot!(rows(&result), @"
+    behaviour: The behaviours are clear and can be tested here → write-tests
+    write-tests: Each behaviour has a test that fails because it is missing → write-tests
+    write-tests (remedy): Each behaviour has a test that fails because it is missing → review-tests
+    review-tests: The tests can stand → implement
+    implement: The tests pass, and the code does what the behaviours say → implement
+    implement (remedy): The tests pass, and the code does what the behaviours say → verify
+    verify: Everything that was asked for is there and shown → @completed
+    ");
     assert_eq!(changed(&project), " M greet.sh\n?? tests/test_hello.sh\n");
     let prompts = project.prompts();
     assert!(prompts[2].contains("exit code 0: here the tests have to run, and to fail"), "{}", prompts[2]);
@@ -343,7 +428,14 @@ fn review_only_reports_and_edits_nothing() {
     let mut answers = three_reviews("changes needed");
     answers.push(says("conclude", "The change has to be changed first", "review.md"));
     let result = ended(&project, "review-only", &json!(answers), 0);
-    assert_snapshot!(rows(&result), @"");
+    assert_snapshot!(rows(&result), @r#"
+    scope: There is a change to review → reviewers
+    correctness-review: approved → -
+    test-review: approved → -
+    security-review: changes needed → -
+    reviewers: any("changes needed") → conclude
+    conclude: The change has to be changed first → @completed
+    "#);
     assert_eq!(changed(&project), before);
     assert!(report(&project, "review.md").contains("The change has to be changed first."));
     let prompts = project.prompts();
@@ -400,7 +492,17 @@ fn research_leaves_its_report() {
         "It greets with bye [seen]: greet.sh:1.",
     ));
     let result = ended(&project, "research", &json!(answers), 0);
-    assert_snapshot!(rows(&result), @"");
+    assert_snapshot!(rows(&result), @"
+    questions: The question is clear enough to look for answers → dig
+    dig: Every part is answered, or is a gap with what was tried → check
+    check: Something is missing or wrong that could change the answer → dig
+    dig: Every part is answered, or is a gap with what was tried → check
+    check: Something is missing or wrong that could change the answer → dig
+    dig: Every part is answered, or is a gap with what was tried → check
+    monitor:dig+check: What is missing will not be found this way → write
+    check: Something is missing or wrong that could change the answer → write
+    write: The report is written → @completed
+    ");
     assert!(report(&project, "research.md").contains("It greets with bye [seen]: greet.sh:1."));
     assert_eq!(changed(&project), "");
 }
