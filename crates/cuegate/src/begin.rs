@@ -214,6 +214,7 @@ pub fn begin(
         iterations_max: wishes.iterations_max.unwrap_or(flow.limits.iterations_max),
         repairs_max: wishes.repairs_max.unwrap_or(REPAIRS_MAX),
         wait_max_ms: wishes.wait_max_ms,
+        poll_interval_ms: config.verdict.poll_interval.map(millis),
         budget: wishes.budget,
         notional: agent.is_notional(),
         place: ground.place.clone(),
@@ -240,6 +241,10 @@ pub fn begin(
         activity: tell,
     };
     Ok(Ready { book, setting, activity, before: Vec::new(), entries: vec![entry] })
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// What a run is continued with; `None` = as before.

@@ -8,6 +8,7 @@ mod error;
 mod home;
 mod local;
 mod performer;
+mod poll;
 pub mod process;
 mod prompt;
 mod translate;

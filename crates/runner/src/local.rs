@@ -1,8 +1,9 @@
 //! Performs commands on this machine: runs validators, looks at the working tree and puts it back. Asking is in
-//! [`ask`].
+//! [`ask`], looking whether a run is done in [`probe`].
 
 mod ask;
 mod effect;
+mod probe;
 
 use std::{
     collections::BTreeMap,
@@ -202,6 +203,7 @@ impl Performer for Local {
                 Command::Ask(ask) => self.ask(&flow, *ask, cut).await,
                 Command::Exec(exec) => self.exec(exec, cut).await,
                 Command::Effect(effect) => self.effect(*effect, cut).await,
+                Command::Probe(probe) => self.probe(*probe, cut).await,
             }
         })
     }

@@ -6,14 +6,14 @@
 //! - Every line has `schema`, `run`, `seq` (the record), `at` (RFC 3339, UTC) and `event`.
 //! - A value that the journal keeps by digest is its text when it is kept and short, else
 //!   `{"blob": digest, "bytes": n}`. `output` is the parsed JSON.
-//! - A moment is RFC 3339 (`not_before`, `until`), not milliseconds.
+//! - A moment is RFC 3339 (`not_before`, `until`, `looked`), not milliseconds.
 //! - A field without a value is left out; only `answered` has all of its fields always, null where it has none.
 //! - What only the engine needs is left out: a provider's receipt, the plan of a prompt. The exact prompt of an
 //!   ask stands in its `answered`.
 //!
 //! | event | fields besides those of every line |
 //! |---|---|
-//! | `run_started` | `program flow dialect path base file sources params task set provider model script iterations_max repairs_max wait_max_ms place tree budget{usd tokens asks minutes ask_usd ask_tokens} notional` |
+//! | `run_started` | `program flow dialect path base file sources params task set provider model script iterations_max repairs_max wait_max_ms poll_interval_ms place tree budget{usd tokens asks minutes ask_usd ask_tokens} notional` |
 //! | `step_entered` | `step counts visit attempt iteration remedy{of validator}` |
 //! | `origin_set` | `step origin` |
 //! | `ask_requested` | `step member kind not_before judge` |
@@ -34,6 +34,9 @@
 //! | `decided` | `step outcome reason fallback` |
 //! | `member_ended` | `index step outcome why blocked` |
 //! | `monitor_fired` | `monitor rounds` |
+//! | `condition_met` | `condition why` |
+//! | `probes_requested` | `probes next{step again} outcome` |
+//! | `probed` | `probe condition holds failed said looked duration_ms last tree` |
 //! | `step_left` | `step outcome target overridden_by` |
 //! | `visit_ended` | `step visit attempt outcome target overridden_by changed_files` |
 //! | `person_asked` | `question` |
@@ -176,6 +179,13 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
             if let Some(budget) = budget {
                 object.insert("budget".to_owned(), budget_json(budget));
             }
+        }
+        Event::ProbesRequested { next, .. } => {
+            object.insert("next".to_owned(), json!({ "step": next.step, "again": next.again }));
+        }
+        Event::Probed { at_ms, .. } => {
+            object.shift_remove("at_ms");
+            object.insert("looked".to_owned(), json!(rfc3339(*at_ms)));
         }
         Event::Ending(Ending { hold: Some(hold), .. }) | Event::Ended { hold: Some(hold), .. } => {
             object.insert("hold".to_owned(), json!({ "step": hold.step, "again": hold.again }));

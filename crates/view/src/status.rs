@@ -91,6 +91,7 @@ pub(crate) fn doing(pending: &Pending, now_ms: i64) -> String {
         Pending::Command { step, index, since_ms } => {
             format!("running command {} of {step} for {}", index + 1, passed(*since_ms))
         }
+        Pending::Look { since_ms, .. } => format!("looking whether it is done for {}", passed(*since_ms)),
     }
 }
 
@@ -100,6 +101,7 @@ fn next(pending: &Pending) -> String {
         Pending::Ask { step, kind, .. } => format!("ask {step} ({})", kind.as_str()),
         Pending::Effect { action, .. } => format!("act on {action}"),
         Pending::Command { step, index, .. } => format!("run command {} of {step}", index + 1),
+        Pending::Look { .. } => "look whether it is done".to_owned(),
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Config {
     pub notify: Option<String>,
     /// How runs are driven.
     pub run: RunConfig,
+    /// How it is looked whether a run is done.
+    pub verdict: VerdictConfig,
     /// What a run may use up.
     pub budget: BudgetConfig,
     /// Who is asked how.
@@ -47,6 +49,15 @@ pub struct RunConfig {
     /// After how long an ask is stopped: `60m`.
     #[serde(with = "span")]
     pub ask_timeout: Option<Duration>,
+}
+
+/// `[verdict]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct VerdictConfig {
+    /// After how long a resource is looked at again: `60s`.
+    #[serde(with = "span")]
+    pub poll_interval: Option<Duration>,
 }
 
 /// `[providers]`.

@@ -17,3 +17,4 @@ mod registry;
 mod run;
 mod support;
 mod suspend;
+mod verdicts;

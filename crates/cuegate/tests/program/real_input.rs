@@ -42,7 +42,7 @@ fn checks_and_shows_as_it_is() {
         .collect();
     unsupported.sort();
     assert_snapshot!(unsupported.join("\n"), @r#"
-    .agent/iterator/agent.json:50 "the verdict `poll:state` is not evaluated yet: the run ends by `closing`, or at its limit of 500 iterations"
+    .agent/iterator/agent.json:50 "the verdict `poll:state` does not look at a `github-issue` yet: the run ends by `closing`, or at its limit of 500 iterations"
     .agent/iterator/agent.json:71 "`integrations.github` is not supported yet: issues and labels stay as they are"
     .agent/iterator/agent.json:85 "`actions` are not supported yet: action blocks in answers are not handled"
     .agent/iterator/agent.json:91 "`execution.finalize` is not supported yet: what the run changed is not merged, pushed or proposed"
@@ -56,6 +56,11 @@ fn checks_and_shows_as_it_is() {
 
 /// The agent with another verdict and entry, and a type check that exists here.
 fn changed_copy(corpus: &Path, to: &Path) {
+    let verdict = json!({"type": "count:iteration", "config": {"maxIterations": 20}});
+    changed(corpus, to, &verdict, "initial.issue");
+}
+
+fn changed(corpus: &Path, to: &Path, verdict: &Value, entry: &str) {
     copy(corpus, to);
     let change = |file: &str, change: &dyn Fn(&mut Value)| {
         let path = to.join(file);
@@ -64,10 +69,10 @@ fn changed_copy(corpus: &Path, to: &Path) {
         fs::write(path, value.to_string()).unwrap();
     };
     change("agent.json", &|agent| {
-        agent["runner"]["verdict"] = json!({"type": "count:iteration", "config": {"maxIterations": 20}});
+        agent["runner"]["verdict"] = verdict.clone();
     });
     change("steps_registry.json", &|registry| {
-        registry["entryStepMapping"]["count:iteration"] = json!("initial.issue");
+        registry["entryStepMapping"][verdict["type"].as_str().unwrap()] = json!(entry);
         registry["validators"]["type-check"]["command"] = json!("git rev-parse --verify HEAD");
     });
 }
@@ -145,4 +150,118 @@ fn runs_in_a_clone_of_this_repository_through_a_remedy() {
         .lines()
         .find(|line| line.contains(r#""event":"answered""#) && line.contains(r#""kind":"remedy""#));
     assert!(remedy.unwrap().contains("`NOTE.md`"), "{}", log.stdout);
+}
+
+/// Runs the agent in a clone of this repository, from an entry and with a verdict; its rows, and its result.
+fn run_in_a_clone(verdict: &Value, entry: &str, answers: Value, more: &[&str]) -> Option<(String, Value)> {
+    let corpus = corpus()?;
+    let outer = Project::empty();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    outer.git(&["clone", "--quiet", "--no-hardlinks", here.to_str().unwrap(), "clone"]);
+    let clone = outer.path().join("clone");
+    changed(&corpus, &clone.join(".agent/iterator"), verdict, entry);
+    outer.write("clone/script.json", &json!({ "answers": answers }).to_string());
+    outer.write("clone/cuegate.toml", "[verdict]\npoll_interval = \"1ms\"\n");
+    let args = [&["run", "iterator", "--issue", "7", "--script", "script.json", "--json"], more].concat();
+    let ran = crate::support::Ran::of(outer.command(&args).current_dir(&clone).output().unwrap());
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let result = ran.json();
+    Some((crate::support::rows(&result), result))
+}
+
+/// An answer with what all steps of the agent have to say.
+fn output(step: &str, action: &str, more: Value) -> Value {
+    let mut output = json!({"stepId": step, "status": "in_progress", "summary": format!("{step} done"),
+        "next_action": {"action": action, "reason": "as planned"}});
+    for (key, value) in more.as_object().unwrap() {
+        output[key] = value.clone();
+    }
+    output
+}
+
+#[test]
+fn its_polling_flow_runs_until_a_file_is_there() {
+    let issue = json!({"issue_number": 7});
+    let worked = json!({"issue": issue, "iteration": {"current": 2, "work_done": "wrote it"}});
+    let commit = "git -c user.name=A -c user.email=a@localhost commit --quiet -m 'Add a note'";
+    let answers = json!([
+        {"step": "initial.polling", "output": output("initial.polling", "next",
+            json!({"issue": issue, "analysis": {"understanding": "a note is missing", "approach": "write it"}}))},
+        {"step": "continuation.polling", "kind": "work", "writes": [{"path": "NOTE.md", "content": "A note.\n"}],
+            "output": output("continuation.polling", "handoff", worked.clone())},
+        {"step": "closure.polling", "output": output("closure.polling", "closing", json!({"issue": issue}))},
+        {"step": "continuation.polling", "kind": "remedy", "writes": [{"path": "STATE", "content": "closed\n"}],
+            "runs": ["git add NOTE.md STATE", commit], "output": output("continuation.polling", "handoff", worked)}
+    ]);
+    let verdict = json!({"type": "poll:state", "config": {
+        "resourceType": "file", "targetState": {"equals": "closed"}, "maxIterations": 50}});
+    let more = ["--set", "file=STATE"];
+    let Some((rows, result)) = run_in_a_clone(&verdict, "initial.polling", answers, &more) else { return };
+    assert_snapshot!(rows, @r"
+    initial.polling: next → continuation.polling
+    continuation.polling: handoff → closure.polling
+    closure.polling: closing → continuation.polling
+    continuation.polling (remedy): handoff → @completed
+    ");
+    assert_eq!(result["reason"], "`STATE` is `closed`");
+    assert_eq!(result["validated"], false, "the validators were not asked again");
+}
+
+#[test]
+fn its_iteration_flow_runs_for_so_many_iterations() {
+    let did = json!({"iteration": {"target_iterations": 3}, "work": {"work_done": "a third of it"}});
+    let answers = json!([
+        {"step": "initial.iteration", "output": output("initial.iteration", "next", did.clone())},
+        {"step": "continuation.iteration", "times": 2, "output": output("continuation.iteration", "next", did)}
+    ]);
+    let verdict = json!({"type": "count:iteration", "config": {"maxIterations": 3}});
+    let more = ["--set", "iterations=3"];
+    let Some((rows, result)) = run_in_a_clone(&verdict, "initial.iteration", answers, &more) else { return };
+    assert_snapshot!(rows, @r"
+    initial.iteration: next → continuation.iteration
+    continuation.iteration: next → continuation.iteration
+    continuation.iteration: next → @completed
+    ");
+    assert_eq!(result["reason"], "3 iterations done");
+}
+
+#[test]
+fn its_project_flow_runs_to_its_end() {
+    let says = |step: &str, action: &str| json!({"step": step, "output": output(step, action, json!({}))});
+    let answers = json!([
+        says("initial.project.preparation", "next"),
+        says("continuation.project.preparation", "handoff"),
+        says("initial.project.review", "repeat"),
+        says("initial.project.again", "handoff"),
+        says("initial.project.review", "handoff"),
+        says("initial.project.closure", "closing")
+    ]);
+    let entry = "initial.project.preparation";
+    let verdict = json!({"type": "detect:graph", "config": {"maxIterations": 20, "entryStep": entry}});
+    let more = [
+        "--set",
+        "project_number=1",
+        "--set",
+        "project_title=P",
+        "--set",
+        "label_info=L",
+        "--set",
+        "total_issues=2",
+        "--set",
+        "issues_completed=2",
+        "--set",
+        "label_filter=F",
+        "--set",
+        "current_index=1",
+    ];
+    let Some((rows, result)) = run_in_a_clone(&verdict, "initial.issue", answers, &more) else { return };
+    assert_snapshot!(rows, @r"
+    initial.project.preparation: next → continuation.project.preparation
+    continuation.project.preparation: handoff → initial.project.review
+    initial.project.review: repeat → initial.project.again
+    initial.project.again: handoff → initial.project.review
+    initial.project.review: handoff → initial.project.closure
+    initial.project.closure: closing → @completed
+    ");
+    assert_eq!(result["state"], "completed");
 }

@@ -2,7 +2,7 @@
 
 use cuegate_flow::{
     Act, Ask, Boundary, Conduct, Diagnostic, Draft, Edge, Ending, Gate, Limits, Name, Param, Role, Schema,
-    SchemaId, SessionRule, Source, Step, Target, Template, Verdict,
+    SchemaId, SessionRule, Source, Step, Target, Template,
 };
 
 use super::actions::HandlerFile;
@@ -24,6 +24,7 @@ use super::step::StepDefinition;
 use super::step_prompt::step_prompt;
 use super::validators::{Validations, targets_of};
 use super::variables::{Scope, Variables};
+use super::verdict_rule::{check_verdict, lower_verdict};
 use crate::codes;
 use crate::desk::{Desk, Page};
 use crate::json::Text;
@@ -62,7 +63,6 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     draft.span = registry.span;
     draft.params = params(agent, set);
     draft.conduct = conduct(definition);
-    draft.verdict = agent.verdict.verdict.clone();
     draft.default_model = Some(SYSTEM_MODEL.into());
     draft.limits = Limits { iterations_max: agent.verdict.iterations_max };
 
@@ -70,6 +70,7 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     let params = draft.params.clone();
     let variables = Variables::new(&params, &registry.steps, &agent.told);
     let compiler = Compiler::new(desk, &files, &variables, &registry.steps);
+    draft.verdict = lower_verdict(definition, &params, &compiler);
     let entries = enter(definition, &mut draft);
     let inputs: Vec<(&str, Vec<DeclaredInput>)> = registry
         .steps
@@ -290,19 +291,6 @@ fn stand_in(step: &StepDefinition<'_>, gate: &Gate<Name>, edges: &mut Vec<Edge<N
         for edge in edges.iter_mut().filter(|edge| edge.on == outcome(Intent::Abort)) {
             edge.implied = false;
         }
-    }
-}
-
-/// A verdict that counts iterations completes a run whether or not its validators have passed.
-fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) {
-    let guarded = draft.steps.iter().find(|step| matches!(step.act, Act::Exec { .. }));
-    if let (Verdict::Iterations(max), Some(step)) = (&draft.verdict, guarded) {
-        let message =
-            format!("`count:iteration` completes the run after {max} iterations, validators or not");
-        definition.desk.found.push(
-            Diagnostic::warning(codes::VERDICT_PAST_VALIDATORS, step.span, message)
-                .hint("use `detect:graph`, where only `closing` completes the run"),
-        );
     }
 }
 

@@ -39,6 +39,7 @@ mod validation;
 mod validators;
 mod variables;
 mod verdict;
+mod verdict_rule;
 
 pub use alone::{lower_gate, lower_gates};
 pub use definition::entry_step;

@@ -8,7 +8,7 @@ use super::logging::read_logging;
 use super::model::model_of;
 use super::permission::{permission_of, tools};
 use super::told::told_by_verdict;
-use super::verdict::read_verdict;
+use super::verdict::{marker_of, read_verdict};
 use crate::codes;
 use crate::json::Fields;
 
@@ -51,7 +51,7 @@ pub(crate) fn read_runner<'j>(runner: Fields<'j, '_>, agent_dir: &str, agent: &m
         None => {}
     }
     if let Some(verdict) = runner.object("verdict") {
-        agent.verdict = read_verdict(verdict, agent_dir);
+        agent.verdict = read_verdict(verdict, agent_dir, marker_of(&runner));
         let verdict = runner.entry("verdict").map(|verdict| &verdict.value);
         agent.told.extend(verdict.map(told_by_verdict).unwrap_or_default());
     }

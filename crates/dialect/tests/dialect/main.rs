@@ -15,6 +15,8 @@ mod checks_steps;
 #[cfg(test)]
 mod checks_unread;
 #[cfg(test)]
+mod checks_verdict;
+#[cfg(test)]
 mod corpus;
 #[cfg(test)]
 mod disk;

@@ -1,16 +1,12 @@
 //! `cuegate/flow/v1`.
 
-use cuegate_flow::{Act, Edge, Flow, Gate, Reader, Step, StepId, Target, Template, Tools, Verdict};
+use cuegate_flow::{Act, Edge, Flow, Gate, Reader, Step, StepId, Target, Template, Tools};
 use serde_json::{Map, Value, json};
 
-use super::words;
+use super::{verdict, words};
 
 /// A flow as a JSON object of `cuegate/flow/v1`. Prompts and schemas are described, not copied.
 pub fn show_json(flow: &Flow) -> Value {
-    let iterations = match flow.verdict {
-        Verdict::Flow => None,
-        Verdict::Iterations(n) => Some(n),
-    };
     let params: Vec<Value> = flow
         .params
         .iter()
@@ -37,7 +33,7 @@ pub fn show_json(flow: &Flow) -> Value {
         "dialect": flow.dialect,
         "entry": flow.step(flow.entry).name,
         "limits": { "iterations_max": flow.limits.iterations_max },
-        "verdict": { "iterations": iterations },
+        "verdict": verdict::json(&flow.verdict),
         "params": params,
         "steps": flow.steps.iter().map(|step| step_json(flow, step)).collect::<Vec<_>>(),
         "monitors": monitors,

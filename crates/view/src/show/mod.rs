@@ -2,6 +2,7 @@
 
 mod json;
 mod page;
+mod verdict;
 mod words;
 
 pub use json::show_json;

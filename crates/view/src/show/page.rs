@@ -2,7 +2,7 @@
 
 use cuegate_flow::{Act, Ask, Flow, Gate, Input, Param, Reader, Step, StepId, Validator};
 
-use super::words;
+use super::{verdict, words};
 use crate::{
     format::{duration, plural},
     text::{Align, clean, columns, pad, safe, table, wrap},
@@ -34,7 +34,7 @@ fn header(flow: &Flow) -> String {
         format!("{} ({}), {}", flow.name, flow.dialect, plural(flow.steps.len() as u64, "step")),
         line("entry", &flow.step(flow.entry).name),
         line("limit", &format!("at most {iterations}")),
-        line("verdict", &words::verdict(&flow.verdict)),
+        line("verdict", &verdict::words(&flow.verdict)),
     ];
     let everywhere = everywhere(flow);
     if !everywhere.is_empty() {

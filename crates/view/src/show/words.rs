@@ -2,7 +2,7 @@
 
 use cuegate_flow::{
     Act, Edge, Ending, Fact, Flow, JoinPattern, Outcome, ParamType, Piece, Role, Selector, SessionRule,
-    Source, Step, StepId, Success, Target, Template, Tools, Verdict,
+    Source, Step, StepId, Success, Target, Template, Tools,
 };
 
 /// What a step does, in one word.
@@ -20,14 +20,6 @@ pub(super) fn role(role: Role) -> &'static str {
         Role::Work => "work",
         Role::Judge => "judge",
         Role::Check => "check",
-    }
-}
-
-pub(super) fn verdict(verdict: &Verdict) -> String {
-    match verdict {
-        Verdict::Flow => "done where the flow ends".to_owned(),
-        Verdict::Iterations(1) => "done where the flow ends, or after 1 iteration".to_owned(),
-        Verdict::Iterations(n) => format!("done where the flow ends, or after {n} iterations"),
     }
 }
 
@@ -215,6 +207,7 @@ fn source_name(source: &Source) -> String {
             Fact::ReportDir => "report_dir",
             Fact::UserInputs => "user_inputs",
             Fact::Rounds => "cycle_count",
+            Fact::Checks => "check_count",
         }
         .to_owned(),
     }

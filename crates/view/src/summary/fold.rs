@@ -37,6 +37,8 @@ pub struct RunFold {
     command: Option<Pending>,
     /// When something was last asked for or done in a block.
     acted_ms: Option<i64>,
+    /// Looks at the verdict that are pending.
+    looks: Vec<Pending>,
     /// How often a step that does not count was entered: its visits are numbered here only.
     aside_visits: BTreeMap<Str, u32>,
     changed: BTreeSet<String>,
@@ -52,6 +54,7 @@ impl RunFold {
             requests: BTreeMap::new(),
             command: None,
             acted_ms: None,
+            looks: Vec::new(),
             aside_visits: BTreeMap::new(),
             changed: BTreeSet::new(),
         }
@@ -96,7 +99,7 @@ impl RunFold {
             since_ms: request.since_ms,
             not_before_ms: request.not_before_ms,
         });
-        asks.chain(self.command.clone()).collect()
+        asks.chain(self.command.clone()).chain(self.looks.clone()).collect()
     }
 
     /// Folds a record in.
@@ -159,6 +162,15 @@ impl RunFold {
             Event::MemberEnded { index, step, outcome, why, .. } => {
                 self.member_ended(seq, at_ms, *index, step, outcome.clone(), why.clone());
             }
+            Event::ProbesRequested { probes, .. } => {
+                let look = |condition: &Str| Pending::Look { condition: condition.clone(), since_ms: at_ms };
+                self.looks = probes.iter().map(look).collect();
+            }
+            Event::Probed { condition: seen, .. } => {
+                let waits =
+                    |look: &Pending| !matches!(look, Pending::Look { condition, .. } if condition == seen);
+                self.looks.retain(waits);
+            }
             Event::StepLeft { step, end } => self.left(seq, at_ms, step, end),
             Event::VisitEnded { step, visit, attempt, end, changed_files } => {
                 self.visit_ended(seq, at_ms, step, (*visit, *attempt), end, changed_files);
@@ -205,6 +217,7 @@ impl RunFold {
             Event::QuestionAnswered { .. }
             | Event::Inspected { .. }
             | Event::OriginSet { .. }
+            | Event::ConditionMet { .. }
             | Event::AnswerRejected { .. }
             | Event::CounterSet { .. }
             | Event::MonitorFired { .. }
@@ -217,6 +230,7 @@ impl RunFold {
 
     fn nothing_pending(&mut self) {
         self.requests.clear();
+        self.looks.clear();
         self.command = None;
     }
 

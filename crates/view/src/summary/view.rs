@@ -202,6 +202,13 @@ pub enum Pending {
         /// Since when, in milliseconds since 1970.
         since_ms: i64,
     },
+    /// It is looked whether the run is done.
+    Look {
+        /// At which part of the verdict, by its place.
+        condition: Str,
+        /// Since when, in milliseconds since 1970.
+        since_ms: i64,
+    },
 }
 
 /// Where a run stands and what it did.

@@ -136,6 +136,19 @@ impl<'t> Words<'t> {
                 let what = format!("will have {}", end_word(ending.state));
                 self.lines.push(Line::new(Kind::Aside, RUN, what).detail(&ending.reason));
             }
+            Event::ConditionMet { why, .. } => {
+                self.lines.push(Line::new(Kind::Aside, RUN, format!("noted: {why}")));
+            }
+            Event::Probed { holds, failed, said, duration_ms, last, .. } => {
+                let word = match (failed, holds) {
+                    (true, _) => "could not look whether it is done",
+                    (false, true) => "looked: done",
+                    (false, false) => "looked: not done",
+                };
+                let last = if *last { ", for the last time" } else { "" };
+                let what = format!("{word} ({}){last}", duration(*duration_ms));
+                self.lines.push(Line::new(Kind::Other, RUN, what).detail(said));
+            }
             Event::StepLeft { end, .. } | Event::VisitEnded { end, .. } => self.left(end),
             Event::PersonAnswered { .. } => {
                 let who = fold.visiting().map_or(RUN.to_owned(), |(step, visit)| format!("{step} #{visit}"));
@@ -165,6 +178,7 @@ impl<'t> Words<'t> {
             }
             Event::OriginSet { .. }
             | Event::Reserved { .. }
+            | Event::ProbesRequested { .. }
             | Event::TimePassed { .. }
             | Event::CommandRequested { .. }
             | Event::HandedOff { .. }

@@ -1,0 +1,330 @@
+//! Runs that their verdict completes: what agents, files, services and handlers say to it.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpListener,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use crate::{
+    registry::{Registry, says, says_with, small},
+    support::{Project, Ran, rows},
+};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+/// The small agent with a verdict.
+fn agent(kind: &str, config: Value) -> Registry {
+    small()
+        .runner(json!({"verdict": {"type": kind, "config": null}}))
+        .runner(json!({"verdict": {"config": config}}))
+}
+
+/// The same, with a parameter.
+fn agent_of(param: &str, kind: &str, config: Value) -> Registry {
+    let flag = format!("--{param}");
+    let declared = json!({"type": "string", "description": "Which", "required": true, "cli": flag});
+    agent(kind, config).agent(json!({"parameters": {param: declared}}))
+}
+
+/// Resources are looked at after every visit.
+fn eager(project: &Project) {
+    project.write("cuegate.toml", "[verdict]\npoll_interval = \"1ms\"\n");
+}
+
+fn ended(ran: &Ran, code: i32) -> (String, Value) {
+    assert_eq!(ran.code, code, "{}{}", ran.stdout, ran.stderr);
+    let result = ran.json();
+    (format!("{}: {}", result["state"].as_str().unwrap(), result["reason"].as_str().unwrap()), result)
+}
+
+/// How often a step repeats.
+fn repeats(times: u32) -> Value {
+    says_with("work", "repeat", json!({ "times": times }))
+}
+
+#[test]
+fn counts_and_detections() {
+    for (kind, config, answers, reason) in [
+        ("count:iteration", json!({"maxIterations": 2}), json!([repeats(2)]), "2 iterations done"),
+        (
+            "detect:keyword",
+            json!({"verdictKeyword": "ALL DONE"}),
+            json!([says("work", "repeat"), {"step": "work",
+                "text": "ALL DONE\n```json\n{\"next_action\": {\"action\": \"repeat\"}}\n```"}]),
+            "`work` said `ALL DONE`",
+        ),
+        (
+            "detect:structured",
+            json!({"signalType": "ready", "requiredFields": {"score": 3}}),
+            json!([{"step": "work", "text": "```json\n{\"next_action\": {\"action\": \"repeat\"}}\n```\n\
+                ```json\n{\"action\": \"ready\", \"score\": 3}\n```"}]),
+            "`work` gave the signal `ready`",
+        ),
+        (
+            "detect:structured",
+            json!({"signalType": "ready", "requiredFields": ["score"]}),
+            json!([{"step": "work", "text": "```json\n{\"next_action\": {\"action\": \"repeat\"}}\n```\n\
+                ```ready\n{\"score\": 0}\n```"}]),
+            "`work` gave the signal `ready`",
+        ),
+        (
+            "meta:composite",
+            json!({"operator": "first", "conditions": [
+                {"type": "detect:keyword", "config": {"verdictKeyword": "never said"}},
+                {"type": "count:iteration", "config": {"maxIterations": 2}}]}),
+            json!([repeats(2)]),
+            "2 iterations done",
+        ),
+    ] {
+        let project = agent(kind, config).project(answers);
+        let (end, result) = ended(&project.go(&["--json"]), 0);
+        assert_eq!(end, format!("completed: {reason}"));
+        assert_eq!(result["steps"].as_array().unwrap().last().unwrap()["target"], "@completed");
+    }
+}
+
+#[test]
+fn checks_are_counted_and_told() {
+    let registry = Registry::new()
+        .step("work", "work", json!({"handoff": {"target": "close"}}))
+        .step("close", "closure", json!({"closing": {"target": null}, "repeat": {"target": "close"}}))
+        .prompt("close", "Check {uv-check_count} of {uv-max_checks}.\n")
+        .runner(json!({"verdict": {"type": "count:check", "config": null}}))
+        .runner(json!({"verdict": {"config": {"maxChecks": 2}}}));
+    let project =
+        registry.project(json!([says("work", "handoff"), says_with("close", "repeat", json!({"times": 2}))]));
+    let (end, _) = ended(&project.go(&["--json"]), 0);
+    assert_eq!(end, "completed: 2 checks done");
+    assert_eq!(project.prompts()[1..], ["Check 0 of 2.\n", "Check 1 of 2.\n"]);
+}
+
+#[test]
+fn a_limit_stops_what_is_never_done() {
+    for (config, max) in
+        [(json!({"verdictKeyword": "DONE", "maxIterations": 2}), 2), (json!({"verdictKeyword": "DONE"}), 20)]
+    {
+        let project = agent("detect:keyword", config).project(json!([repeats(max)]));
+        let (end, _) = ended(&project.go(&["--json"]), 1);
+        assert_eq!(end, format!("exhausted: the limit of {max} iterations is reached"));
+    }
+}
+
+#[test]
+fn a_file_that_the_agent_writes_completes_the_run() {
+    let registry = agent_of(
+        "file",
+        "poll:state",
+        json!({"resourceType": "file", "targetState": {"contains": "ready"}, "maxIterations": 9}),
+    );
+    let written =
+        |text: &str| says_with("work", "repeat", json!({"writes": [{"path": "out/state", "content": text}]}));
+    let project =
+        registry.project(json!([says("work", "repeat"), written("not yet"), written("it is ready")]));
+    eager(&project);
+    let ran = project.go(&["--file", "out/state", "--json"]);
+    let (end, result) = ended(&ran, 0);
+    assert_eq!(end, "completed: `out/state` contains `ready`");
+    assert_snapshot!(rows(&result), @r"
+    work: repeat → work
+    work: repeat → work
+    work: repeat → @completed
+    ");
+    let looks: Vec<Value> =
+        project.events("probed").iter().map(|look| json!([look["holds"], look["said"]])).collect();
+    assert_eq!(
+        json!(looks),
+        json!([
+            [false, "`out/state` is not there"],
+            [false, "`out/state` does not contain `ready`"],
+            [true, "`out/state` contains `ready`"]
+        ])
+    );
+    let told = project.run(&["log", "last"]).stdout;
+    assert!(told.contains("looked: not done") && told.contains("looked: done"), "{told}");
+    let shown = project.run(&["show", "agent"]).stdout;
+    assert!(shown.contains("when the file in `file` contains `ready`"), "{shown}");
+    assert_eq!(project.run(&["show", "agent", "--json"]).json()["verdict"]["when"]["poll"], "file");
+}
+
+/// Without a setting, visits that are shorter than a minute are not followed by a look each, and nobody waits.
+#[test]
+fn resources_are_looked_at_once_in_an_interval() {
+    let registry = agent_of("file", "poll:state", json!({"resourceType": "file"}));
+    let project = registry.project(json!([repeats(2), says("work", "handoff"), says("close", "closing")]));
+    let (end, _) = ended(&project.go(&["--file", "out/state", "--json"]), 0);
+    assert_eq!(end, "completed: `close` completed the flow");
+    assert_eq!(project.events("probed").len(), 1);
+}
+
+#[test]
+fn a_path_that_leads_out_is_never_looked_at() {
+    let registry = agent_of("file", "poll:state", json!({"resourceType": "file", "maxIterations": 1}));
+    let project = registry.project(json!([says("work", "repeat")]));
+    let (end, _) = ended(&project.go(&["--file", "/etc/passwd", "--json"]), 1);
+    assert!(end.starts_with("exhausted"), "{end}");
+    let look = &project.events("probed")[0];
+    assert_eq!((&look["holds"], &look["failed"]), (&json!(false), &json!(true)));
+    assert_eq!(look["said"], "`/etc/passwd` is no path within the working tree");
+}
+
+/// Answers each request with the next body, the last one for ever; counts them.
+fn service(answers: Vec<(u16, &'static str)>) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/state?key=secret", listener.local_addr().unwrap());
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = count.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                if stream.read(&mut byte).unwrap_or(0) == 0 {
+                    break;
+                }
+                request.push(byte[0]);
+            }
+            assert!(request.starts_with(b"GET /state?key=secret "));
+            let nth = counted.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1);
+            let (status, body) = answers[nth];
+            let head =
+                format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            let _ = stream.write_all(format!("{head}{body}").as_bytes());
+        }
+    });
+    (url, count)
+}
+
+#[test]
+fn what_a_service_answers_completes_the_run() {
+    let (url, count) =
+        service(vec![(503, ""), (200, r#"{"state": "open"}"#), (200, r#"{"state": "closed"}"#)]);
+    let config = json!({"resourceType": "api", "targetState": "closed"});
+    let project = agent_of("url", "poll:state", config).project(json!([repeats(5)]));
+    eager(&project);
+    let ran = project.go(&["--url", &url, "--json"]);
+    let (end, _) = ended(&ran, 0);
+    let address = url.split('?').next().unwrap();
+    assert_eq!(end, format!("completed: `{address}` answered `closed`"));
+    assert_eq!(count.load(Ordering::SeqCst), 3);
+    let looks = project.events("probed");
+    assert_eq!(looks[0]["said"], format!("`{address}` answered 503"));
+    assert!(!json!(looks).to_string().contains("secret"), "keys of an address are not told");
+
+    let (url, _) =
+        service(vec![(200, r#"{"state": "closed", "n": 1}"#), (200, r#"{"state": "closed", "n": 2}"#)]);
+    let config = json!({"resourceType": "api", "targetState": {"state": "closed", "n": 2}});
+    let project = agent_of("url", "poll:state", config).project(json!([repeats(5)]));
+    eager(&project);
+    let (end, _) = ended(&project.go(&["--url", &url, "--json"]), 0);
+    assert!(end.ends_with("answered `state` = \"closed\", `n` = 2"), "{end}");
+}
+
+const HANDLER: &str = r#"told=$(cat)
+printf '%s\n' "$told" >> told.txt
+case "$told" in
+  *'"iteration":2'*) echo '{"finished": true, "reason": "two are enough"}' ;;
+  *) echo '{"finished": false}' ;;
+esac
+"#;
+
+#[test]
+fn a_handler_is_told_and_decides() {
+    let registry = agent("meta:custom", json!({"handlerPath": "verdict.sh", "maxIterations": 9}))
+        .field("work", json!({"note": {"type": "string"}}))
+        .with("work", json!({"structuredGate": {"handoffFields": ["note"]}}));
+    let said =
+        |note: &str| json!({"step": "work", "output": {"next_action": {"action": "repeat"}, "note": note}});
+    let project = registry.project(json!([said("one"), said("two")]));
+    project.write(".agent/agent/verdict.sh", HANDLER);
+    let (end, result) = ended(&project.go(&["--json"]), 0);
+    assert_eq!(end, "completed: two are enough");
+    let told: Vec<Value> =
+        project.read("told.txt").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(
+        told[1],
+        json!({
+            "run": result["run"], "step": "work", "visit": 2, "iteration": 2,
+            "answer": {"next_action": {"action": "repeat"}, "note": "two"},
+            "handoff": {"work": {"note": "two"}},
+            "config": {"handlerPath": "verdict.sh", "maxIterations": 9}
+        })
+    );
+}
+
+#[test]
+fn a_handler_that_fails_fails_the_run_in_the_end() {
+    let registry = agent("meta:custom", json!({"handlerPath": "verdict.py"}));
+    let project = registry.project(json!([repeats(9)]));
+    project.write(".agent/agent/verdict.py", "#!/bin/sh\necho oops >&2\nexit 3\n");
+    let (end, result) = ended(&project.go(&["--json"]), 1);
+    assert_eq!(end, "failed: the verdict's handler `verdict.py` failed 3 times in a row: exit 3: oops");
+    assert_eq!(result["steps"].as_array().unwrap().len(), 3);
+}
+
+/// A run goes on with the handler that it began with.
+#[test]
+fn an_edited_handler_does_not_reach_a_run_that_has_begun() {
+    let registry = agent("meta:custom", json!({"handlerPath": "verdict.sh"}));
+    let project = registry.project(json!([says("work", "repeat")]));
+    project.write(".agent/agent/verdict.sh", HANDLER);
+    // The script is used up: the run waits for another one.
+    assert_eq!(project.go(&[]).code, 4);
+    project.write(".agent/agent/verdict.sh", "exit 9\n");
+    project.script("script2.json", &json!([repeats(5)]));
+    let (end, _) = ended(&project.run(&["resume", "last", "--script", "script2.json", "--json"]), 0);
+    assert_eq!(end, "completed: two are enough");
+}
+
+#[test]
+fn validators_that_a_verdict_passes_by_are_said_so() {
+    let registry = agent_of("file", "poll:state", json!({"resourceType": "file"}))
+        .validator("echo unproven; exit 1", json!({"action": "retry"}));
+    let answers = json!([
+        says("work", "handoff"),
+        says("close", "closing"),
+        says_with("work", "handoff", json!({"kind": "remedy", "writes": [{"path": "done", "content": "x"}]}))
+    ]);
+    let project = registry.project(answers);
+    eager(&project);
+    let checked = project.run(&["check", "agent"]);
+    assert!(
+        checked.stderr.contains("verdict-past-validators")
+            || checked.stdout.contains("verdict-past-validators")
+    );
+    let (end, result) = ended(&project.go(&["--file", "done", "--json"]), 0);
+    assert_eq!(end, "completed: `done` exists");
+    assert_eq!(result["validated"], false);
+    assert_snapshot!(rows(&result), @r"
+    work: handoff → close
+    close: closing → work
+    work (remedy): handoff → @completed
+    ");
+    assert!(project.prompts()[2].contains("unproven"), "what the remedy is told survives the look before it");
+}
+
+#[test]
+fn all_of_a_composite_verdict_have_to_hold() {
+    let registry = agent_of(
+        "file",
+        "meta:composite",
+        json!({"operator": "and", "maxIterations": 9, "conditions": [
+            {"type": "poll:state", "config": {"resourceType": "file", "targetState": "absent"}},
+            {"type": "detect:keyword", "config": {"verdictKeyword": "DONE"}}]}),
+    );
+    let answers = json!([
+        {"step": "work", "text": "DONE {\"next_action\": {\"action\": \"repeat\"}}",
+            "writes": [{"path": "lock", "content": "x"}]},
+        says("work", "repeat"),
+        says_with("work", "repeat", json!({"runs": ["rm lock"]}))
+    ]);
+    let project = registry.project(answers);
+    eager(&project);
+    let (end, result) = ended(&project.go(&["--file", "lock", "--json"]), 0);
+    assert_eq!(end, "completed: `lock` is not there; `work` said `DONE`");
+    assert_eq!(result["iterations"], 3);
+}

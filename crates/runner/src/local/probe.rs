@@ -1,0 +1,177 @@
+//! Looking whether a run is done: at resources, and by what a handler of the definition says.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use cuegate_engine::{About, Completion, Left, Look, Probe, ProbeCommand, json_in_text};
+use cuegate_flow::{BlobRef, Handler, Poll};
+use serde_json::{Map, Value, json};
+use tokio::sync::{oneshot, watch};
+
+use super::{Local, blocking, former_start, is_cut};
+use crate::{
+    error::{self, Error},
+    performer::Performed,
+    poll::{self, poller},
+    process::{self, Finished, Launch},
+    prompt::lookup,
+};
+
+/// How long a handler may take.
+const HANDLER_TIMEOUT: Duration = Duration::from_secs(60);
+/// How many bytes a handler may print.
+const HANDLER_OUTPUT_MAX: u64 = 1 << 20;
+/// The folder of a handler's file, in the folder of its command.
+const HANDLER: &str = "handler";
+/// How much of a reason is kept.
+const SAID_MAX: usize = 400;
+
+impl Local {
+    pub(super) async fn probe(
+        &self,
+        command: ProbeCommand,
+        cut: watch::Receiver<bool>,
+    ) -> Result<Option<Performed>, Error> {
+        let look = match &command.probe {
+            Probe::Poll { poll, which } => self.poll(poll, which, cut).await?,
+            Probe::Handler { handler, about } => self.handler(&command, handler, about, cut).await?,
+        };
+        Ok(look.map(|look| {
+            let completion = Completion::Probed { id: command.id, look };
+            Performed { completion, texts: Vec::new() }
+        }))
+    }
+
+    async fn poll(
+        &self,
+        poll: &Poll,
+        which: &BlobRef,
+        mut cut: watch::Receiver<bool>,
+    ) -> Result<Option<Look>, Error> {
+        let which = lookup(&*self.setting.journal, which)?;
+        let (poll, work) = (poll.clone(), self.setting.work.clone());
+        let begun = Instant::now();
+        let (tell, told) = oneshot::channel();
+        // A thread of its own: a run that is stopped does not wait until a service answers.
+        std::thread::spawn(move || {
+            let _ = tell.send(poller(poll.resource).look(&which, &poll.state, &work));
+        });
+        let seen: poll::Seen = tokio::select! {
+            seen = told => seen.map_err(|error| Error::Task(error.to_string()))?,
+            () = is_cut(&mut cut) => return Ok(None),
+        };
+        Ok(Some(Look {
+            holds: seen.holds == Ok(true),
+            failed: seen.holds.is_err(),
+            said: seen.said,
+            duration_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+            seen: None,
+        }))
+    }
+
+    async fn handler(
+        &self,
+        command: &ProbeCommand,
+        handler: &Handler,
+        about: &About,
+        mut cut: watch::Receiver<bool>,
+    ) -> Result<Option<Look>, Error> {
+        let dir = self.setting.home.command(&self.setting.run, command.id);
+        let finished = match process::adopt(&dir).await? {
+            Some(finished) => finished,
+            None => {
+                self.after_cut(former_start(&dir)).await?;
+                let file = write(&dir, handler).await?;
+                let told = self.told(handler, about)?.to_string();
+                let mut words = handler.start.iter().map(|word| word.to_string().into());
+                let launch = Launch {
+                    args: words.by_ref().skip(1).chain([file.into()]).collect(),
+                    stdin: told.into_bytes(),
+                    timeout: Some(HANDLER_TIMEOUT),
+                    output_max: HANDLER_OUTPUT_MAX,
+                    ..Launch::new(&*handler.start[0], self.setting.work.clone())
+                };
+                let mut child = process::start(&self.setting.shim, &dir, &launch).await?;
+                let finished = loop {
+                    tokio::select! {
+                        line = child.line() => if line.is_none() { break child.wait().await?; },
+                        () = is_cut(&mut cut) => break child.cancel().await?,
+                    }
+                };
+                if finished.cut {
+                    return Ok(None);
+                }
+                finished
+            }
+        };
+        let (holds, failed, said) = match said(&finished) {
+            Ok((holds, reason)) => {
+                let reason = reason.unwrap_or_else(|| format!("`{}` says so", handler.path));
+                (holds, false, reason)
+            }
+            Err(why) => (false, true, why),
+        };
+        let said = said.chars().take(SAID_MAX).collect();
+        let seen = self.seen(None).await?;
+        Ok(Some(Look { holds, failed, said, duration_ms: finished.elapsed_ms, seen }))
+    }
+
+    /// What a handler is told.
+    fn told(&self, handler: &Handler, about: &About) -> Result<Value, Error> {
+        let journal = &*self.setting.journal;
+        let mut answer = Value::Null;
+        if let Some(said) = &about.answer {
+            let text = said.text.as_ref().map(|text| lookup(journal, text)).transpose()?.unwrap_or_default();
+            let output = said.output.as_ref().map(|output| lookup(journal, output)).transpose()?;
+            let output = output.and_then(|output| serde_json::from_str(&output).ok());
+            answer = output.or_else(|| json_in_text(&text)).unwrap_or(Value::String(text));
+        }
+        let mut handoff = Map::new();
+        for Left { step, key, value } in &about.handoffs {
+            let text = lookup(journal, value)?;
+            // What was no text was kept as JSON.
+            let value = serde_json::from_str::<Value>(&text).ok().filter(|value| !value.is_string());
+            let of = handoff.entry(step.to_string()).or_insert_with(|| json!({}));
+            of[&**key] = value.unwrap_or(Value::String(text));
+        }
+        Ok(json!({
+            "run": self.setting.run.as_str(), "step": about.step, "visit": about.visit,
+            "iteration": about.iteration, "answer": answer, "handoff": handoff, "config": handler.config,
+        }))
+    }
+}
+
+/// Writes the handler as it was when the run began: whatever its file has become since.
+async fn write(dir: &Path, handler: &Handler) -> Result<std::path::PathBuf, Error> {
+    let folder = dir.join(HANDLER);
+    let file = folder.join(&*handler.name);
+    let body = handler.body.clone();
+    blocking(move || {
+        std::fs::create_dir_all(&folder).map_err(error::io("create", &folder))?;
+        std::fs::write(&file, body.as_bytes()).map_err(error::io("write", &file))?;
+        Ok(file)
+    })
+    .await
+}
+
+/// What a handler answered: whether the run is done, and why. `Err` says what is wrong with the answer.
+fn said(finished: &Finished) -> Result<(bool, Option<String>), String> {
+    let exit = super::exit(finished);
+    let stderr = String::from_utf8_lossy(&finished.stderr);
+    let last = stderr.trim().lines().last().map(|line| format!(": {line}")).unwrap_or_default();
+    if exit.code() != Some(0) {
+        return Err(format!("{}{last}", exit.describe(HANDLER_TIMEOUT.as_millis() as u64)));
+    }
+    let stdout = String::from_utf8_lossy(&finished.stdout);
+    let wanted = "it has to print `{\"finished\": true or false, \"reason\": text}`";
+    let answer: Value = serde_json::from_str(stdout.trim())
+        .map_err(|error| format!("it printed no JSON ({error}); {wanted}{last}"))?;
+    let holds = answer.get("finished").and_then(Value::as_bool);
+    let reason = answer.get("reason").and_then(Value::as_str).filter(|reason| !reason.trim().is_empty());
+    match holds {
+        Some(holds) => Ok((holds, reason.map(str::to_owned))),
+        None => Err(format!("its answer has no `finished`; {wanted}{last}")),
+    }
+}

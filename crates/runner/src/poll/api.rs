@@ -1,0 +1,154 @@
+//! What a service answers.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use cuegate_engine::has;
+use cuegate_flow::PollState;
+use serde_json::Value;
+use ureq::{
+    Agent, Proxy,
+    http::Uri,
+    tls::{RootCerts, TlsConfig},
+};
+
+use super::{Poller, Seen, brief};
+
+/// The most bytes of an answer.
+const BODY_MAX: u64 = 1 << 20;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest that a look takes.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Asks services by `GET`.
+pub(super) struct Api;
+
+impl Poller for Api {
+    fn look(&self, which: &str, wanted: &PollState, _: &Path) -> Seen {
+        let which = which.trim();
+        let shown = format!("`{}`", without_secrets(which));
+        let uri = match which.parse::<Uri>() {
+            Ok(uri) if matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some() => uri,
+            _ => return Seen::failed(format!("{shown} is no address of a service")),
+        };
+        let (status, body) = match ask(&uri) {
+            Ok(answer) => answer,
+            Err(why) => return Seen::failed(format!("{shown} cannot be asked: {why}")),
+        };
+        if !(200..300).contains(&status) {
+            return Seen::failed(format!("{shown} answered {status}"));
+        }
+        let (holds, said) = judge(&body, wanted);
+        Seen::is(holds, format!("{shown} {said}"))
+    }
+}
+
+/// Only this address is asked: a redirect leads to whoever the answer names. This machine is reached without a proxy.
+fn ask(uri: &Uri) -> Result<(u16, String), ureq::Error> {
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_ascii_lowercase();
+    let local = host == "localhost"
+        || host.ends_with(".localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    let tls = TlsConfig::builder()
+        .root_certs(RootCerts::PlatformVerifier)
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .build();
+    let agent: Agent = Agent::config_builder()
+        .user_agent(concat!("cuegate/", env!("CARGO_PKG_VERSION")))
+        .tls_config(tls)
+        .proxy(if local { None } else { Proxy::try_from_env() })
+        .max_redirects(0)
+        .http_status_as_error(false)
+        .timeout_connect(Some(CONNECT_TIMEOUT))
+        .timeout_global(Some(TIMEOUT))
+        .build()
+        .new_agent();
+    let mut answer = agent.get(uri).header("Accept", "application/json").call()?;
+    let status = answer.status().as_u16();
+    let body = answer.body_mut().with_config().limit(BODY_MAX).read_to_vec()?;
+    Ok((status, String::from_utf8_lossy(&body).into_owned()))
+}
+
+/// Whether an answer is as it is wanted, and what it is.
+fn judge(body: &str, wanted: &PollState) -> (bool, String) {
+    let json: Option<Value> = serde_json::from_str(body).ok();
+    match wanted {
+        PollState::Exists => (true, "answered".to_owned()),
+        PollState::Absent => (false, "answered".to_owned()),
+        PollState::Contains(text) => (body.contains(&**text), format!("answered `{}`", brief(body))),
+        PollState::Equals(text) => {
+            let word = |key: &str| json.as_ref()?.get(key)?.as_str().map(str::trim);
+            let named = ["state", "status"].iter().any(|key| word(key) == Some(&**text));
+            let whole = json.as_ref().and_then(Value::as_str).unwrap_or(body).trim() == &**text;
+            let found = word("state").or(word("status")).unwrap_or(body);
+            (named || whole, format!("answered `{}`", brief(found)))
+        }
+        PollState::Fields(wanted) => match &json {
+            Some(found) => {
+                let names: Vec<String> = wanted
+                    .iter()
+                    .map(|field| {
+                        let value = found.get(&*field.name).map_or("absent".to_owned(), Value::to_string);
+                        format!("`{}` = {}", field.name, brief(&value))
+                    })
+                    .collect();
+                (has(found, wanted), format!("answered {}", names.join(", ")))
+            }
+            None => (false, "answered no JSON".to_owned()),
+        },
+    }
+}
+
+/// An address for the journal: neither who asks nor what stands after the `?`, where keys stand.
+fn without_secrets(address: &str) -> String {
+    let address = address.split(['?', '#']).next().unwrap_or_default();
+    match address.split_once("://") {
+        Some((scheme, rest)) => {
+            let (host, path) = rest.split_once('/').map_or((rest, None), |(host, path)| (host, Some(path)));
+            let host = host.rsplit('@').next().unwrap_or(host);
+            let path = path.map(|path| format!("/{path}")).unwrap_or_default();
+            format!("{scheme}://{host}{path}")
+        }
+        None => address.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cuegate_flow::Field;
+    use serde_json::json;
+
+    #[test]
+    fn answers_as_they_are_wanted() {
+        let equals = |text: &str| PollState::Equals(text.into());
+        let fields =
+            |name: &str, value| PollState::Fields(vec![Field { name: name.into(), value: Some(value) }]);
+        for (body, wanted, holds) in [
+            ("", PollState::Exists, true),
+            (r#"{"state": "closed"}"#, equals("closed"), true),
+            (r#"{"status": " closed "}"#, equals("closed"), true),
+            (r#"{"state": "open", "other": "closed"}"#, equals("closed"), false),
+            ("closed\n", equals("closed"), true),
+            ("\"closed\"", equals("closed"), true),
+            ("not closed", equals("closed"), false),
+            (r#"{"n": 1.0, "x": 2}"#, fields("n", json!(1)), true),
+            (r#"{"n": 2}"#, fields("n", json!(1)), false),
+            ("n: 1", fields("n", json!(1)), false),
+        ] {
+            assert_eq!(judge(body, &wanted).0, holds, "{body} {wanted:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_of_an_address_are_not_told() {
+        for (address, shown) in [
+            ("https://user:key@example.com/a?token=x#y", "https://example.com/a"),
+            ("http://127.0.0.1:80", "http://127.0.0.1:80"),
+            ("nowhere", "nowhere"),
+        ] {
+            assert_eq!(without_secrets(address), shown);
+        }
+        let seen = Api.look("ftp://example.com/x", &PollState::Exists, Path::new("/"));
+        assert_eq!(seen, Seen::failed("`ftp://example.com/x` is no address of a service".to_owned()));
+    }
+}

@@ -1,0 +1,113 @@
+//! A file of the working tree.
+
+use std::{fs, io, path::Path};
+
+use cuegate_flow::PollState;
+
+use super::{Poller, Seen};
+
+/// Larger files are not read: nobody waits for a word in one.
+const BYTES_MAX: u64 = 4 << 20;
+
+/// Looks at files.
+pub(super) struct File;
+
+impl Poller for File {
+    fn look(&self, which: &str, wanted: &PollState, work: &Path) -> Seen {
+        let shown = format!("`{which}`");
+        let path = Path::new(which);
+        let within = path
+            .components()
+            .all(|part| matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir));
+        if !within || which.trim().is_empty() {
+            return Seen::failed(format!("{shown} is no path within the working tree"));
+        }
+        let there = match real(&work.join(path), work) {
+            Ok(there) => there,
+            Err(why) => return Seen::failed(format!("{shown} {why}")),
+        };
+        let Some(path) = there else {
+            let said = format!("{shown} is not there");
+            return Seen::is(*wanted == PollState::Absent, said);
+        };
+        match wanted {
+            PollState::Exists => Seen::is(true, format!("{shown} exists")),
+            PollState::Absent => Seen::is(false, format!("{shown} exists")),
+            PollState::Contains(text) => compare(&path, &shown, |found| match found.contains(&**text) {
+                true => (true, format!("contains `{text}`")),
+                false => (false, format!("does not contain `{text}`")),
+            }),
+            PollState::Equals(text) => compare(&path, &shown, |found| match found.trim() == &**text {
+                true => (true, format!("is `{text}`")),
+                false => (false, format!("is not `{text}`")),
+            }),
+            PollState::Fields(_) => Seen::failed(format!("{shown} has no fields")),
+        }
+    }
+}
+
+/// Where a path leads, `None` where nothing is. A link that leads out of the working tree is not followed.
+fn real(path: &Path, work: &Path) -> Result<Option<std::path::PathBuf>, String> {
+    let cannot = |error: io::Error| format!("cannot be looked at: {error}");
+    let work = fs::canonicalize(work).map_err(cannot)?;
+    match fs::canonicalize(path) {
+        Ok(real) if real.starts_with(&work) => Ok(Some(real)),
+        Ok(_) => Err("leads out of the working tree".to_owned()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(cannot(error)),
+    }
+}
+
+fn compare(path: &Path, shown: &str, check: impl FnOnce(&str) -> (bool, String)) -> Seen {
+    let text = match fs::metadata(path) {
+        Ok(about) if !about.is_file() => Err("is no file".to_owned()),
+        Ok(about) if about.len() > BYTES_MAX => Err("is larger than 4 MiB".to_owned()),
+        Ok(_) => fs::read(path).map_err(|error| format!("cannot be read: {error}")),
+        Err(error) => Err(format!("cannot be read: {error}")),
+    };
+    match text {
+        Ok(bytes) => {
+            let (holds, said) = check(&String::from_utf8_lossy(&bytes));
+            Seen::is(holds, format!("{shown} {said}"))
+        }
+        Err(why) => Seen::failed(format!("{shown} {why}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_of_files() {
+        let root = tempfile::tempdir().unwrap();
+        let work = root.path().join("work");
+        fs::create_dir_all(work.join("out")).unwrap();
+        fs::write(work.join("out/state"), "  open\n").unwrap();
+        fs::write(root.path().join("secret"), "open").unwrap();
+        std::os::unix::fs::symlink("../secret", work.join("link")).unwrap();
+        let contains = |text: &str| PollState::Contains(text.into());
+        let equals = |text: &str| PollState::Equals(text.into());
+        for (which, wanted, holds, said) in [
+            ("out/state", PollState::Exists, Ok(true), "`out/state` exists"),
+            ("./out/state", PollState::Absent, Ok(false), "`./out/state` exists"),
+            ("out", PollState::Exists, Ok(true), "`out` exists"),
+            ("out/other", PollState::Exists, Ok(false), "`out/other` is not there"),
+            ("out/state/x", PollState::Absent, Ok(true), "`out/state/x` is not there"),
+            ("out/other", contains("o"), Ok(false), "`out/other` is not there"),
+            ("out/state", contains("pen"), Ok(true), "`out/state` contains `pen`"),
+            ("out/state", contains("closed"), Ok(false), "`out/state` does not contain `closed`"),
+            ("out/state", equals("open"), Ok(true), "`out/state` is `open`"),
+            ("out/state", equals("ope"), Ok(false), "`out/state` is not `ope`"),
+            ("out", equals("open"), Err(()), "`out` is no file"),
+            ("../secret", PollState::Exists, Err(()), "`../secret` is no path within the working tree"),
+            ("/etc/passwd", PollState::Exists, Err(()), "`/etc/passwd` is no path within the working tree"),
+            ("link", equals("open"), Err(()), "`link` leads out of the working tree"),
+            ("", PollState::Absent, Err(()), "`` is no path within the working tree"),
+        ] {
+            assert_eq!(File.look(which, &wanted, &work), Seen { holds, said: said.to_owned() });
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! When a run is done, in words and as JSON.
+
+use cuegate_flow::{Field, Poll, PollState, Resource, Verdict};
+use serde_json::{Map, Value, json};
+
+/// A verdict in words.
+pub(super) fn words(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Flow => "done where the flow ends".to_owned(),
+        other => format!("done where the flow ends, or {}", condition(other)),
+    }
+}
+
+fn condition(verdict: &Verdict) -> String {
+    let joined = |parts: &[Verdict], word: &str| {
+        let parts: Vec<String> = parts.iter().map(part).collect();
+        parts.join(word)
+    };
+    match verdict {
+        Verdict::Flow => "where the flow ends".to_owned(),
+        Verdict::Iterations(max) => format!("after {}", crate::format::plural(u64::from(*max), "iteration")),
+        Verdict::Checks { max, of } => {
+            let answers = crate::format::plural(u64::from(*max), "answer");
+            let of: Vec<&str> = of.iter().map(|step| &**step).collect();
+            format!("after {answers} of {}", if of.is_empty() { "no step".to_owned() } else { of.join(", ") })
+        }
+        Verdict::Keyword(keyword) => format!("when an answer says `{keyword}`"),
+        Verdict::Signal(signal) => {
+            let with = fields(&signal.required);
+            let with = if with.is_empty() { with } else { format!(" with {with}") };
+            format!("when an answer gives the signal `{}`{with}", signal.kind)
+        }
+        Verdict::Poll(poll) => format!("when {}", resource(poll)),
+        Verdict::Handler(handler) => format!("when `{}` says so", handler.path),
+        Verdict::Every(parts) => joined(parts, " and "),
+        Verdict::Any(parts) => joined(parts, " or "),
+        Verdict::First(parts) => format!("at the first of: {}", joined(parts, "; ")),
+    }
+}
+
+/// A part, between brackets where it has parts itself.
+fn part(verdict: &Verdict) -> String {
+    match verdict.parts().is_empty() {
+        true => condition(verdict),
+        false => format!("({})", condition(verdict)),
+    }
+}
+
+fn resource(poll: &Poll) -> String {
+    let param = &poll.param;
+    match poll.resource {
+        Resource::File => format!("the file in `{param}` {}", state(&poll.state, "exists", "is")),
+        Resource::Api => {
+            format!("the service at `{param}` {}", state(&poll.state, "answers well", "answers"))
+        }
+    }
+}
+
+fn state(state: &PollState, exists: &str, is: &str) -> String {
+    match state {
+        PollState::Exists => exists.to_owned(),
+        PollState::Absent => "is absent".to_owned(),
+        PollState::Contains(text) => format!("contains `{text}`"),
+        PollState::Equals(text) => format!("{is} `{text}`"),
+        PollState::Fields(wanted) => format!("{is} {}", fields(wanted)),
+    }
+}
+
+fn fields(wanted: &[Field]) -> String {
+    let fields: Vec<String> = wanted
+        .iter()
+        .map(|field| match &field.value {
+            Some(value) => format!("`{}` = {value}", field.name),
+            None => format!("`{}`", field.name),
+        })
+        .collect();
+    fields.join(", ")
+}
+
+/// A verdict as JSON: `iterations` where it counts them, `when` where it waits for something else.
+pub(super) fn json(verdict: &Verdict) -> Value {
+    let iterations = match verdict {
+        Verdict::Iterations(max) => Some(max),
+        _ => None,
+    };
+    let mut object = Map::from_iter([("iterations".to_owned(), json!(iterations))]);
+    if !matches!(verdict, Verdict::Flow | Verdict::Iterations(_)) {
+        object.insert("when".to_owned(), when(verdict));
+    }
+    Value::Object(object)
+}
+
+fn when(verdict: &Verdict) -> Value {
+    let parts = || -> Vec<Value> { verdict.parts().iter().map(when).collect() };
+    match verdict {
+        Verdict::Flow => json!("end"),
+        Verdict::Iterations(max) => json!({ "iterations": max }),
+        Verdict::Checks { max, of } => json!({ "checks": max, "of": of }),
+        Verdict::Keyword(keyword) => json!({ "keyword": keyword }),
+        Verdict::Signal(signal) => json!({ "signal": signal.kind, "required": required(&signal.required) }),
+        Verdict::Poll(poll) => {
+            let resource = match poll.resource {
+                Resource::File => "file",
+                Resource::Api => "api",
+            };
+            let state = match &poll.state {
+                PollState::Exists => json!("exists"),
+                PollState::Absent => json!("absent"),
+                PollState::Contains(text) => json!({ "contains": text }),
+                PollState::Equals(text) => json!({ "equals": text }),
+                PollState::Fields(fields) => json!({ "fields": required(fields) }),
+            };
+            json!({ "poll": resource, "param": poll.param, "state": state })
+        }
+        Verdict::Handler(handler) => json!({ "handler": handler.path }),
+        Verdict::Every(_) => json!({ "every": parts() }),
+        Verdict::Any(_) => json!({ "any": parts() }),
+        Verdict::First(_) => json!({ "first": parts() }),
+    }
+}
+
+/// Names alone, or names with values.
+fn required(fields: &[Field]) -> Value {
+    match fields.iter().any(|field| field.value.is_some()) {
+        true => fields.iter().map(|field| (field.name.to_string(), json!(field.value))).collect(),
+        false => fields.iter().map(|field| json!(field.name)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verdict_in_words() {
+        let field = |name: &str, value| Field { name: name.into(), value };
+        let poll = |resource, state| Verdict::Poll(Poll { resource, param: "file".into(), state });
+        let signal = |required| {
+            Verdict::Signal(cuegate_flow::Signal { kind: "ready".into(), marker: "json".into(), required })
+        };
+        let text: Vec<String> = [
+            Verdict::Flow,
+            Verdict::Iterations(1),
+            Verdict::Checks { max: 2, of: vec!["review".into(), "close".into()] },
+            Verdict::Keyword("DONE".into()),
+            signal(vec![field("a", None), field("b", None)]),
+            signal(vec![field("a", Some(json!("x")))]),
+            poll(Resource::File, PollState::Exists),
+            poll(Resource::File, PollState::Absent),
+            poll(Resource::File, PollState::Contains("ok".into())),
+            poll(Resource::Api, PollState::Exists),
+            poll(Resource::Api, PollState::Equals("open".into())),
+            poll(Resource::Api, PollState::Fields(vec![field("n", Some(json!(1)))])),
+            Verdict::Every(vec![
+                Verdict::First(vec![Verdict::Iterations(3), Verdict::Keyword("A".into())]),
+                Verdict::Any(vec![Verdict::Flow, Verdict::Keyword("B".into())]),
+            ]),
+        ]
+        .iter()
+        .map(|verdict| format!("{}\n  {}", words(verdict), json(verdict)))
+        .collect();
+        insta::assert_snapshot!(text.join("\n"), @"");
+    }
+}
