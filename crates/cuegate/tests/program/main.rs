@@ -8,6 +8,7 @@ mod check;
 mod crash;
 mod doctor;
 mod gates;
+mod guide;
 mod init;
 #[cfg(target_os = "linux")]
 mod kills;
