@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use cuegate_dialect::RunSettings;
 use cuegate_engine::{Budget, Load, Place, Resume, Run, Seen, SourceBlob, Start, Started, State, TreeState};
 use cuegate_flow::{Act, BlobRef, Conduct, Fact, Flow, Limits, Source, StepId, Str, Verdict};
 use cuegate_journal::{Journal, RunId};
@@ -23,6 +24,7 @@ use crate::{
     Agent, Failure,
     config::Config,
     definition::{self, Definition, KeptFiles, Location},
+    logfile::LogFile,
     providers,
 };
 
@@ -116,10 +118,21 @@ pub struct Ready {
     book: Book,
     setting: Setting,
     activity: mpsc::Receiver<Doing>,
+    /// The log file that the definition wants.
+    log: Option<LogFile>,
     /// Records that were written before it was made ready.
     pub before: Vec<Entry>,
     /// Records that were written while it was made ready.
     pub entries: Vec<Entry>,
+}
+
+/// A run that was driven.
+#[derive(Debug, Clone)]
+pub struct Driven {
+    /// The state that it was left in.
+    pub run: Run,
+    /// Why its log file is not whole, if it is not.
+    pub trouble: Option<String>,
 }
 
 /// Where a run is going to work, before it begins.
@@ -244,7 +257,11 @@ pub fn begin(
         suspect: false,
         activity: tell,
     };
-    Ok(Ready { book, setting, activity, before: Vec::new(), entries: vec![entry] })
+    let log = match &definition.settings.log {
+        Some(rule) => Some(LogFile::open(home.root(), rule, id, &**journal, &[])?),
+        None => None,
+    };
+    Ok(Ready { book, setting, activity, log, before: Vec::new(), entries: vec![entry] })
 }
 
 fn millis(span: Duration) -> u64 {
@@ -288,12 +305,18 @@ pub struct Again {
 /// # Errors
 /// When the journal lacks a file, or this program no longer accepts the definition.
 pub fn reload(journal: &dyn Journal, run: &Run) -> Result<Arc<Flow>, Failure> {
+    Ok(reload_with(journal, run)?.0)
+}
+
+/// The same, with what the runner has to know besides.
+fn reload_with(journal: &dyn Journal, run: &Run) -> Result<(Arc<Flow>, RunSettings), Failure> {
     let started = run.started();
     let files =
         KeptFiles::new(journal, started.sources.iter().map(|kept| (kept.path.clone(), kept.blob.clone())));
     let loaded =
         definition::load(&files, &started.base, started.file.as_deref(), &started.set, &started.load);
-    loaded.flow.ok_or_else(|| {
+    let settings = loaded.settings.clone();
+    let flow = loaded.flow.ok_or_else(|| {
         let first =
             loaded.diagnostics.first().map(|finding| format!(": {}", finding.message)).unwrap_or_default();
         Failure {
@@ -303,7 +326,8 @@ pub fn reload(journal: &dyn Journal, run: &Run) -> Result<Arc<Flow>, Failure> {
             hint: Some(format!("continue it with cuegate {}", started.program)),
             code: crate::exit::ENVIRONMENT,
         }
-    })
+    })?;
+    Ok((flow, settings))
 }
 
 /// Makes the providers that may have been asked before this run was resumed, to read what they left.
@@ -365,7 +389,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     let Host { home, journal, program, config } = host;
     let entries = cuegate_runner::records(&**journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
-    let flow = reload(&**journal, &run)?;
+    let (flow, settings) = reload_with(&**journal, &run)?;
     if let Some(node) = &run.node
         && flow.find(&node.step).is_none()
     {
@@ -437,7 +461,11 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         suspect,
         activity: tell,
     };
-    Ok(Ready { book, setting, activity, before: entries, entries: entry.into_iter().collect() })
+    let log = match &settings.log {
+        Some(rule) => Some(LogFile::open(home.root(), rule, id, &**journal, &entries)?),
+        None => None,
+    };
+    Ok(Ready { book, setting, activity, log, before: entries, entries: entry.into_iter().collect() })
 }
 
 fn gone(work: &Path) -> Failure {
@@ -467,12 +495,20 @@ impl Ready {
         mut self,
         stop: watch::Receiver<bool>,
         tell: &mut (dyn FnMut(Notice<'_>) + Send),
-    ) -> Result<Run, Failure> {
+    ) -> Result<Driven, Failure> {
+        let (mut log, journal) = (self.log.take(), self.book.journal().clone());
+        let mut tell = |notice: Notice<'_>| {
+            if let (Some(log), Notice::Record(entry)) = (&mut log, &notice) {
+                log.write(&*journal, entry);
+            }
+            tell(notice);
+        };
         for entry in &self.entries {
             tell(Notice::Record(entry));
         }
         let performer = Arc::new(Local::new(self.setting));
-        drive(&mut self.book, &performer, self.activity, stop, tell).await?;
-        Ok(self.book.run().clone())
+        drive(&mut self.book, &performer, self.activity, stop, &mut tell).await?;
+        let trouble = log.as_ref().and_then(LogFile::trouble).map(str::to_owned);
+        Ok(Driven { run: self.book.run().clone(), trouble })
     }
 }

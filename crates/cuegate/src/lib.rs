@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod exit;
 mod failure;
 mod init;
+mod logfile;
 pub mod models;
 pub mod project;
 pub mod providers;

@@ -51,8 +51,8 @@ pub use show::{show, show_json};
 pub use stamped::{Stamped, Texts};
 pub use status::status;
 pub use summary::{
-    Asks, Check, FaultRow, HandedRow, Liveness, Open, Pending, Row, RunFold, RunState, RunView, ValidatorRow,
-    Ways, run_view,
+    Acts, Asks, Check, EffectRow, EffectState, FaultRow, HandedRow, InspectionRow, Liveness, Open, Pending,
+    Row, RunFold, RunState, RunView, ValidatorRow, Ways, run_view,
 };
 pub use text::{clean, clean_lines, columns, pad, shorten};
 pub use timeline::{Timeline, timeline};

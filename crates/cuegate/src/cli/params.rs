@@ -98,7 +98,15 @@ pub(super) fn values(
     }
     for param in flow.params.iter() {
         match given.get(&*param.name) {
-            Some(value) => right_kind(param, value)?,
+            Some(value) => {
+                right_kind(param, value)?;
+                if let Some(why) = param.rule.complaint(value) {
+                    return Err(Failure::usage(
+                        format!("the value `{value}` of `{}` {why}", param.name),
+                        format!("give another one with `{} VALUE`", param.flag),
+                    ));
+                }
+            }
             None if param.required => {
                 return Err(Failure::usage(
                     format!("`{}` needs a value: {}", param.name, param.description),

@@ -9,6 +9,7 @@ mod complete;
 mod crash;
 mod doctor;
 mod gates;
+mod guide;
 mod init;
 #[cfg(target_os = "linux")]
 mod kills;

@@ -76,7 +76,9 @@ impl<'v> Variables<'v> {
             "remaining" => return fact(Fact::Remaining),
             "previous_summary" if !matches!(scope, Scope::System) => return fact(Fact::PreviousSummary),
             "task" => return Meaning::Value(Source::Task),
-            "check_count" => return fact(Fact::Checks),
+            "check_count" if self.told.iter().any(|(known, _)| *known == "max_checks") => {
+                return fact(Fact::Checks);
+            }
             _ => {}
         }
         if let Some((_, text)) = self.told.iter().find(|(known, _)| *known == name) {
@@ -93,6 +95,9 @@ impl<'v> Variables<'v> {
         let mut names: Vec<&str> = self.params.iter().map(|param| &*param.name).collect();
         names.extend(["iteration", "completed_iterations", "max_iterations", "remaining", "task"]);
         names.extend(self.told.iter().map(|(name, _)| *name));
+        if self.told.iter().any(|(known, _)| *known == "max_checks") {
+            names.push("check_count");
+        }
         if !matches!(scope, Scope::System) {
             names.push("previous_summary");
             names.extend(self.handed_on.iter().map(|(name, _)| name.as_str()));

@@ -165,7 +165,10 @@ fn drive(ready: crate::begin::Ready) -> Result<(), Failure> {
     });
     // A git that looks at a large tree is not waited for when the run is over.
     runtime.shutdown_background();
-    driven.map(|_| ())
+    if let Some(trouble) = driven?.trouble {
+        print::line(&format!("note: {trouble}"));
+    }
+    Ok(())
 }
 
 /// Prints how a run stands after it was driven.

@@ -1,0 +1,244 @@
+//! The flows of "14. Steps Registry", and what the rows of the runner reference do: each run to its end.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+
+use crate::registry::{Registry, says, says_with, small};
+use crate::support::Project;
+
+/// Where the visits of the last run ended, in order.
+fn way(project: &Project) -> Vec<String> {
+    let status = project.status();
+    let steps = status["steps"].as_array().unwrap();
+    steps.iter().map(|row| format!("{} {}", row["step"].as_str().unwrap(), row["outcome"].as_str().unwrap())).collect()
+}
+
+fn to(target: &str) -> Value {
+    json!({"target": target})
+}
+
+#[test]
+fn the_linear_flow() {
+    let project = Registry::new()
+        .step("initial.issue", "work", json!({"next": to("continuation.issue"), "repeat": to("initial.issue")}))
+        .step("continuation.issue", "work", json!({"next": to("continuation.issue"), "handoff": to("closure.issue")}))
+        .step("closure.issue", "closure", json!({"closing": {"target": null}, "repeat": to("closure.issue")}))
+        .project(json!([
+            says("initial.issue", "repeat"), says("initial.issue", "next"), says("continuation.issue", "next"),
+            says("continuation.issue", "handoff"), says("closure.issue", "repeat"), says("closure.issue", "closing"),
+        ]));
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(
+        way(&project),
+        [
+            "initial.issue repeat", "initial.issue next", "continuation.issue next",
+            "continuation.issue handoff", "closure.issue repeat", "closure.issue closing"
+        ]
+    );
+}
+
+#[test]
+fn the_branching_flow() {
+    let (prepare, review, again, closing) =
+        ("initial.project.preparation", "initial.project.review", "initial.project.again", "initial.project.closure");
+    let (more, reviews, agains) =
+        ("continuation.project.preparation", "continuation.project.review", "continuation.project.again");
+    let project = Registry::new()
+        .step(prepare, "work", json!({"next": to(more), "handoff": to(review)}))
+        .step(more, "work", json!({"next": to(more), "handoff": to(review)}))
+        .step(review, "work", json!({"next": to(reviews), "repeat": to(again), "handoff": to(closing)}))
+        .step(reviews, "work", json!({"next": to(reviews), "repeat": to(again), "handoff": to(closing)}))
+        .step(again, "work", json!({"next": to(agains), "handoff": to(review)}))
+        .step(agains, "work", json!({"handoff": to(review)}))
+        .step(closing, "closure", json!({"closing": {"target": null}}))
+        .project(json!([
+            says(prepare, "next"), says(more, "next"), says(more, "handoff"), says(review, "repeat"),
+            says(again, "next"), says(agains, "handoff"), says(review, "next"), says(reviews, "next"),
+            says(reviews, "repeat"), says(again, "handoff"), says(review, "handoff"), says(closing, "closing"),
+        ]));
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(way(&project).len(), 12);
+}
+
+#[test]
+fn the_recovery_flow() {
+    let project = small()
+        .validator("cat proof.txt", json!({"action": "retry", "maxAttempts": 3}))
+        .project(json!([
+            says("work", "handoff"), says("close", "closing"),
+            says_with("work", "handoff", json!({"kind": "remedy", "writes": [{"path": "proof.txt", "content": "ok"}]})),
+            says("close", "closing"),
+        ]));
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(way(&project), ["work handoff", "close closing", "work handoff", "close closing"]);
+    assert_eq!(project.status()["asks"]["remedy"], 1);
+}
+
+#[test]
+fn the_minimal_registry() {
+    let project = Registry::new()
+        .step("initial.issue", "work", json!({"next": to("continuation.issue")}))
+        .step("continuation.issue", "work", json!({"handoff": to("closure.issue")}))
+        .step("closure.issue", "closure", json!({"closing": {"target": null}}))
+        .project(json!([
+            says("initial.issue", "next"), says("continuation.issue", "handoff"), says("closure.issue", "closing"),
+        ]));
+    let ran = project.go(&[]);
+    assert_eq!((ran.code, way(&project).len()), (0, 3), "{}", ran.stderr);
+}
+
+#[test]
+fn a_built_in_prompt_is_asked_where_there_is_no_file() {
+    let project = small()
+        .with("work", json!({"c3": "nowhere", "fallbackKey": "initial_iterate", "usesStdin": true}))
+        .project(json!([says("work", "handoff"), says("close", "closing")]));
+    let ran = project.go(&["mend the roof"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let prompt = &project.prompts()[0];
+    assert!(prompt.contains("at most 20 iterations") && prompt.contains("mend the roof"), "{prompt}");
+}
+
+#[test]
+fn a_question_is_answered_by_the_definition() {
+    let project = small().runner(json!({"flow": {"askUserAutoResponse": "Take the red one."}})).project(json!([
+        {"step": "work", "asks_user": "Red or blue?"}, says("work", "handoff"), says("close", "closing"),
+    ]));
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(project.prompts()[1].contains("Take the red one."));
+    let answered = project.events("question_answered");
+    assert_eq!((answered.len(), &answered[0]["question"]), (1, &json!("Red or blue?")));
+    let system = project.events("answered")[0]["system_prompt"].as_str().unwrap().to_owned();
+    assert!(system.contains("Take the red one."), "{system}");
+}
+
+/// A handler that appends what it is told, one line each.
+fn with_handler(project: &Project, code: u8) {
+    let script = format!("#!/bin/sh\ncat >> told.txt\necho >> told.txt\necho \"$CUEGATE_EFFECT_KEY\" >> keys.txt\nexit {code}\n");
+    project.write(".agent/agent/act.sh", &script);
+    let path = project.path().join(".agent/agent/act.sh");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn acting(code: u8) -> Project {
+    let actions = json!({"actions": {
+        "enabled": true, "types": ["post", "note"], "outputFormat": "json",
+        "handlers": {"post": "exec:act.sh", "note": "log"}
+    }});
+    let block = "```json\n{\"action\": \"post\", \"n\": 1}\n```\n```note\nfine\n```\n```json\n{\"action\": \"drop\"}\n```";
+    let project = Project::empty();
+    small().runner(actions).write(&project);
+    with_handler(&project, code);
+    project.write(".gitignore", "/script*\n");
+    project.init();
+    let answers = json!([
+        says("work", "handoff"), says_with("close", "closing", json!({"text": block})),
+    ]);
+    project.script("script.json", &answers);
+    project
+}
+
+#[test]
+fn blocks_of_answers_are_acted_on() {
+    let project = acting(0);
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let told: Value = serde_json::from_str(project.read("told.txt").trim()).unwrap();
+    assert_eq!((&told["action"], &told["value"]["n"], &told["step"]), (&json!("post"), &json!(1), &json!("close")));
+    let status = project.status();
+    let effects: Vec<(&Value, &Value)> =
+        status["effects"].as_array().unwrap().iter().map(|row| (&row["kind"], &row["state"])).collect();
+    assert_eq!(effects, [(&json!("exec"), &json!("done")), (&json!("log"), &json!("done"))]);
+    assert_eq!(status["effects"][0]["key"].as_str().unwrap(), project.read("keys.txt").trim());
+    assert_eq!(project.events("action_found").len(), 3, "what may not be asked for is noted, too");
+}
+
+#[test]
+fn a_handler_that_fails_is_recorded_and_the_run_goes_on() {
+    let project = acting(3);
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(project.status()["effects"][0]["state"], "failed");
+    assert_eq!(project.status()["effects"][0]["ended"], "exit 3");
+}
+
+#[test]
+fn inspected_answers_stand_in_the_result() {
+    let project = small().runner(json!({"flow": {"schemas": {"inspection": true}}})).project(json!([
+        {"step": "work", "output": {"next_action": {}}}, says_with("work", "handoff", json!({"kind": "repair"})), says("close", "closing"),
+    ]));
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let status = project.status();
+    let inspections = status["inspections"].as_array().unwrap();
+    let fits: Vec<&Value> = inspections.iter().map(|row| &row["fits"]).collect();
+    assert_eq!(fits, [&json!(false), &json!(true), &json!(true)]);
+    assert!(!inspections[0]["problems"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_log_file_is_written_for_each_run() {
+    let project = small()
+        .runner(json!({"logging": {"directory": "tmp/logs", "format": "jsonl", "maxFiles": 2}}))
+        .project(json!([says("work", "handoff"), says("close", "closing")]));
+    project.write("tmp/logs/mine.jsonl", "not ours\n");
+    for _ in 0..3 {
+        assert_eq!(project.go(&[]).code, 0);
+    }
+    let mut names: Vec<String> = std::fs::read_dir(project.path().join("tmp/logs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names.iter().filter(|name| name.starts_with("cuegate-")).count(), 2, "{names:?}");
+    assert!(names.contains(&"mine.jsonl".to_owned()), "{names:?}");
+    let run = project.status()["run"].as_str().unwrap().to_owned();
+    let log = project.read(&format!("tmp/logs/cuegate-{run}.jsonl"));
+    let last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["schema"], &last["event"]), (&json!("cuegate/event/v1"), &json!("ended")));
+    assert_eq!(project.git(&["status", "--porcelain"]).trim(), "?? tmp/", "only what is not ours is seen");
+}
+
+#[test]
+fn a_log_file_may_hold_what_people_see() {
+    let project = small()
+        .runner(json!({"logging": {"format": "text"}}))
+        .project(json!([says("work", "handoff"), says("close", "closing")]));
+    assert_eq!(project.go(&[]).code, 0);
+    let run = project.status()["run"].as_str().unwrap().to_owned();
+    let log = project.read(&format!("logs/cuegate-{run}.log"));
+    assert!(log.contains("close completed the flow") || log.contains("completed"), "{log}");
+    assert_eq!(project.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_log_folder_stays_in_the_project() {
+    let project = small()
+        .runner(json!({"logging": {"directory": "out/logs", "format": "text"}}))
+        .project(json!([says("work", "handoff"), says("close", "closing")]));
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), project.path().join("out")).unwrap();
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("leads out of the project"), "{}", ran.stderr);
+    assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_parameter_has_to_be_what_its_validation_says() {
+    let project = small()
+        .agent(json!({"parameters": {"count": {
+            "type": "number", "description": "How many", "cli": "--count", "required": true,
+            "validation": {"min": 1, "max": 9}
+        }}}))
+        .prompt("work", "Do {uv-count}.\n")
+        .project(json!([says("work", "handoff"), says("close", "closing")]));
+    let ran = project.go(&["--count", "10"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("`10` of `count` is more than 9"), "{}", ran.stderr);
+    assert_eq!(project.go(&["--count", "9"]).code, 0);
+}
