@@ -1,6 +1,6 @@
 //! What a run wants done next.
 
-use cuegate_flow::{Act, Ask, Flow, SessionRule, Step, StepId};
+use cuegate_flow::{Act, Ask, Flow, Role, SessionRule, Step, StepId};
 
 use crate::{
     command::{AskCommand, Command, CommandId, ExecCommand, SessionUse},
@@ -93,6 +93,7 @@ fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: u16
     AskCommand {
         id,
         step: step.name.clone(),
+        of: run.visit.as_ref().filter(|_| ask.role == Role::Check).map(|visit| visit.step.clone()),
         persona: ask.persona.clone(),
         kind: asking.kind,
         prompt,

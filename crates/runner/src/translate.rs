@@ -32,7 +32,7 @@ pub(crate) fn request(run: &RunId, command: &AskCommand, details: Details) -> pr
     let Details { prompt, system, schema, session, model, work, scratch, timeout } = details;
     provider::Request {
         id: format!("{run}/{}", command.id),
-        step: command.step.to_string(),
+        step: command.of.as_ref().unwrap_or(&command.step).to_string(),
         persona: command.persona.as_ref().map(ToString::to_string),
         kind: kind(command.kind),
         prompt,

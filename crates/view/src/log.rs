@@ -31,7 +31,7 @@
 //! | `faulted` | `ask step class message usage changed_files tree` |
 //! | `command_finished` | `step index validator passed ended stdout stderr duration_ms tree` |
 //! | `counter_set` | `counter value` |
-//! | `decided` | `step outcome reason fallback` |
+//! | `decided` | `step outcome reason fallback way` |
 //! | `member_ended` | `index step outcome why blocked` |
 //! | `monitor_fired` | `monitor rounds` |
 //! | `step_left` | `step outcome target overridden_by` |

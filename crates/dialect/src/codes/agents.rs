@@ -8,7 +8,7 @@ agent and registry have different names
 
 Make both equal, or correct `runner.flow.prompts.registry`.
 "
-MIXED_GENERATIONS = "mixed-generations": "\
+MIXED_AGENT = "mixed-agent": "\
 an agent is written in the words of two generations
 
 Agents keep their settings either under `runner`, or under `behavior` and beside it (`prompts`, `logging`,

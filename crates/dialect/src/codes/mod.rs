@@ -1,6 +1,7 @@
 //! The codes of findings about definitions, each with its manual page.
 
 mod agents;
+mod check_flow;
 mod files;
 mod pages;
 mod prompts;
@@ -8,6 +9,7 @@ mod steps;
 mod validators;
 
 pub(crate) use agents::*;
+pub(crate) use check_flow::*;
 pub(crate) use files::*;
 pub use pages::codes;
 pub(crate) use prompts::*;

@@ -20,6 +20,7 @@ pub fn codes() -> Vec<Code> {
     let files = [
         super::files::PAGES,
         super::agents::PAGES,
+        super::check_flow::PAGES,
         super::steps::PAGES,
         super::prompts::PAGES,
         super::validators::PAGES,

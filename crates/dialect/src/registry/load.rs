@@ -6,7 +6,8 @@ use cuegate_flow::{Diagnostic, Draft, Span, sort};
 
 use super::agent::{AgentDefinition, read_agent};
 use super::behavior::modern;
-use super::definition::read_registry;
+use super::check_flow;
+use super::definition::{RegistryDefinition, read_registry};
 use super::generation::{Generation, detect, is_piece_path};
 use super::lower::{Definition, Lowered, lower_definition, name_of};
 use super::places::Places;
@@ -53,10 +54,21 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
         None => AgentDefinition::default(),
     };
     let registry_json = open_registry(desk, &agent_dir, &agent, options)?;
-    let generation = detect(&registry_json, None, desk)?;
-    if generation != Generation::Closing {
-        unsupported(generation, &registry_json, desk);
-        return None;
+    let step_flow = agent_json.as_ref().and_then(|modern| modern.step_flow);
+    let generation = detect(&registry_json, step_flow.map(|_| Generation::Check), desk)?;
+    if let Some(modern) = &agent_json {
+        check_flow::compare(modern, generation, &desk.found);
+    }
+    match generation {
+        Generation::Closing => {}
+        Generation::Check => {
+            let limit = agent_json.as_ref().and_then(|modern| check_flow::written_limit(&modern.json));
+            return load_check_flow(desk, &registry_json, &agent, &agent_dir, (&options.set, limit));
+        }
+        Generation::Complete => {
+            unsupported(generation, &registry_json, desk);
+            return None;
+        }
     }
     let registry = read_registry(&registry_json, &desk.found)?;
     if let (Some(name), Some(id)) = (agent.name, registry.agent_id.filter(|id| Some(id.text) != agent.name)) {
@@ -73,8 +85,29 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
     let definition =
         Definition { agent: &agent, registry: &registry, places: &places, desk, set: &options.set };
     let lowered = lower_definition(&definition);
-    let name = name_of(&agent, &registry);
-    let settings = RunSettings {
+    let settings = settings(&agent, name_of(&agent, &registry), &lowered);
+    Some((lowered, settings))
+}
+
+/// Loads a check flow, with the values that `--set` gives and the agent's own limit.
+fn load_check_flow(
+    desk: &Desk<'_>,
+    registry: &Json,
+    agent: &AgentDefinition<'_>,
+    agent_dir: &str,
+    (set, limit): (&[String], Option<u32>),
+) -> Option<(Lowered, RunSettings)> {
+    let flow = check_flow::read_check_flow(registry, &desk.found)?;
+    let places = Places { agent_dir, names: agent.name.into_iter().collect() };
+    let none = RegistryDefinition::default();
+    let definition = Definition { agent, registry: &none, places: &places, desk, set };
+    let lowered = check_flow::lower_check_flow(&flow, &definition, limit);
+    let settings = settings(agent, agent.name.unwrap_or("agent"), &lowered);
+    Some((lowered, settings))
+}
+
+fn settings(agent: &AgentDefinition<'_>, name: &str, lowered: &Lowered) -> RunSettings {
+    RunSettings {
         agent: name.to_owned(),
         title: agent.title.unwrap_or(name).to_owned(),
         description: agent.description.unwrap_or_default().to_owned(),
@@ -84,8 +117,7 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
         },
         needs_task: lowered.needs_task,
         unsupported: Vec::new(),
-    };
-    Some((lowered, settings))
+    }
 }
 
 /// Reports a generation that this version does not run.

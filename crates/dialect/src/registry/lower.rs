@@ -31,9 +31,9 @@ use crate::nearest::list;
 /// The key of the one conversation that all asks of a run continue.
 /// The model where neither a step nor its agent names one: section 14 of the runner's guide and the agent guide say so.
 /// It is one vendor's name, so that a provider which knows no such model takes its own.
-const SYSTEM_MODEL: &str = "opus";
+pub(super) const SYSTEM_MODEL: &str = "opus";
 
-const SESSION: &str = "run";
+pub(super) const SESSION: &str = "run";
 
 /// What a draft is lowered from.
 pub(crate) struct Definition<'d, 'f, 'j> {
@@ -96,7 +96,7 @@ pub(crate) fn name_of<'j>(agent: &AgentDefinition<'j>, registry: &RegistryDefini
     agent.name.or(registry.agent_id.map(|id| id.text)).unwrap_or("agent")
 }
 
-fn params(agent: &AgentDefinition<'_>, set: &[String]) -> Vec<Param> {
+pub(super) fn params(agent: &AgentDefinition<'_>, set: &[String]) -> Vec<Param> {
     let mut params = agent.params.clone();
     for name in set {
         if !params.iter().any(|param| same_name(&param.name, name)) {
@@ -161,7 +161,10 @@ fn schema_bases(definition: &Definition<'_, '_, '_>) -> Vec<String> {
     bases
 }
 
-fn system_prompt(definition: &Definition<'_, '_, '_>, compiler: &Compiler<'_, '_, '_>) -> Option<Template> {
+pub(super) fn system_prompt(
+    definition: &Definition<'_, '_, '_>,
+    compiler: &Compiler<'_, '_, '_>,
+) -> Option<Template> {
     let Definition { agent, places, desk, .. } = definition;
     let Some(written) = agent.system_prompt else {
         // An agent without one is faulty; a registry alone has none, and no parameters that it could read.
@@ -280,7 +283,7 @@ fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) {
 }
 
 /// Whether a run from the entry can come to a step whose prompt needs the task text.
-fn needs_task(draft: &Draft, definitions: &[StepDefinition<'_>]) -> bool {
+pub(super) fn needs_task(draft: &Draft, definitions: &[StepDefinition<'_>]) -> bool {
     let mut seen: Vec<&str> = Vec::new();
     let mut queue: Vec<&str> = draft.entry.iter().map(|entry| &*entry.text).collect();
     while let Some(name) = queue.pop() {

@@ -5,6 +5,7 @@ mod alone;
 mod answer;
 mod behavior;
 mod beside_ref;
+mod check_flow;
 mod definition;
 mod failure_values;
 mod gate;

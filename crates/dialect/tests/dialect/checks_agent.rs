@@ -33,7 +33,7 @@ fn top_level() {
     # null says nothing
     agent.json:5:18 error[wrong-type]: `description` is `null`, which says nothing
     # older generation
-    agent.json:4:3 error[mixed-generations]: `behavior` and `runner` belong to different generations of agents
+    agent.json:4:3 error[mixed-agent]: `behavior` and `runner` belong to different generations of agents
     # no runner
     agent.json:1:1 error[missing-key]: `runner` is missing in the agent
     agent.json:10:14 error[wrong-type]: `$schema` must be text, not an object

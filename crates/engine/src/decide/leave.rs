@@ -65,6 +65,7 @@ pub(super) fn go(
         outcome: way.outcome.to_string().into(),
         reason,
         fallback,
+        way: way.edge.label.clone(),
     });
     let edge = way.edge;
     if let Some(bound) = edge.bound {

@@ -106,7 +106,7 @@ pub(super) fn outcomes(flow: &Flow, step: &Step<StepId>) -> Vec<Outcome> {
         Gate::Readers(readers) => {
             for reader in readers {
                 match reader {
-                    Reader::Field { words, .. } => {
+                    Reader::Field { words, .. } | Reader::Said { words, .. } => {
                         all.extend(words.iter().map(|(_, outcome)| outcome.clone()))
                     }
                     Reader::Tag { outcomes, .. } => all.extend(outcomes.iter().cloned()),
@@ -115,7 +115,7 @@ pub(super) fn outcomes(flow: &Flow, step: &Step<StepId>) -> Vec<Outcome> {
                             .into_iter()
                             .filter(|outcome| *outcome != Outcome::None),
                     ),
-                    Reader::Fallback(outcome) => all.push(outcome.clone()),
+                    Reader::Otherwise(outcome) | Reader::Fallback(outcome) => all.push(outcome.clone()),
                 }
             }
         }

@@ -107,8 +107,11 @@ impl RunView {
     }
 }
 
-/// What the check flow calls the way that a row went.
-fn transition(row: &Row, check: &Check) -> Option<&'static str> {
+/// What the check flow calls the way that a row went: as it was journaled, else as it looks.
+fn transition<'r>(row: &Row, check: &'r Check) -> Option<&'r str> {
+    if check.way.is_some() && row.target.as_deref() != Some("@exhausted") {
+        return check.way.as_deref();
+    }
     let passed = matches!(&*check.result, "ok" | "pass");
     match row.target.as_deref() {
         Some("@completed") => Some("complete"),

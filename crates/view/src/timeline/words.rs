@@ -87,7 +87,10 @@ impl<'t> Words<'t> {
                 };
                 self.lines.push(Line::new(Kind::Validator, &visit(fold, step), what));
             }
-            Event::Decided { step, outcome, fallback, .. } => self.decided(fold, step, outcome, *fallback),
+            Event::Decided { step, outcome, reason, fallback, .. } => {
+                self.checked(reason.as_deref());
+                self.decided(fold, step, outcome, *fallback);
+            }
             Event::MemberEnded { step, outcome: Some(outcome), .. } => {
                 self.members = true;
                 self.line(fold, step).way.push_str(&format!(" → {outcome}"));
@@ -162,6 +165,17 @@ impl<'t> Words<'t> {
             line.way.push_str(" → asked again");
         } else if judged && kind == AskKind::Judge {
             line.way.push_str(" → a judge decides");
+        }
+    }
+
+    /// What a check found is why the run goes where it goes.
+    fn checked(&mut self, reason: Option<&str>) {
+        let check = AskKind::Check.as_str();
+        if let (Some(reason), Some(line)) = (reason, self.lines.last_mut())
+            && line.kind == Kind::Ask
+            && line.what.starts_with(check)
+        {
+            *line = std::mem::take(line).detail(reason);
         }
     }
 
