@@ -5,6 +5,7 @@
 mod agents;
 mod budget;
 mod check;
+mod check_flow;
 mod crash;
 mod doctor;
 mod gates;

@@ -61,6 +61,14 @@ impl RunView {
         Value::Object(object)
     }
 
+    /// What a check flow calls the way that a row went; `None` where it was not checked, or a limit stopped the run.
+    pub fn transition<'r>(&self, row: &'r Row) -> Option<&'r str> {
+        row.check
+            .as_ref()
+            .filter(|_| self.dialect == "registry-check")
+            .and_then(|check| transition(row, check))
+    }
+
     fn waiting(&self) -> Value {
         match &self.state {
             RunState::Suspended(wait) => waiting(wait),
@@ -91,9 +99,9 @@ impl RunView {
         }
         if let Some(check) = &row.check {
             put("check", json!({ "result": check.result, "message": check.message }));
-            if self.dialect == "registry-check" {
-                put("transition", json!(transition(row, check)));
-            }
+        }
+        if let Some(transition) = self.transition(row) {
+            put("transition", json!(transition));
         }
         put("session", json!(row.session));
         put("model", json!(row.model));

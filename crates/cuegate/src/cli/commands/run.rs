@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Read};
 
 use clap::ArgMatches;
-use cuegate_flow::{Act, Severity, Source};
+use cuegate_flow::{Act, Role, Severity, Source};
 use cuegate_journal::sqlite;
 use cuegate_runner::Home;
 use cuegate_view::{Beginning, beginning};
@@ -54,7 +54,7 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
         wait_max_ms: wait_max_ms(&config),
         budget: config.budget.budget().with(args.limits.budget()),
     };
-    nothing_missing(&flow, &wishes)?;
+    begin::nothing_missing(&flow, &wishes)?;
     tell_unread(&flow, &wishes);
     let program = Program::current()?;
     // What cannot work is said before anything is made.
@@ -155,25 +155,6 @@ fn task(args: &Run, definition: &Definition) -> Result<Option<String>, Failure> 
     Ok(given)
 }
 
-/// Every value that a prompt on the way can read is there. What is empty is there.
-fn nothing_missing(flow: &cuegate_flow::Flow, wishes: &Wishes) -> Result<(), Failure> {
-    for step in &flow.steps {
-        let Act::Ask(ask) = &step.act else { continue };
-        let system = ask.system.iter().flat_map(|system| system.sources());
-        for source in ask.prompt.sources().into_iter().chain(system) {
-            let Source::Param(name) = source else { continue };
-            let declared = flow.params.iter().any(|param| param.name == *name);
-            if declared && !wishes.params.contains_key(&**name) {
-                return Err(Failure::usage(
-                    format!("the prompt of `{}` reads `{name}`, which has no value", step.name),
-                    format!("give it with `--set {name}=VALUE`; an empty value is one"),
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
 /// A task or a value that no prompt reads is probably meant for another definition, or misspelt.
 fn tell_unread(flow: &cuegate_flow::Flow, wishes: &Wishes) {
     let mut read = Vec::new();
@@ -253,7 +234,8 @@ fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, age
     print::line("");
 }
 
-/// An upper bound: every iteration asks once and repairs as often as it may; parallel members count each.
+/// An upper bound: every iteration asks once, and once more where it is checked, and repairs as often as it may; parallel
+/// members count each.
 fn most_asks(flow: &cuegate_flow::Flow, wishes: &Wishes) -> u64 {
     let widest = flow
         .steps
@@ -265,5 +247,7 @@ fn most_asks(flow: &cuegate_flow::Flow, wishes: &Wishes) -> u64 {
         .max()
         .unwrap_or(1);
     let iterations = u64::from(wishes.iterations_max.unwrap_or(flow.limits.iterations_max));
-    iterations * widest * (1 + u64::from(wishes.repairs_max.unwrap_or(begin::REPAIRS_MAX)))
+    let checked = flow.steps.iter().any(|step| matches!(&step.act, Act::Ask(ask) if ask.role == Role::Check));
+    let repairs = u64::from(wishes.repairs_max.unwrap_or(begin::REPAIRS_MAX));
+    iterations * (widest + u64::from(checked)) * (1 + repairs)
 }
