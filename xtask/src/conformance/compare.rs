@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     case::{Case, Expected},
-    direct, entry, inputs, interpret, route,
+    direct, entry, inputs, interpret, route, stepflow,
 };
 
 /// What we did with a case.
@@ -30,6 +30,7 @@ pub(super) fn adapter(subject: &str) -> Option<Adapter> {
         "StepGateInterpreter.interpret" => {
             return Some(Adapter { run: interpret::interpret, same: interpret::same });
         }
+        "gen1_stepflow_runner" => return Some(Adapter { run: stepflow::run, same: stepflow::same }),
         "WorkflowRouter.route" => return Some(Adapter { run: route::route, same: route::same }),
         "FlowOrchestrator.getStepIdForIteration" => entry::step_of_iteration,
         "StepContext.toUV" => inputs::variables,

@@ -12,6 +12,7 @@ mod inputs;
 mod interpret;
 mod report;
 mod route;
+mod stepflow;
 mod world;
 
 pub(crate) use report::conformance;
