@@ -25,7 +25,11 @@ mod disk;
 #[cfg(test)]
 mod fuzz;
 #[cfg(test)]
+mod known_keys;
+#[cfg(test)]
 mod lowering;
+#[cfg(test)]
+mod registry_page;
 #[cfg(test)]
 mod schema_cases;
 #[cfg(test)]
