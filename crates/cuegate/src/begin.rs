@@ -2,7 +2,9 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     path::{Path, PathBuf},
+    process::ExitCode,
     sync::Arc,
     time::Duration,
 };
@@ -50,6 +52,22 @@ impl Program {
         Ok(Program { exe })
     }
 
+    /// What a program that runs definitions calls first of all in `main`: the hidden parts of a run are this program
+    /// again, started with other arguments. It is one of them, has done its work and ends with the code in `Err`; or it
+    /// is the program itself, and runs are given what is in `Ok`.
+    ///
+    /// Nothing may be printed, spawned or opened before: such a part keeps an agent's ends in hand.
+    ///
+    /// # Errors
+    /// The exit code of a hidden part, to return from `main` as it is.
+    pub fn enter() -> Result<Program, ExitCode> {
+        let args: Vec<OsString> = std::env::args_os().collect();
+        match hidden_part(&args) {
+            Some(code) => Err(code),
+            None => Program::current().map_err(|_| ExitCode::from(crate::exit::ENVIRONMENT)),
+        }
+    }
+
     fn shim(&self) -> Shim {
         Shim { exe: self.exe.clone(), args: vec!["__shim".into()] }
     }
@@ -60,6 +78,16 @@ impl Program {
 
     pub(crate) fn scripted(&self) -> ScriptedProgram {
         ScriptedProgram { exe: self.exe.clone(), args: vec!["__scripted".into()] }
+    }
+}
+
+/// Acts as a hidden part of a run, when these are the arguments of one.
+pub(crate) fn hidden_part(args: &[OsString]) -> Option<ExitCode> {
+    match args.get(1).and_then(|word| word.to_str()) {
+        Some("__shim") => Some(cuegate_runner::process::shim_main(args.iter().skip(2).cloned())),
+        Some("__scripted") => Some(cuegate_provider::scripted::scripted_main()),
+        Some("__openai") => Some(cuegate_provider::openai::openai_main()),
+        _ => None,
     }
 }
 
@@ -175,6 +203,28 @@ pub fn ground(home: &Home, id: &RunId, definition: &Definition, wishes: &Wishes)
     let tree = trees.as_ref().map(state_of).transpose()?;
     let work = std::fs::canonicalize(&made.path).unwrap_or(made.path).display().to_string();
     Ok(Ground { place: Place { work, owned: true, branch: Some(made.branch), dirty }, tree, trees })
+}
+
+/// Every value that a prompt on the way can read is there. What is empty is there.
+///
+/// # Errors
+/// When one is not: with its name.
+pub fn nothing_missing(flow: &Flow, wishes: &Wishes) -> Result<(), Failure> {
+    for step in &flow.steps {
+        let Act::Ask(ask) = &step.act else { continue };
+        let system = ask.system.iter().flat_map(|system| system.sources());
+        for source in ask.prompt.sources().into_iter().chain(system) {
+            let Source::Param(name) = source else { continue };
+            let declared = flow.params.iter().any(|param| param.name == *name);
+            if declared && !wishes.params.contains_key(&**name) {
+                return Err(Failure::usage(
+                    format!("the prompt of `{}` reads `{name}`, which has no value", step.name),
+                    format!("give it with `--set {name}=VALUE`; an empty value is one"),
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Begins a run: its first record is written when this returns.

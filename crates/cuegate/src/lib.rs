@@ -3,6 +3,29 @@
 //! This is the thin library face of the program: load a definition, check it, run it, read the result. The
 //! program itself is arguments, wiring, terminal, messages and exit codes around it.
 //!
+//! ```no_run
+//! use std::process::ExitCode;
+//! use cuegate::{Definition, Program, RunOptions};
+//!
+//! fn main() -> ExitCode {
+//!     // First of all: the hidden parts of a run are this program again.
+//!     let program = match Program::enter() {
+//!         Ok(program) => program,
+//!         Err(code) => return code,
+//!     };
+//!     let go = || {
+//!         let definition = Definition::load("code-improver", std::path::Path::new("."))?;
+//!         let options = RunOptions::new(program, "claude").arg("topic", "Refactoring authentication module");
+//!         cuegate::run(&definition, options)
+//!     };
+//!     match go() {
+//!         Ok(result) if result.success() => ExitCode::SUCCESS,
+//!         Ok(_) => ExitCode::FAILURE,
+//!         Err(failure) => ExitCode::from(failure.code),
+//!     }
+//! }
+//! ```
+//!
 //! *Never* holds a rule about flows.
 
 mod agent;
@@ -14,6 +37,7 @@ pub mod doctor;
 pub mod exit;
 mod failure;
 mod init;
+mod library;
 mod logfile;
 pub mod models;
 pub mod project;
@@ -21,4 +45,6 @@ pub mod providers;
 pub mod terms;
 
 pub use agent::Agent;
+pub use begin::Program;
 pub use failure::Failure;
+pub use library::{CheckResult, Definition, HistoryEntry, RunOptions, RunResult, run, run_async};

@@ -60,6 +60,8 @@ pub struct AskCommand {
     pub id: CommandId,
     /// The step.
     pub step: Str,
+    /// The step whose work it checks: agents and scripts know it by that one's name.
+    pub of: Option<Str>,
     /// Whose persona it takes.
     pub persona: Option<Str>,
     /// Other names of that persona.

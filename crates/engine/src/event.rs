@@ -348,6 +348,9 @@ pub enum Event {
         /// Whether it is what the definition falls back to.
         #[serde(default)]
         fallback: bool,
+        /// What the definition calls the way that it takes, where it has a name for that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        way: Option<Str>,
     },
     /// A member of a parallel step is done.
     MemberEnded {

@@ -90,8 +90,10 @@ pub fn read(
                         path.set(output, Value::String(name.to_string()));
                     }
                     // The word that a schema knows need not be the name of what it means.
-                    if let Err(bad) = validate(flow, step, output.as_ref()) {
-                        validate(flow, step, said.as_ref()).map_err(|_| bad)?;
+                    if let Err(misfit) = validate(flow, step, output.as_ref())
+                        && validate(flow, step, said.as_ref()).is_err()
+                    {
+                        return otherwise(readers, output, misfit);
                     }
                     if outcome == Outcome::None {
                         passed = Some(outcome);
@@ -113,13 +115,34 @@ pub fn read(
             Reader::Judge { step } => {
                 return Ok(Reading::Judge { judge: *step, reader: index as u16, output });
             }
-            Reader::Fallback(_) | Reader::FirstFallback(_) | Reader::Silence(_) => {}
+            Reader::Said { name, words } => match spoken(text, name, words) {
+                Ok(outcome) => {
+                    let reason = Some(brief(text.trim())).filter(|reason| !reason.is_empty());
+                    return Ok(Reading::Outcome { outcome, output, reason });
+                }
+                Err(found) => bad = bad.or(found),
+            },
+            Reader::Otherwise(_)
+            | Reader::Fallback(_)
+            | Reader::FirstFallback(_)
+            | Reader::Silence(_) => {}
         }
     }
     if let Some(outcome) = passed {
         return Ok(Reading::Outcome { outcome, output, reason: None });
     }
-    Err(bad.unwrap_or_else(|| Bad { absent: true, why: "the answer names no outcome".to_owned() }))
+    let bad = bad.unwrap_or_else(|| Bad { absent: true, why: "the answer names no outcome".to_owned() });
+    otherwise(readers, output, bad)
+}
+
+/// An answer that cannot be used, where the definition says at once what such an answer means.
+fn otherwise(readers: &[Reader<StepId>], output: Option<Value>, bad: Bad) -> Result<Reading, Bad> {
+    let meant = readers.iter().find_map(|reader| match reader {
+        Reader::Otherwise(outcome) => Some(outcome.clone()),
+        _ => None,
+    });
+    let outcome = meant.ok_or_else(|| bad.clone())?;
+    Ok(Reading::Outcome { outcome, output, reason: Some(format!("could not be read: {}", bad.why)) })
 }
 
 /// The judge that a gate asks next, after the one that its reader or rule of this place asked.
@@ -167,7 +190,7 @@ pub(crate) fn said(answer: &Answer) -> String {
 /// names an outcome all the same.
 pub fn fallback(step: &Step<StepId>, iteration: u32, named: bool) -> Option<&Outcome> {
     readers(step).iter().find_map(|reader| match reader {
-        Reader::Fallback(outcome) => Some(outcome),
+        Reader::Fallback(outcome) | Reader::Otherwise(outcome) => Some(outcome),
         Reader::FirstFallback(outcome) if iteration <= 1 && !named => Some(outcome),
         _ => None,
     })
@@ -303,6 +326,38 @@ fn word(
     })
 }
 
+/// What a text says after a name, or with nothing but a word. `Err(None)` when it says nothing of the kind.
+fn spoken(text: &str, name: &str, words: &[(Str, Outcome)]) -> Result<Outcome, Option<Bad>> {
+    let text = text.to_lowercase();
+    let outcome_of = |said: &str| words.iter().find(|(word, _)| **word == *said).map(|(_, outcome)| outcome);
+    // Marks of emphasis, quotation and fences around a word that stands alone.
+    let marks = |c: char| c.is_whitespace() || "\"'`*_.!".contains(c);
+    if let Some(outcome) = outcome_of(text.trim_matches(marks)) {
+        return Ok(outcome.clone());
+    }
+    let found: Vec<&Outcome> = text
+        .match_indices(name)
+        .filter(|(at, _)| !text[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+        .filter_map(|(at, _)| outcome_of(word_after(&text[at + name.len()..])?))
+        .collect();
+    match found.split_first() {
+        None => Err(None),
+        Some((first, rest)) if rest.iter().all(|other| other == first) => Ok((*first).clone()),
+        Some(_) => Err(Some(Bad::wrong(format!("the answer says different things after `{name}`")))),
+    }
+}
+
+/// The word in `": word"`, `" = 'word'"` and the like: nothing but marks and one sign of equality before it, and no part
+/// of a longer one (`ok|ng` is no word).
+fn word_after(text: &str) -> Option<&str> {
+    let marks = |c: char| c == ' ' || c == '\t' || "\"'`*_".contains(c);
+    let text = text.trim_start_matches(marks).strip_prefix([':', '='])?.trim_start_matches(marks);
+    let end = text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len());
+    let (word, rest) = text.split_at(end);
+    let goes_on = rest.starts_with('-') || rest.trim_start_matches(marks).starts_with(['|', '/']);
+    (!word.is_empty() && !goes_on).then_some(word)
+}
+
 /// The last tag of this name in a text whose number is one of the outcomes.
 fn tag(text: &str, name: &str, base: u32, outcomes: &[Outcome]) -> Option<Outcome> {
     let (text, name) = (text.to_lowercase(), name.to_lowercase());
@@ -398,4 +453,48 @@ fn newest(run: &Run, key: &str) -> Option<String> {
         .max_by_key(|kept| kept.order)
         .and_then(|kept| kept.scalar.as_ref())
         .map(ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::said;
+    use cuegate_flow::{Outcome, Str};
+
+    #[test]
+    fn what_a_text_says_after_a_name() {
+        let named = |name: &str| Outcome::Named(name.into());
+        let words: Vec<(Str, Outcome)> =
+            [("ok", "ok"), ("pass", "ok"), ("true", "ok"), ("ng", "ng"), ("fail", "ng")]
+                .map(|(word, outcome)| (word.into(), named(outcome)))
+                .into();
+        let good = [
+            "I think result: OK",
+            "**Result:** pass.",
+            "{'result': 'ok', }",
+            "result = true",
+            "`OK`",
+            "pass",
+        ];
+        for text in good {
+            assert_eq!(said(text, "result", &words), Ok(named("ok")), "{text}");
+        }
+        for text in ["\"result\": \"ng\"", "Result: FAIL - two tests", "```\nng\n```"] {
+            assert_eq!(said(text, "result", &words), Ok(named("ng")), "{text}");
+        }
+        let nothing = [
+            "looks good",
+            "ok, but the tests fail",
+            "the result is not ok",
+            "result: okay",
+            "result: ok|ng",
+            "result: ok / ng",
+            "no_result: ok",
+            "",
+        ];
+        for text in nothing {
+            assert_eq!(said(text, "result", &words), Err(None), "{text}");
+        }
+        let both = said("result: ok for one, result: ng for the other", "result", &words);
+        assert!(both.is_err_and(|bad| bad.is_some()), "who says both says neither");
+    }
 }

@@ -1,6 +1,6 @@
 //! What a run wants done next.
 
-use cuegate_flow::{Act, Ask, BlobRef, Flow, Permission, SessionRule, Step, StepId, Verdict};
+use cuegate_flow::{Act, Ask, BlobRef, Flow, Permission, Role, SessionRule, Step, StepId, Verdict};
 
 use crate::{
     command::{
@@ -153,6 +153,7 @@ fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: u16
     AskCommand {
         id,
         step: step.name.clone(),
+        of: run.visit.as_ref().filter(|_| ask.role == Role::Check).map(|visit| visit.step.clone()),
         persona: ask.persona.clone(),
         persona_names: ask.persona_names.clone(),
         kind: asking.kind,

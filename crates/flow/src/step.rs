@@ -189,6 +189,15 @@ pub enum Reader<R> {
         /// The step that is asked. Its own gate yields the outcome, [`Outcome::None`] when none fits.
         step: R,
     },
+    /// The text says it: `NAME: word` anywhere, or nothing but the word. Where it says different things, it says nothing.
+    Said {
+        /// What stands before the word, in lower case.
+        name: Str,
+        /// Accepted words, already in lower case and trimmed, and the outcome each means.
+        words: Vec<(Str, Outcome)>,
+    },
+    /// When nothing above could be read, or the answer does not fit the schema, this: the agent is not asked again.
+    Otherwise(Outcome),
     /// When nothing above could be read and repairs did not help, this.
     Fallback(Outcome),
     /// The same, but only in the first iteration of a run, and only for an answer that names no outcome: one that
@@ -262,6 +271,8 @@ pub struct Edge<R> {
     pub again: bool,
     /// Whether it exists everywhere by the format's rules. Such an edge is no way out that an author meant.
     pub implied: bool,
+    /// What the definition calls this way, where results tell it.
+    pub label: Option<Str>,
     /// Where it is defined.
     pub span: Span,
 }
@@ -278,6 +289,7 @@ impl<R> Edge<R> {
             hands_off: false,
             again: false,
             implied: false,
+            label: None,
             span,
         }
     }

@@ -36,7 +36,7 @@ pub(crate) fn request(run: &RunId, command: &AskCommand, details: Details) -> pr
     let Details { prompt, system, schema, session, model, work, readable, scratch, unattended, timeout } = details;
     provider::Request {
         id: format!("{run}/{}", command.id),
-        step: command.step.to_string(),
+        step: command.of.as_ref().unwrap_or(&command.step).to_string(),
         persona: command.persona.as_ref().map(ToString::to_string),
         persona_names: command.persona_names.iter().map(ToString::to_string).collect(),
         kind: kind(command.kind),

@@ -33,7 +33,7 @@
 //! | `faulted` | `ask step class message usage changed_files tree` |
 //! | `command_finished` | `step index validator passed ended stdout stderr duration_ms tree` |
 //! | `counter_set` | `counter value` |
-//! | `decided` | `step outcome reason fallback` |
+//! | `decided` | `step outcome reason fallback way` |
 //! | `member_ended` | `index step outcome why blocked answer` |
 //! | `monitor_fired` | `monitor rounds` |
 //! | `condition_met` | `condition why` |

@@ -201,10 +201,14 @@ fn last(row: &Row, zone: &TimeZone) -> String {
 
 /// How a row went: `next → continuation.fix`.
 pub(crate) fn way(row: &Row) -> String {
-    let outcome = row.outcome.as_deref().unwrap_or("no outcome");
+    // What a check said of the work tells more than that it was done.
+    let said = row.check.as_ref().map(|check| &*check.result);
+    let outcome = said.or(row.outcome.as_deref()).unwrap_or("no outcome");
     let target = row.target.as_ref().map(|target| format!(" → {target}")).unwrap_or_default();
     let by = row.overridden_by.as_ref().map(|by| format!(" (by {by})")).unwrap_or_default();
-    let why = row.why.as_ref().map(|why| format!(": {}", shorten(&clean(why), 60))).unwrap_or_default();
+    let message = row.check.as_ref().and_then(|check| check.message.as_ref());
+    let why =
+        row.why.as_ref().or(message).map(|why| format!(": {}", shorten(&clean(why), 60))).unwrap_or_default();
     format!("{outcome}{target}{by}{why}")
 }
 

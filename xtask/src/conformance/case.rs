@@ -71,6 +71,9 @@ fn read_file(path: &Path) -> Result<Recorded, String> {
 impl Case {
     /// Reads a case of the common shape.
     pub(super) fn of(written: &Value) -> Result<Case, String> {
+        if let Some(common) = super::stepflow::common(written) {
+            return Case::of(&common);
+        }
         let id = written["id"].as_str().ok_or_else(|| format!("a case has no `id`: {written}"))?;
         let input = written.get("input").ok_or_else(|| format!("`{id}` has no `input`"))?;
         // Whole runs were watched; one that was refused before it began says what was thrown.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     case::{Case, Expected},
-    checked, direct, entry, inputs, interpret, older, route, runs, settings, verdict,
+    checked, direct, entry, inputs, interpret, older, route, runs, settings, stepflow, verdict,
 };
 
 /// What we did with a case.
@@ -60,6 +60,7 @@ pub(super) fn adapter(subject: &str) -> Option<Adapter> {
         "validateStepRegistry" => checked::described,
         "validateEntryStepMapping" => checked::entries,
         "gen2_complete_gate_router" => return adapting(older::decide, older::same),
+        "gen1_stepflow_runner" => return adapting(stepflow::run, stepflow::same),
         "FlowOrchestrator.getStepIdForIteration" => entry::step_of_iteration,
         "StepContext.toUV" => inputs::variables,
         "SchemaResolver.resolve" => direct::schema,

@@ -19,6 +19,7 @@ mod report;
 mod route;
 mod runs;
 mod settings;
+mod stepflow;
 mod verdict;
 mod world;
 

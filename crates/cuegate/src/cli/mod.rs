@@ -4,7 +4,7 @@ mod args;
 mod commands;
 mod live;
 mod notify;
-mod params;
+pub(crate) mod params;
 mod print;
 mod stop;
 
@@ -16,11 +16,8 @@ use crate::exit;
 ///
 /// Hidden parts of the same binary come first: they are started by the program itself, before any runtime exists.
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    match args.get(1).and_then(|word| word.to_str()) {
-        Some("__shim") => return cuegate_runner::process::shim_main(args.into_iter().skip(2)),
-        Some("__scripted") => return cuegate_provider::scripted::scripted_main(),
-        Some("__openai") => return cuegate_provider::openai::openai_main(),
-        _ => {}
+    if let Some(code) = crate::begin::hidden_part(&args) {
+        return code;
     }
     match commands::dispatch(args) {
         Ok(code) => ExitCode::from(code),

@@ -69,7 +69,7 @@ pub(super) fn extend(command: Command, params: &[Param]) -> Command {
 ///
 /// # Errors
 /// When a value is of the wrong kind, a required one is missing, or `--set` is not `NAME=VALUE`.
-pub(super) fn values(
+pub(crate) fn values(
     flow: &Flow,
     matches: Option<&ArgMatches>,
     set: &[String],
@@ -120,7 +120,7 @@ pub(super) fn values(
 }
 
 /// Whether two spellings name the same parameter: `iterateMax` and `iterate-max` do.
-fn same(a: &str, b: &str) -> bool {
+pub(crate) fn same(a: &str, b: &str) -> bool {
     let plain = |name: &str| name.replace(['-', '_'], "").to_lowercase();
     a == b || plain(a) == plain(b)
 }

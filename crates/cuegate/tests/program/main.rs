@@ -5,6 +5,7 @@
 mod agents;
 mod budget;
 mod check;
+mod check_flow;
 mod complete;
 mod crash;
 mod doctor;

@@ -1,6 +1,7 @@
 //! The codes of findings about definitions, each with its manual page.
 
 mod agents;
+mod check_flow;
 mod complete;
 mod files;
 mod pages;
@@ -10,6 +11,7 @@ mod steps;
 mod validators;
 
 pub(crate) use agents::*;
+pub(crate) use check_flow::*;
 pub(crate) use complete::*;
 pub(crate) use files::*;
 pub use pages::codes;

@@ -22,6 +22,7 @@ pub fn codes() -> Vec<Code> {
         super::files::PAGES,
         super::agents::PAGES,
         super::complete::PAGES,
+        super::check_flow::PAGES,
         super::steps::PAGES,
         super::prompts::PAGES,
         super::validators::PAGES,

@@ -230,6 +230,20 @@ impl<'j, 'f> Fields<'j, 'f> {
         self.push(Diagnostic::warning(codes::STRAY_KEY, span, message).hint(hint));
     }
 
+    /// The texts under every key that nobody asked for, in an object whose further keys are names.
+    pub(crate) fn others(&self) -> Vec<(&'j str, Text<'j>)> {
+        let asked = self.asked.borrow();
+        let others = self.entries.iter().filter(|entry| !asked.contains(&&*entry.key));
+        let texts = others.filter_map(|entry| {
+            let text = as_text(&entry.value);
+            if text.is_none() {
+                self.wrong_type(&entry.key, &entry.value, "text");
+            }
+            Some((&*entry.key, text?))
+        });
+        texts.collect()
+    }
+
     /// Ends reading: every key that nobody asked for is unknown.
     pub(crate) fn finish(self) {
         let asked = self.asked.borrow();

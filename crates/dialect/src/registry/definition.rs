@@ -13,7 +13,7 @@ use crate::json::{Fields, Json, Kind, Text};
 use crate::nearest::suggestion;
 
 /// A registry as written; what could not be read is absent, and findings say so.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct RegistryDefinition<'j> {
     /// The generation it is written in.
     pub(crate) generation: Generation,

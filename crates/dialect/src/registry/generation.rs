@@ -11,9 +11,10 @@ use crate::findings::Findings;
 use crate::json::{Entry, Json, Kind};
 
 /// A generation of step registries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Generation {
     /// Closure steps decide `closing` ("14. Steps Registry").
+    #[default]
     Closing,
     /// `complete` leads to a step whose `complete` ends the run ("Step Flow Design" with structured gates).
     Complete,

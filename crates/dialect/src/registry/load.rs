@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
-use cuegate_flow::{Diagnostic, Draft, Span, sort};
+use cuegate_flow::{Diagnostic, Draft, sort};
 
 use super::agent::{AgentDefinition, read_agent};
 use super::behavior::modern;
+use super::check_flow;
 use super::definition::{RegistryDefinition, read_registry};
 use super::generation::{Generation, detect, is_piece_path};
 use super::lower::{Definition, Lowered, lower_definition, name_of};
@@ -55,10 +56,14 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
         None => AgentDefinition::default(),
     };
     let registry_json = open_registry(desk, &agent_dir, &agent, options)?;
-    let generation = detect(&registry_json, None, desk)?;
+    let step_flow = agent_json.as_ref().and_then(|modern| modern.step_flow);
+    let generation = detect(&registry_json, step_flow.map(|_| Generation::Check), desk)?;
+    if let Some(modern) = &agent_json {
+        check_flow::compare(modern, generation, &desk.found);
+    }
     if generation == Generation::Check {
-        unsupported(generation, &registry_json, desk);
-        return None;
+        let limit = agent_json.as_ref().and_then(|modern| check_flow::written_limit(&modern.json));
+        return load_check_flow(desk, &registry_json, &agent, &agent_dir, (&options.set, limit));
     }
     let registry = read_registry(&registry_json, generation, &desk.found)?;
     if generation == Generation::Complete {
@@ -78,8 +83,29 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
     let definition =
         Definition { agent: &agent, registry: &registry, places: &places, desk, set: &options.set };
     let lowered = lower_definition(&definition);
-    let name = name_of(&agent, &registry);
-    let settings = RunSettings {
+    let settings = settings(&agent, name_of(&agent, &registry), &lowered);
+    Some((lowered, settings))
+}
+
+/// Loads a check flow, with the values that `--set` gives and the agent's own limit.
+fn load_check_flow(
+    desk: &Desk<'_>,
+    registry: &Json,
+    agent: &AgentDefinition<'_>,
+    agent_dir: &str,
+    (set, limit): (&[String], Option<u32>),
+) -> Option<(Lowered, RunSettings)> {
+    let flow = check_flow::read_check_flow(registry, &desk.found)?;
+    let places = Places { agent_dir, names: agent.name.into_iter().collect() };
+    let none = RegistryDefinition::default();
+    let definition = Definition { agent, registry: &none, places: &places, desk, set };
+    let lowered = check_flow::lower_check_flow(&flow, &definition, limit);
+    let settings = settings(agent, agent.name.unwrap_or("agent"), &lowered);
+    Some((lowered, settings))
+}
+
+fn settings(agent: &AgentDefinition<'_>, name: &str, lowered: &Lowered) -> RunSettings {
+    RunSettings {
         agent: name.to_owned(),
         title: agent.title.unwrap_or(name).to_owned(),
         description: agent.description.unwrap_or_default().to_owned(),
@@ -87,11 +113,10 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
             enabled: agent.worktree.enabled,
             root: agent.worktree.root.map(str::to_owned),
         },
-        log: agent.logging,
+        log: agent.logging.clone(),
         needs_task: lowered.needs_task,
         unsupported: Vec::new(),
-    };
-    Some((lowered, settings))
+    }
 }
 
 /// What is not written has other defaults in the "complete" generation than 002 gives: a run is done where its flow
@@ -116,15 +141,6 @@ fn defaults_of_complete(
             verdict.rule = Rule::Iterations(SAFETY_DEFAULT);
         }
     }
-}
-
-/// Reports a generation that this version does not run.
-fn unsupported(generation: Generation, registry: &Json, desk: &Desk<'_>) {
-    let message = format!("this is a registry of {}, which is not supported yet", generation.name());
-    desk.found.push(
-        Diagnostic::error(codes::UNSUPPORTED_YET, Span::start_of(registry.span.file), message)
-            .hint("this version runs registries whose closure steps decide `closing`"),
-    );
 }
 
 /// The agent's file; `Some(None)` when a registry was named and there is no agent beside it.

@@ -37,9 +37,9 @@ use crate::nearest::list;
 /// The key of the one conversation that all asks of a run continue.
 /// The model where neither a step nor its agent names one: section 14 of the runner's guide and the agent guide say so.
 /// It is one vendor's name, so that a provider which knows no such model takes its own.
-const SYSTEM_MODEL: &str = "opus";
+pub(super) const SYSTEM_MODEL: &str = "opus";
 
-const SESSION: &str = "run";
+pub(super) const SESSION: &str = "run";
 
 /// What a draft is lowered from.
 pub(crate) struct Definition<'d, 'f, 'j> {
@@ -122,7 +122,7 @@ fn conduct(definition: &Definition<'_, '_, '_>) -> Conduct {
     agent.conduct.clone()
 }
 
-fn params(agent: &AgentDefinition<'_>, set: &[String]) -> Vec<Param> {
+pub(super) fn params(agent: &AgentDefinition<'_>, set: &[String]) -> Vec<Param> {
     let mut params = agent.params.clone();
     // What the definition tells stands in for a parameter that is not given: empty is not missing.
     for param in params.iter_mut().filter(|param| !param.required && param.default.is_none()) {
@@ -214,7 +214,10 @@ pub(super) fn schema_bases_of(
     bases
 }
 
-fn system_prompt(definition: &Definition<'_, '_, '_>, compiler: &Compiler<'_, '_, '_>) -> Option<Template> {
+pub(super) fn system_prompt(
+    definition: &Definition<'_, '_, '_>,
+    compiler: &Compiler<'_, '_, '_>,
+) -> Option<Template> {
     let Definition { agent, places, desk, .. } = definition;
     let Some(written) = agent.system_prompt else {
         // An agent without one is faulty. A registry alone has the built-in one.
@@ -323,7 +326,7 @@ fn stand_in(step: &StepDefinition<'_>, gate: &Gate<Name>, edges: &mut Vec<Edge<N
 }
 
 /// Whether a run from the entry can come to a step whose prompt needs the task text.
-fn needs_task(draft: &Draft, definitions: &[StepDefinition<'_>]) -> bool {
+pub(super) fn needs_task(draft: &Draft, definitions: &[StepDefinition<'_>]) -> bool {
     let mut seen: Vec<&str> = Vec::new();
     let mut queue: Vec<&str> = draft.entry.iter().map(|entry| &*entry.text).collect();
     while let Some(name) = queue.pop() {

@@ -56,6 +56,14 @@ pub(crate) enum User<'u> {
         /// What the file was found by.
         key: PromptKey<'u>,
     },
+    /// A step of a check flow, for its prompt or its check's. What the registry says of the file is given in the words of
+    /// front matters, `None` for what it does not have.
+    Reference {
+        /// The step.
+        step: &'u str,
+        /// The parts of the reference that the file was found by.
+        said: &'u [(&'static str, &'u str)],
+    },
     /// All steps, for the system prompt.
     System,
 }
@@ -66,6 +74,7 @@ impl<'u> User<'u> {
         match self {
             User::Step { step, .. } => Some(step.id),
             User::Remedy { closure, .. } => Some(closure.id),
+            User::Reference { step, .. } => Some(step),
             User::System => None,
         }
     }
@@ -204,9 +213,20 @@ fn says<'u>(
 ) -> Option<Vec<&'u str>> {
     let place = match user {
         User::Step { key, .. } | User::Remedy { key, .. } => Some(key),
-        User::System => None,
+        User::System | User::Reference { .. } => None,
     };
     Some(match (key, user) {
+        ("stepId", User::Reference { step, .. }) => vec![step],
+        ("usesStdin", User::Reference { .. }) => vec![flag(prompt.reads_task)],
+        (_, User::Reference { said, .. }) => {
+            let parts: Vec<&str> =
+                said.iter().filter(|(part, _)| *part == key).map(|(_, value)| *value).collect();
+            // A file that is named by its path has no parts.
+            if said.is_empty() || (parts.is_empty() && key != "adaptation") {
+                return None;
+            }
+            parts
+        }
         ("stepId", User::Step { step, .. }) => vec![step.id],
         // Failure prompts are no steps, and are called by other names; but not by that of another step.
         ("stepId", _) if !steps.iter().any(|step| step.id == written) => return None,

@@ -9,6 +9,7 @@ mod behavior;
 mod beside_ref;
 mod breakdown;
 mod builtin;
+mod check_flow;
 mod completion;
 mod definition;
 mod entries;

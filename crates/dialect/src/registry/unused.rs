@@ -93,6 +93,13 @@ impl Reads {
         }
     }
 
+    /// Reports the parameters that nobody reads, when every prompt could be read.
+    pub(super) fn report_unread_params(&self, agent: &AgentDefinition<'_>, found: &Findings) {
+        if !self.unreadable.get() {
+            self.report_params(agent, found);
+        }
+    }
+
     fn report_params(&self, agent: &AgentDefinition<'_>, found: &Findings) {
         let read = self.params.borrow();
         let resource =

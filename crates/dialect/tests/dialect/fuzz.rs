@@ -125,7 +125,7 @@ fn mutated_values() {
 }
 
 /// Where values stand: after each colon, up to where a JSON reader ends the value.
-fn serde_places(text: &str) -> Vec<(usize, usize)> {
+pub fn serde_places(text: &str) -> Vec<(usize, usize)> {
     let mut places = Vec::new();
     for (colon, _) in text.match_indices(": ") {
         let start = colon + 2;

@@ -5,6 +5,10 @@
 #[cfg(test)]
 mod behavior;
 #[cfg(test)]
+mod check_flow;
+#[cfg(test)]
+mod check_flow_random;
+#[cfg(test)]
 mod checks_agent;
 #[cfg(test)]
 mod checks_effect;

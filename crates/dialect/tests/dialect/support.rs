@@ -161,6 +161,7 @@ fn gate(gate: &Gate<Name>, text: &mut String) {
                     .collect();
                 writeln!(text, "  reads {path}: {}", words.join(" ")).unwrap();
             }
+            Reader::Otherwise(outcome) => writeln!(text, "  otherwise {outcome}").unwrap(),
             Reader::Fallback(outcome) => writeln!(text, "  else {outcome}").unwrap(),
             Reader::FirstFallback(outcome) => writeln!(text, "  else at first {outcome}").unwrap(),
             // The same for every step, which one test shows.
@@ -210,6 +211,16 @@ pub fn edge(edge: &Edge<Name>) -> String {
     }
     if edge.implied {
         line.push_str(", implied");
+    }
+    if edge.again {
+        line.push_str(", same visit");
+    }
+    if !edge.resets.is_empty() {
+        let resets: Vec<u32> = edge.resets.iter().map(|counter| counter.0).collect();
+        write!(line, ", resets {resets:?}").unwrap();
+    }
+    if let Some(label) = &edge.label {
+        write!(line, ", called {label}").unwrap();
     }
     if let Some(remedy) = &edge.remedy {
         write!(line, ", with {}", template(remedy)).unwrap();

@@ -66,6 +66,7 @@ pub(super) fn go(
         outcome: way.outcome.to_string().into(),
         reason: reason.clone(),
         fallback,
+        way: way.edge.label.clone(),
     });
     let edge = way.edge;
     if let Some(bound) = edge.bound {

@@ -125,8 +125,13 @@ pub(super) fn outcomes(flow: &Flow, step: &Step<StepId>) -> Vec<Outcome> {
                     Reader::Tag { outcomes, .. } => {
                         all.extend(outcomes.iter().filter(|outcome| **outcome != Outcome::None).cloned());
                     }
+                    Reader::Said { words, .. } => {
+                        all.extend(words.iter().map(|(_, outcome)| outcome.clone()));
+                    }
                     Reader::Judge { .. } | Reader::Silence(_) => {}
-                    Reader::Fallback(outcome) | Reader::FirstFallback(outcome) => all.push(outcome.clone()),
+                    Reader::Otherwise(outcome)
+                    | Reader::Fallback(outcome)
+                    | Reader::FirstFallback(outcome) => all.push(outcome.clone()),
                 }
             }
         }

@@ -138,6 +138,8 @@ impl Resolver {
             Reader::Field { path, words, reasons } => Reader::Field { path, words, reasons },
             Reader::Tag { name, base, outcomes } => Reader::Tag { name, base, outcomes },
             Reader::Judge { step } => Reader::Judge { step: self.name(&step, from)? },
+            Reader::Said { name, words } => Reader::Said { name, words },
+            Reader::Otherwise(outcome) => Reader::Otherwise(outcome),
             Reader::Fallback(outcome) => Reader::Fallback(outcome),
             Reader::FirstFallback(outcome) => Reader::FirstFallback(outcome),
             Reader::Silence(text) => Reader::Silence(text),
@@ -171,6 +173,7 @@ impl Resolver {
             hands_off: edge.hands_off,
             again: edge.again,
             implied: edge.implied,
+            label: edge.label,
             span: edge.span,
         })
     }

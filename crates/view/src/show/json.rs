@@ -1,6 +1,6 @@
 //! `cuegate/flow/v1`.
 
-use cuegate_flow::{Act, Edge, Flow, Gate, Reader, Step, StepId, Target, Template, Tools};
+use cuegate_flow::{Act, Edge, Flow, Gate, Outcome, Reader, Step, StepId, Str, Target, Template, Tools};
 use serde_json::{Map, Value, json};
 
 use super::{verdict, words};
@@ -128,10 +128,10 @@ fn gate(flow: &Flow, gate: &Gate<StepId>) -> Value {
 fn reader_json(flow: &Flow, reader: &Reader<StepId>) -> Value {
     match reader {
         Reader::Field { path, words, .. } => {
-            let words: Map<String, Value> =
-                words.iter().map(|(word, outcome)| (word.to_string(), json!(outcome.to_string()))).collect();
-            json!({ "field": path.to_string(), "words": words })
+            json!({ "field": path.to_string(), "words": words_json(words) })
         }
+        Reader::Said { name, words } => json!({ "said": name, "words": words_json(words) }),
+        Reader::Otherwise(outcome) => json!({ "otherwise": outcome.to_string() }),
         Reader::Tag { name, base, outcomes } => {
             let outcomes: Vec<String> = outcomes.iter().map(ToString::to_string).collect();
             json!({ "tag": name, "base": base, "outcomes": outcomes })
@@ -143,6 +143,10 @@ fn reader_json(flow: &Flow, reader: &Reader<StepId>) -> Value {
         }
         Reader::Silence(text) => json!({ "silence": template(text) }),
     }
+}
+
+fn words_json(words: &[(Str, Outcome)]) -> Map<String, Value> {
+    words.iter().map(|(word, outcome)| (word.to_string(), json!(outcome.to_string()))).collect()
 }
 
 fn edge_json(flow: &Flow, edge: &Edge<StepId>) -> Value {
@@ -158,6 +162,7 @@ fn edge_json(flow: &Flow, edge: &Edge<StepId>) -> Value {
         "hands_off": edge.hands_off,
         "again": edge.again,
         "implied": edge.implied,
+        "label": edge.label,
     })
 }
 

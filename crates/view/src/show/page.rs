@@ -158,6 +158,8 @@ fn reader_text(flow: &Flow, reader: &Reader<StepId>) -> Option<String> {
         Reader::Field { path, .. } => path.to_string(),
         Reader::Tag { name, .. } => format!("the tag [{name}:N]"),
         Reader::Judge { step } => format!("judge {}", flow.step(*step).name),
+        Reader::Said { name, .. } => format!("`{name}: …` in the text"),
+        Reader::Otherwise(outcome) => format!("otherwise \"{outcome}\", without asking again"),
         Reader::Fallback(outcome) => format!("fallback \"{outcome}\""),
         Reader::FirstFallback(outcome) => format!("fallback \"{outcome}\" in the first iteration"),
         // What is said when there is nothing to read is no way of reading.

@@ -81,6 +81,7 @@ fn the_check_flow_names_its_transitions() {
             outcome: result.into(),
             reason: Some("because".into()),
             fallback: false,
+            way: None,
         };
         let end = RowEnd { outcome: Some("done".into()), target: Some(target.into()), overridden_by: None };
         let ended =

@@ -162,10 +162,11 @@ impl RunFold {
                 self.view.reports.write(name, version);
             }
             Event::Summarised { summary } => self.view.summary = Some(summary.clone()),
-            Event::Decided { step, outcome, reason, .. } => {
+            Event::Decided { step, outcome, reason, way, .. } => {
                 let checks = |aside: &&Track| aside.step == *step && aside.asked == Some(AskKind::Check);
                 if let (Some(_), Some(open)) = (self.aside.as_ref().filter(checks), &mut self.open) {
-                    open.check = Some(Check { result: outcome.clone(), message: reason.clone() });
+                    open.check =
+                        Some(Check { result: outcome.clone(), message: reason.clone(), way: way.clone() });
                 }
             }
             Event::MemberEnded { index, step, outcome, why, .. } => {

@@ -74,6 +74,14 @@ impl RunView {
         })
     }
 
+    /// What a check flow calls the way that a row went; `None` where it was not checked, or a limit stopped the run.
+    pub fn transition<'r>(&self, row: &'r Row) -> Option<&'r str> {
+        row.check
+            .as_ref()
+            .filter(|_| self.dialect == "registry-check")
+            .and_then(|check| transition(row, check))
+    }
+
     fn waiting(&self) -> Value {
         match &self.state {
             RunState::Suspended(wait) => waiting(wait),
@@ -104,9 +112,9 @@ impl RunView {
         }
         if let Some(check) = &row.check {
             put("check", json!({ "result": check.result, "message": check.message }));
-            if self.dialect == "registry-check" {
-                put("transition", json!(transition(row, check)));
-            }
+        }
+        if let Some(transition) = self.transition(row) {
+            put("transition", json!(transition));
         }
         put("session", json!(row.session));
         put("model", json!(row.model));
@@ -120,8 +128,11 @@ impl RunView {
     }
 }
 
-/// What the check flow calls the way that a row went.
-fn transition(row: &Row, check: &Check) -> Option<&'static str> {
+/// What the check flow calls the way that a row went: as it was journaled, else as it looks.
+fn transition<'r>(row: &Row, check: &'r Check) -> Option<&'r str> {
+    if check.way.is_some() && row.target.as_deref() != Some("@exhausted") {
+        return check.way.as_deref();
+    }
     let passed = matches!(&*check.result, "ok" | "pass");
     match row.target.as_deref() {
         Some("@completed") => Some("complete"),

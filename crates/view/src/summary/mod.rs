@@ -12,7 +12,7 @@ pub(crate) use json::{cost, waiting};
 pub(crate) use track::tokens_of;
 pub(crate) use view::waits_for;
 
-pub use acts::Acts;
+pub use acts::{Acts, EffectRow, EffectState, InspectionRow};
 pub use asks::Asks;
 pub use fold::{RunFold, run_view};
 pub use view::{Check, FaultRow, HandedRow, Liveness, Open, Pending, Row, RunState, RunView, ValidatorRow};

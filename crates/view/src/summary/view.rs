@@ -106,6 +106,8 @@ pub struct Check {
     pub result: Str,
     /// Its reason.
     pub message: Option<String>,
+    /// What the definition calls the way that it took.
+    pub way: Option<Str>,
 }
 
 /// An ask that found no answer.

@@ -43,7 +43,7 @@ fn agrees(scene: &Scene, view: &RunView) {
         .iter()
         .map(|command| match command {
             Command::Ask(ask) => Some(ask.kind),
-            Command::Exec(_) | Command::Probe(_) => None,
+            Command::Exec(_) | Command::Probe(_) | Command::Effect(_) => None,
         })
         .collect();
     let shown: Vec<_> = view
@@ -51,7 +51,7 @@ fn agrees(scene: &Scene, view: &RunView) {
         .iter()
         .map(|pending| match pending {
             Pending::Ask { kind, .. } => Some(*kind),
-            Pending::Command { .. } | Pending::Look { .. } => None,
+            Pending::Command { .. } | Pending::Look { .. } | Pending::Effect { .. } => None,
         })
         .collect();
     assert_eq!(shown, kinds);

@@ -136,6 +136,15 @@ impl Scene {
                         };
                         Completion::Executed { id, exec, seen: None }
                     }
+                    (Command::Effect(_), _) => {
+                        let exec = Exec {
+                            exit: Exit::Code(0),
+                            stdout: "acted".into(),
+                            stderr: String::new(),
+                            duration_ms: 5,
+                        };
+                        Completion::Acted { id, exec, seen: None }
+                    }
                     (Command::Probe(_), _) => {
                         let look = Look { holds: roll(4) == 0, said: "seen".into(), ..Look::default() };
                         Completion::Probed { id, look }

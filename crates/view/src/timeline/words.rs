@@ -92,7 +92,10 @@ impl<'t> Words<'t> {
                 let name = clean(name);
                 self.line(fold, step).what.push_str(&format!(", wrote {name}"));
             }
-            Event::Decided { step, outcome, fallback, .. } => self.decided(fold, step, outcome, *fallback),
+            Event::Decided { step, outcome, reason, fallback, .. } => {
+                self.checked(reason.as_deref());
+                self.decided(fold, step, outcome, *fallback);
+            }
             Event::MemberEnded { step, outcome: Some(outcome), .. } => {
                 self.members = true;
                 self.line(fold, step).way.push_str(&format!(" → {outcome}"));
@@ -216,6 +219,17 @@ impl<'t> Words<'t> {
             line.way.push_str(" → a judge decides");
         } else if owes && kind == AskKind::Report {
             line.way.push_str(" → a report is owed");
+        }
+    }
+
+    /// What a check found is why the run goes where it goes.
+    fn checked(&mut self, reason: Option<&str>) {
+        let check = AskKind::Check.as_str();
+        if let (Some(reason), Some(line)) = (reason, self.lines.last_mut())
+            && line.kind == Kind::Ask
+            && line.what.starts_with(check)
+        {
+            *line = std::mem::take(line).detail(reason);
         }
     }
 

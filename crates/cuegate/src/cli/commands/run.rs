@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read};
 
 use clap::ArgMatches;
 use cuegate_engine::Load;
-use cuegate_flow::{Act, Flow, Gate, Reader, Severity, Source, Step, StepId};
+use cuegate_flow::{Act, Certificate, Flow, Severity, Source};
 use cuegate_journal::sqlite;
 use cuegate_runner::Home;
 use cuegate_view::{Beginning, beginning};
@@ -20,6 +20,7 @@ use crate::{
     config::{self, Config, Phases},
     definition::{Definition, Location, is_piece},
     doctor, project, providers,
+    terms::{Asked, terms},
 };
 
 /// How long a limit of the provider is waited for when somebody looks on, and when nobody does, in milliseconds.
@@ -57,7 +58,7 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
         budget: config.budget.budget().with(args.limits.budget()),
         load: how,
     };
-    nothing_missing(&flow, &wishes)?;
+    begin::nothing_missing(&flow, &wishes)?;
     tell_unread(&flow, &wishes);
     let program = Program::current()?;
     // What cannot work is said before anything is made.
@@ -75,7 +76,11 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     let host = Host { home, journal, program, config };
     let id = project::new_run_id();
     let ground = begin::ground(&host.home, &id, &definition, &wishes)?;
-    tell_beginning(&definition, &ground, &wishes, &agent, &id.to_string());
+    let asked = Asked { provider: Some(&wishes.provider), model: wishes.model.as_deref() };
+    let terms =
+        terms(&flow, asked, &wishes.budget, wishes.iterations_max, wishes.repairs_max, &host.config);
+    let most = cuegate_flow::price(&flow, &terms);
+    tell_beginning(&definition, &ground, &wishes, &agent, &most, &id.to_string());
     let ready = begin::begin(&host, &id, &location, &definition, ground, agent, &wishes)?;
     question::drive(&host, &id, ready)?;
     tell_end(place, &*host.journal, &id, &host.config, args.json)
@@ -177,25 +182,6 @@ fn task(args: &Run, definition: &Definition) -> Result<Option<String>, Failure> 
     Ok(given)
 }
 
-/// Every value that a prompt on the way can read is there. What is empty is there.
-fn nothing_missing(flow: &Flow, wishes: &Wishes) -> Result<(), Failure> {
-    for step in &flow.steps {
-        let Act::Ask(ask) = &step.act else { continue };
-        let system = ask.system.iter().flat_map(|system| system.sources());
-        for source in ask.prompt.sources().into_iter().chain(system) {
-            let Source::Param(name) = source else { continue };
-            let declared = flow.params.iter().any(|param| param.name == *name);
-            if declared && !wishes.params.contains_key(&**name) {
-                return Err(Failure::usage(
-                    format!("the prompt of `{}` reads `{name}`, which has no value", step.name),
-                    format!("give it with `--set {name}=VALUE`; an empty value is one"),
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
 /// A task or a value that no prompt reads is probably meant for another definition, or misspelt.
 fn tell_unread(flow: &Flow, wishes: &Wishes) {
     let mut read = Vec::new();
@@ -218,7 +204,14 @@ fn tell_unread(flow: &Flow, wishes: &Wishes) {
     }
 }
 
-fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, agent: &Agent, id: &str) {
+fn tell_beginning(
+    definition: &Definition,
+    ground: &Ground,
+    wishes: &Wishes,
+    agent: &Agent,
+    most: &Certificate,
+    id: &str,
+) {
     let Some(flow) = &definition.flow else { return };
     print::line(&format!("run {id}: {} ({})", flow.name, flow.dialect));
     let mut permissions: Vec<&str> = flow
@@ -247,8 +240,8 @@ fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, age
         wall: "nothing: what it starts reaches all of this machine".to_owned(),
         most: format!(
             "{} iterations, {} asks{}",
-            wishes.iterations_max.unwrap_or(flow.limits.iterations_max),
-            most_asks(flow, wishes),
+            most.iterations,
+            most.asks,
             match cuegate_view::limits(&wishes.budget) {
                 Some(limits) => format!("; budget {limits}"),
                 None if scripted => String::new(),
@@ -273,30 +266,4 @@ fn tell_beginning(definition: &Definition, ground: &Ground, wishes: &Wishes, age
         ));
     }
     print::line("");
-}
-
-/// An upper bound: every iteration enters the step that takes most asks, and each of them is repaired as often as it may.
-fn most_asks(flow: &Flow, wishes: &Wishes) -> u64 {
-    let most = flow.steps.iter().map(|step| asks_of(flow, step)).max().unwrap_or(1);
-    // Each iteration may be judged by a monitor, too.
-    let watched = u64::from(!flow.monitors.is_empty());
-    let iterations = u64::from(wishes.iterations_max.unwrap_or(flow.limits.iterations_max));
-    iterations * (most + watched) * (1 + u64::from(wishes.repairs_max.unwrap_or(begin::REPAIRS_MAX)))
-}
-
-/// The most asks that a visit of a step takes, repairs aside: reports may be asked for, and judges.
-fn asks_of(flow: &Flow, step: &Step<StepId>) -> u64 {
-    let judges = match &step.gate {
-        Gate::Readers(readers) => {
-            readers.iter().filter(|reader| matches!(reader, Reader::Judge { .. })).count()
-        }
-        Gate::Join { judges, .. } => judges.len(),
-        Gate::Exit | Gate::Always(_) => 0,
-    };
-    let own = match &step.act {
-        Act::Ask(ask) => 1 + ask.reports.len() as u64,
-        Act::All { members, .. } => members.iter().map(|member| asks_of(flow, flow.step(*member))).sum(),
-        Act::Exec { .. } | Act::Person { .. } => 0,
-    };
-    own + judges as u64
 }

@@ -1,0 +1,185 @@
+//! The prompts of a check flow: found by path or by parts, and compiled.
+
+use cuegate_flow::{Diagnostic, Span, Template};
+
+use super::definition::{CheckFlow, CheckedStep, PromptPlace, PromptReference};
+use crate::codes;
+use crate::desk::{Desk, Page};
+use crate::files::join;
+use crate::json::Text;
+use crate::nearest::list;
+use crate::registry::agent::AgentDefinition;
+use crate::registry::matter::User;
+use crate::registry::parameters::same_name;
+use crate::registry::places::Places;
+use crate::registry::prompt::{Compiler, Prompt};
+use crate::registry::prompt_files::PromptFile;
+use crate::registry::variables::Scope;
+
+/// Where the prompts of a check flow lie.
+pub(super) struct Prompts<'p, 'f, 'j> {
+    compiler: &'p Compiler<'p, 'f, 'j>,
+    bases: Vec<String>,
+    editions: &'p [(&'j str, &'j str)],
+}
+
+impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
+    /// Below `basePath`, then below the agent's `fallbackDir`.
+    pub(super) fn new(
+        flow: &'p CheckFlow<'j>,
+        agent: &AgentDefinition<'_>,
+        places: &Places<'_>,
+        compiler: &'p Compiler<'p, 'f, 'j>,
+    ) -> Prompts<'p, 'f, 'j> {
+        let mut bases = Vec::new();
+        let own = flow.base.map(|base| (base.text, Some(base.span)));
+        for (base, span) in own.into_iter().chain([agent.fallback_dir]) {
+            for place in places.candidates(base, span.unwrap_or(flow.span), &compiler.desk.found) {
+                if !bases.contains(&place) {
+                    bases.push(place);
+                }
+            }
+        }
+        Prompts { compiler, bases, editions: &flow.editions }
+    }
+
+    /// The prompts of a step and of its check, and what the step says about them compared with what they read.
+    pub(super) fn of(&self, step: &CheckedStep<'_>) -> (Template, Template) {
+        let work = self.prompt(step, step.prompt.as_ref(), "prompt");
+        let check = step.check.as_ref().and_then(|check| check.prompt.as_ref());
+        let check = self.prompt(step, check, "check");
+        if let (Some((work, at)), Some((check, _))) = (&work, &check) {
+            self.compare(step, [work, check], *at);
+        }
+        let template = |prompt: Option<(Prompt, Span)>| prompt.map(|(prompt, _)| prompt.template);
+        (template(work).unwrap_or_default(), template(check).unwrap_or_default())
+    }
+
+    /// A prompt and where its file begins; `None` when there is none, which a finding says.
+    fn prompt(
+        &self,
+        step: &CheckedStep<'_>,
+        reference: Option<&PromptReference<'_>>,
+        what: &str,
+    ) -> Option<(Prompt, Span)> {
+        let found = reference.and_then(|reference| self.find(step, reference, what));
+        let Some((file, reference, by_fallback)) = found else {
+            self.compiler.reads.unreadable();
+            return None;
+        };
+        let mut said: Vec<(&'static str, &str)> = Vec::new();
+        if let (PromptPlace::Parts { c1, c2, c3, edition, adaptation }, false) =
+            (reference.place, by_fallback)
+        {
+            said.extend([("c1", c1), ("c2", c2), ("c3", c3), ("edition", edition)]);
+            said.extend(adaptation.map(|adaptation| ("adaptation", adaptation)));
+        }
+        let user = User::Reference { step: step.id, said: &said };
+        let start = Span::start_of(file.file);
+        Some((self.compiler.compile(&file, Scope::Step(&[]), user), start))
+    }
+
+    fn find<'r, 's>(
+        &self,
+        step: &CheckedStep<'_>,
+        reference: &'r PromptReference<'s>,
+        what: &str,
+    ) -> Option<(PromptFile, &'r PromptReference<'s>, bool)> {
+        let mut tried = Vec::new();
+        let fallback = reference.fallback.map(|fallback: Text<'_>| fallback.text.to_owned());
+        for (index, relative) in std::iter::once(self.relative(reference)).chain(fallback).enumerate() {
+            for base in &self.bases {
+                let Some(path) = join(base, &relative) else {
+                    let message = format!("`{relative}` leads out of the project");
+                    self.push(
+                        step,
+                        Diagnostic::error(codes::ESCAPES_ROOT, reference.span, message)
+                            .hint("keep the prompts of an agent in its folder or in the project"),
+                    );
+                    return None;
+                };
+                match self.compiler.desk.page(&path) {
+                    Page::Text { file, text } => {
+                        return Some((PromptFile { path, file, text, by: index }, reference, index > 0));
+                    }
+                    Page::Missing if tried.contains(&path) => {}
+                    Page::Missing => tried.push(path),
+                    Page::Faulty => return None,
+                }
+            }
+        }
+        let message = format!("`{}` has no prompt for its `{what}`: no file {}", step.id, list(&tried));
+        self.push(
+            step,
+            Diagnostic::error(codes::MISSING_PROMPT, reference.span, message)
+                .hint("write the file, or correct the path"),
+        );
+        None
+    }
+
+    /// The path below a base.
+    fn relative(&self, reference: &PromptReference<'_>) -> String {
+        match reference.place {
+            PromptPlace::Path(path) => path.text.to_owned(),
+            PromptPlace::Parts { c1, c2, c3, edition, adaptation } => {
+                let file = self.editions.iter().find(|(name, _)| *name == edition);
+                let edition = file.map_or(edition, |(_, file)| file);
+                let adaptation = adaptation.map(|adaptation| format!("_{adaptation}")).unwrap_or_default();
+                format!("{c1}/{c2}/{c3}/f_{edition}{adaptation}.md")
+            }
+        }
+    }
+
+    /// What a step says about its variables and the task, and what its prompts read, have to agree.
+    fn compare(&self, step: &CheckedStep<'_>, prompts: [&Prompt; 2], at: Span) {
+        let warn = |code, span, message: String, hint: String| {
+            self.push(step, Diagnostic::warning(code, span, message).hint(hint));
+        };
+        if let Some(declared) = &step.variables {
+            let outside = prompts.iter().flat_map(|prompt| &prompt.from_outside);
+            for (name, span) in
+                outside.filter(|(name, _)| !declared.iter().any(|known| same_name(known.text, name)))
+            {
+                let message =
+                    format!("a prompt of `{}` reads `{name}`, which its `variables` do not list", step.id);
+                warn(codes::UNDECLARED_VARIABLE, *span, message, format!("add `{name}` to `variables`"));
+            }
+            for name in declared.iter().filter(|name| !prompts.iter().any(|prompt| prompt.reads(name.text))) {
+                let message =
+                    format!("`variables` list `{}`, which no prompt of `{}` reads", name.text, step.id);
+                let hint = format!("write `{{uv-{}}}` in a prompt, or remove it from the list", name.text);
+                warn(codes::UNUSED_VARIABLE, name.span, message, hint);
+            }
+        }
+        let reads_task = prompts.iter().any(|prompt| prompt.reads_task);
+        match step.uses_stdin {
+            Some((true, span)) if !reads_task => {
+                let message =
+                    format!("`usesStdin` asks for the task, which no prompt of `{}` reads", step.id);
+                warn(
+                    codes::UNUSED_VARIABLE,
+                    span,
+                    message,
+                    "write `{input_text}` in a prompt, or make it false".to_owned(),
+                );
+            }
+            Some((false, _)) if reads_task => {
+                let at = prompts.iter().find_map(|prompt| prompt.input_text).unwrap_or(at);
+                let message =
+                    format!("a prompt of `{}` reads the task, but its `usesStdin` is false", step.id);
+                warn(
+                    codes::UNDECLARED_VARIABLE,
+                    at,
+                    message,
+                    "make `usesStdin` true: a run needs the task either way".to_owned(),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn push(&self, step: &CheckedStep<'_>, finding: Diagnostic) {
+        let desk: &Desk<'_> = self.compiler.desk;
+        desk.found.push(finding.step(step.id));
+    }
+}

@@ -1,0 +1,108 @@
+//! `responseFormat`: what the answer of a check looks like, and which words of it mean what.
+
+use cuegate_flow::{Outcome, Str};
+use serde_json::{Map, Value, json};
+
+use crate::json::{Fields, Text};
+use crate::nearest::list;
+
+/// Where the answer of a check says its result.
+pub(super) const RESULT: &str = "result";
+
+/// Where it says why.
+pub(super) const MESSAGE: &str = "message";
+
+/// Words that mean that all is well.
+const GOOD: [&str; 3] = ["ok", "pass", "true"];
+
+/// Words that mean that it is not.
+const BAD: [&str; 3] = ["ng", "fail", "false"];
+
+/// What an answer has to look like.
+#[derive(Debug)]
+pub(crate) struct ResponseFormat {
+    /// The schema.
+    pub(crate) schema: Value,
+}
+
+/// The outcome of a check that passed.
+pub(super) fn ok() -> Outcome {
+    Outcome::Named("ok".into())
+}
+
+/// The outcome of one that did not.
+pub(super) fn ng() -> Outcome {
+    Outcome::Named("ng".into())
+}
+
+/// Every word that is understood, whatever the format asks for.
+pub(super) fn words() -> Vec<(Str, Outcome)> {
+    let good = GOOD.iter().map(|word| ((*word).into(), ok()));
+    good.chain(BAD.iter().map(|word| ((*word).into(), ng()))).collect()
+}
+
+/// Reads a format; the usual one where none is written.
+pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFormat {
+    let mut properties = Map::new();
+    match fields {
+        None => {
+            properties.insert(RESULT.to_owned(), result("ok|ng").unwrap_or_default());
+            properties.insert(MESSAGE.to_owned(), json!({ "type": "string" }));
+        }
+        Some(fields) => {
+            if let Some(text) = fields.required(RESULT) {
+                let good = result(text.text);
+                if good.is_none() {
+                    let message = format!("`{}` says neither what is well nor what is not", text.text);
+                    let hint = "write `ok|ng`, `pass|fail` or `boolean`";
+                    fields.invalid(text.span, message, hint);
+                }
+                properties.insert(RESULT.to_owned(), good.unwrap_or_else(|| json!({})));
+            }
+            for (key, text) in fields.others() {
+                properties.insert(key.to_owned(), value(key, text, &fields));
+            }
+        }
+    }
+    ResponseFormat { schema: json!({ "type": "object", "properties": properties, "required": [RESULT] }) }
+}
+
+/// The schema of the result: the words that the agent is to use. `ok` and `ng` are how any of them is noted down.
+fn result(format: &str) -> Option<Value> {
+    if format == "boolean" {
+        return Some(json!({ "enum": [true, false, "ok", "ng"] }));
+    }
+    let mut allowed: Vec<&str> = format.split('|').map(str::trim).collect();
+    let known = |word: &&str| GOOD.contains(word) || BAD.contains(word);
+    let both =
+        allowed.iter().any(|word| GOOD.contains(word)) && allowed.iter().any(|word| BAD.contains(word));
+    if !both || !allowed.iter().all(known) {
+        return None;
+    }
+    for noted in ["ok", "ng"] {
+        if !allowed.contains(&noted) {
+            allowed.push(noted);
+        }
+    }
+    Some(json!({ "type": "string", "enum": allowed }))
+}
+
+/// The schema of another field.
+fn value(key: &str, text: Text<'_>, fields: &Fields<'_, '_>) -> Value {
+    const TYPES: [&str; 3] = ["string", "number", "boolean"];
+    match text.text {
+        // What is optional is a text that may be left out, as everything but the result may.
+        "optional" => json!({ "type": "string" }),
+        kind if TYPES.contains(&kind) => json!({ "type": kind }),
+        words if words.contains('|') => {
+            let words: Vec<&str> = words.split('|').map(str::trim).collect();
+            json!({ "type": "string", "enum": words })
+        }
+        other => {
+            let message = format!("`{other}` in `{key}` is no kind of value");
+            let hint = format!("use one of {}, or words separated by `|`", list(&TYPES));
+            fields.invalid(text.span, message, &hint);
+            json!({})
+        }
+    }
+}
