@@ -46,7 +46,7 @@ impl Verdict {
             | Verdict::Signal(_)
             | Verdict::Poll(_)
             | Verdict::Handler(_) => true,
-            Verdict::Every(all) => all.iter().all(Verdict::can_fire),
+            Verdict::Every(all) => !all.is_empty() && all.iter().all(Verdict::can_fire),
             Verdict::Any(all) | Verdict::First(all) => all.iter().any(Verdict::can_fire),
         }
     }
