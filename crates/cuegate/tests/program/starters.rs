@@ -119,7 +119,7 @@ fn it_says_what_it_wrote_and_what_to_do_next() {
                 each edit counts as done only when this passes, within 10 minutes
     next        cuegate check develop
                 cuegate show develop
-                cuegate run develop "a rehearsal" --script .takt/rehearsals/develop.yaml   # asks nobody, changes nothing
+                cuegate run develop "a rehearsal" --script .takt/rehearsals/develop.yaml # asks nobody, changes nothing
                 cuegate run develop "what to do" --provider claude
     "#);
     assert_snapshot!(ran.stdout.trim_end(), @"

@@ -152,7 +152,7 @@ impl Written<'_> {
         lines.push(line("", &format!("cuegate show {path}")));
         if let Some(rehearsal) = self.rehearsal() {
             let asks = format!("cuegate run {path} \"a rehearsal\" --script {rehearsal}");
-            lines.push(line("", &format!("{asks}   # asks nobody, changes nothing")));
+            lines.push(line("", &format!("{asks} # asks nobody, changes nothing")));
         }
         lines.push(line("", &format!("cuegate run {path} \"what to do\" --provider claude")));
         lines
