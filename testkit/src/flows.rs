@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cuegate_flow::{
-    Actions, Conduct, Fact, Field, Flow, Handler, JoinPattern, JoinRule, Outcome, Piece, Poll, PollState, Reaction,
-    Reader, Resource, Role, Signal, Source, Template, Verdict,
+    Actions, Conduct, Fact, Field, Flow, Handler, JoinPattern, JoinRule, Outcome, Piece, Poll, PollState,
+    Reaction, Reader, Resource, Role, Signal, Source, Template, Verdict,
 };
 use serde_json::json;
 
@@ -249,7 +249,11 @@ pub fn reporting() -> Arc<Flow> {
             vec![
                 JoinRule { pattern: JoinPattern::All(named("approved")), outcome: named("approved") },
                 JoinRule {
-                    pattern: JoinPattern::Each(vec![named("needs_fix"), named("needs_fix"), named("approved")]),
+                    pattern: JoinPattern::Each(vec![
+                        named("needs_fix"),
+                        named("needs_fix"),
+                        named("approved"),
+                    ]),
                     outcome: named("mixed"),
                 },
             ],

@@ -122,10 +122,7 @@ pub fn read(
                 }
                 Err(found) => bad = bad.or(found),
             },
-            Reader::Otherwise(_)
-            | Reader::Fallback(_)
-            | Reader::FirstFallback(_)
-            | Reader::Silence(_) => {}
+            Reader::Otherwise(_) | Reader::Fallback(_) | Reader::FirstFallback(_) | Reader::Silence(_) => {}
         }
     }
     if let Some(outcome) = passed {

@@ -33,7 +33,8 @@ pub(crate) struct Details {
 
 /// An ask as a provider takes it.
 pub(crate) fn request(run: &RunId, command: &AskCommand, details: Details) -> provider::Request {
-    let Details { prompt, system, schema, session, model, work, readable, scratch, unattended, timeout } = details;
+    let Details { prompt, system, schema, session, model, work, readable, scratch, unattended, timeout } =
+        details;
     provider::Request {
         id: format!("{run}/{}", command.id),
         step: command.of.as_ref().unwrap_or(&command.step).to_string(),

@@ -44,6 +44,7 @@ fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
         Command::Ask(ask) => (&ask.step, "ask".to_owned()),
         Command::Exec(exec) => (&exec.step, exec.validator.name.to_string()),
         Command::Probe(probe) => (&probe.condition, "look".to_owned()),
+        Command::Effect(effect) => (&effect.effect.step, "effect".to_owned()),
     };
     let roll = roll(seed, &format!("{step} {what} {}", answers_of(case, step)));
     let Command::Ask(ask) = command else {

@@ -11,7 +11,10 @@ use crate::support::Project;
 fn way(project: &Project) -> Vec<String> {
     let status = project.status();
     let steps = status["steps"].as_array().unwrap();
-    steps.iter().map(|row| format!("{} {}", row["step"].as_str().unwrap(), row["outcome"].as_str().unwrap())).collect()
+    steps
+        .iter()
+        .map(|row| format!("{} {}", row["step"].as_str().unwrap(), row["outcome"].as_str().unwrap()))
+        .collect()
 }
 
 fn to(target: &str) -> Value {
@@ -21,28 +24,48 @@ fn to(target: &str) -> Value {
 #[test]
 fn the_linear_flow() {
     let project = Registry::new()
-        .step("initial.issue", "work", json!({"next": to("continuation.issue"), "repeat": to("initial.issue")}))
-        .step("continuation.issue", "work", json!({"next": to("continuation.issue"), "handoff": to("closure.issue")}))
+        .step(
+            "initial.issue",
+            "work",
+            json!({"next": to("continuation.issue"), "repeat": to("initial.issue")}),
+        )
+        .step(
+            "continuation.issue",
+            "work",
+            json!({"next": to("continuation.issue"), "handoff": to("closure.issue")}),
+        )
         .step("closure.issue", "closure", json!({"closing": {"target": null}, "repeat": to("closure.issue")}))
         .project(json!([
-            says("initial.issue", "repeat"), says("initial.issue", "next"), says("continuation.issue", "next"),
-            says("continuation.issue", "handoff"), says("closure.issue", "repeat"), says("closure.issue", "closing"),
+            says("initial.issue", "repeat"),
+            says("initial.issue", "next"),
+            says("continuation.issue", "next"),
+            says("continuation.issue", "handoff"),
+            says("closure.issue", "repeat"),
+            says("closure.issue", "closing"),
         ]));
     let ran = project.go(&[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(
         way(&project),
         [
-            "initial.issue repeat", "initial.issue next", "continuation.issue next",
-            "continuation.issue handoff", "closure.issue repeat", "closure.issue closing"
+            "initial.issue repeat",
+            "initial.issue next",
+            "continuation.issue next",
+            "continuation.issue handoff",
+            "closure.issue repeat",
+            "closure.issue closing"
         ]
     );
 }
 
 #[test]
 fn the_branching_flow() {
-    let (prepare, review, again, closing) =
-        ("initial.project.preparation", "initial.project.review", "initial.project.again", "initial.project.closure");
+    let (prepare, review, again, closing) = (
+        "initial.project.preparation",
+        "initial.project.review",
+        "initial.project.again",
+        "initial.project.closure",
+    );
     let (more, reviews, agains) =
         ("continuation.project.preparation", "continuation.project.review", "continuation.project.again");
     let project = Registry::new()
@@ -54,9 +77,18 @@ fn the_branching_flow() {
         .step(agains, "work", json!({"handoff": to(review)}))
         .step(closing, "closure", json!({"closing": {"target": null}}))
         .project(json!([
-            says(prepare, "next"), says(more, "next"), says(more, "handoff"), says(review, "repeat"),
-            says(again, "next"), says(agains, "handoff"), says(review, "next"), says(reviews, "next"),
-            says(reviews, "repeat"), says(again, "handoff"), says(review, "handoff"), says(closing, "closing"),
+            says(prepare, "next"),
+            says(more, "next"),
+            says(more, "handoff"),
+            says(review, "repeat"),
+            says(again, "next"),
+            says(agains, "handoff"),
+            says(review, "next"),
+            says(reviews, "next"),
+            says(reviews, "repeat"),
+            says(again, "handoff"),
+            says(review, "handoff"),
+            says(closing, "closing"),
         ]));
     let ran = project.go(&[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -65,11 +97,15 @@ fn the_branching_flow() {
 
 #[test]
 fn the_recovery_flow() {
-    let project = small()
-        .validator("cat proof.txt", json!({"action": "retry", "maxAttempts": 3}))
-        .project(json!([
-            says("work", "handoff"), says("close", "closing"),
-            says_with("work", "handoff", json!({"kind": "remedy", "writes": [{"path": "proof.txt", "content": "ok"}]})),
+    let project =
+        small().validator("cat proof.txt", json!({"action": "retry", "maxAttempts": 3})).project(json!([
+            says("work", "handoff"),
+            says("close", "closing"),
+            says_with(
+                "work",
+                "handoff",
+                json!({"kind": "remedy", "writes": [{"path": "proof.txt", "content": "ok"}]})
+            ),
             says("close", "closing"),
         ]));
     let ran = project.go(&[]);
@@ -85,7 +121,9 @@ fn the_minimal_registry() {
         .step("continuation.issue", "work", json!({"handoff": to("closure.issue")}))
         .step("closure.issue", "closure", json!({"closing": {"target": null}}))
         .project(json!([
-            says("initial.issue", "next"), says("continuation.issue", "handoff"), says("closure.issue", "closing"),
+            says("initial.issue", "next"),
+            says("continuation.issue", "handoff"),
+            says("closure.issue", "closing"),
         ]));
     let ran = project.go(&[]);
     assert_eq!((ran.code, way(&project).len()), (0, 3), "{}", ran.stderr);
@@ -104,9 +142,10 @@ fn a_built_in_prompt_is_asked_where_there_is_no_file() {
 
 #[test]
 fn a_question_is_answered_by_the_definition() {
-    let project = small().runner(json!({"flow": {"askUserAutoResponse": "Take the red one."}})).project(json!([
-        {"step": "work", "asks_user": "Red or blue?"}, says("work", "handoff"), says("close", "closing"),
-    ]));
+    let project =
+        small().runner(json!({"flow": {"askUserAutoResponse": "Take the red one."}})).project(json!([
+            {"step": "work", "asks_user": "Red or blue?"}, says("work", "handoff"), says("close", "closing"),
+        ]));
     let ran = project.go(&[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(project.prompts()[1].contains("Take the red one."));
@@ -118,7 +157,9 @@ fn a_question_is_answered_by_the_definition() {
 
 /// A handler that appends what it is told, one line each.
 fn with_handler(project: &Project, code: u8) {
-    let script = format!("#!/bin/sh\ncat >> told.txt\necho >> told.txt\necho \"$CUEGATE_EFFECT_KEY\" >> keys.txt\nexit {code}\n");
+    let script = format!(
+        "#!/bin/sh\ncat >> told.txt\necho >> told.txt\necho \"$CUEGATE_EFFECT_KEY\" >> keys.txt\nexit {code}\n"
+    );
     project.write(".agent/agent/act.sh", &script);
     let path = project.path().join(".agent/agent/act.sh");
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -135,9 +176,7 @@ fn acting(code: u8) -> Project {
     with_handler(&project, code);
     project.write(".gitignore", "/script*\n");
     project.init();
-    let answers = json!([
-        says("work", "handoff"), says_with("close", "closing", json!({"text": block})),
-    ]);
+    let answers = json!([says("work", "handoff"), says_with("close", "closing", json!({"text": block})),]);
     project.script("script.json", &answers);
     project
 }
@@ -148,7 +187,10 @@ fn blocks_of_answers_are_acted_on() {
     let ran = project.go(&[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let told: Value = serde_json::from_str(project.read("told.txt").trim()).unwrap();
-    assert_eq!((&told["action"], &told["value"]["n"], &told["step"]), (&json!("post"), &json!(1), &json!("close")));
+    assert_eq!(
+        (&told["action"], &told["value"]["n"], &told["step"]),
+        (&json!("post"), &json!(1), &json!("close"))
+    );
     let status = project.status();
     let effects: Vec<(&Value, &Value)> =
         status["effects"].as_array().unwrap().iter().map(|row| (&row["kind"], &row["state"])).collect();

@@ -161,6 +161,11 @@ fn gate(gate: &Gate<Name>, text: &mut String) {
                     .collect();
                 writeln!(text, "  reads {path}: {}", words.join(" ")).unwrap();
             }
+            Reader::Said { name, words } => {
+                let words: Vec<String> =
+                    words.iter().map(|(word, outcome)| format!("{word}={outcome}")).collect();
+                writeln!(text, "  hears {name}: {}", words.join(" ")).unwrap();
+            }
             Reader::Otherwise(outcome) => writeln!(text, "  otherwise {outcome}").unwrap(),
             Reader::Fallback(outcome) => writeln!(text, "  else {outcome}").unwrap(),
             Reader::FirstFallback(outcome) => writeln!(text, "  else at first {outcome}").unwrap(),

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use cuegate_flow::{Act, Diagnostic, Ending, Flow, Gate, Reader, Role, Severity, Step, StepId, Target};
 
-use crate::{format::plural, show::{verdict, words}};
+use crate::{
+    format::plural,
+    show::{verdict, words},
+};
 
 /// A picture of a flow.
 #[derive(Debug, Clone)]

@@ -77,8 +77,7 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     let id = project::new_run_id();
     let ground = begin::ground(&host.home, &id, &definition, &wishes)?;
     let asked = Asked { provider: Some(&wishes.provider), model: wishes.model.as_deref() };
-    let terms =
-        terms(&flow, asked, &wishes.budget, wishes.iterations_max, wishes.repairs_max, &host.config);
+    let terms = terms(&flow, asked, &wishes.budget, wishes.iterations_max, wishes.repairs_max, &host.config);
     let most = cuegate_flow::price(&flow, &terms);
     tell_beginning(&definition, &ground, &wishes, &agent, &most, &id.to_string());
     let ready = begin::begin(&host, &id, &location, &definition, ground, agent, &wishes)?;
