@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use cuegate_flow::{
-    Act, Ask, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, FieldPath, Flow, Gate, Handoff,
-    Input, JoinRule, Limits, Monitor, Name, Outcome, Piece, Reader, Role, Schema, SchemaId, SessionRule,
+    Act, Ask, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, FieldPath, Flow, Fused, Gate, Handoff,
+    Input, JoinRule, Limits, Monitor, Name, Outcome, Piece, Reader, Report, Role, Schema, SchemaId, SessionRule,
     Source, Span, Step, Success, Target, Template, Validator, Verdict, check,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Builds a flow step by step.
 pub struct Builder {
@@ -136,6 +136,81 @@ impl Builder {
         let id = SchemaId(self.draft.schemas.len() as u32 - 1);
         if let Act::Ask(ask) = &mut self.last().act {
             ask.schema = Some(id);
+        }
+        self
+    }
+
+    /// The last step's answers speak, report and name their outcome at once; plain text is an answer, too.
+    pub fn fused(mut self, reports: &[&str]) -> Builder {
+        let path = |name: &str| FieldPath::parse(name).expect("a path");
+        let words: Vec<String> = match &self.last().gate {
+            Gate::Readers(readers) => readers
+                .iter()
+                .filter_map(|reader| match reader {
+                    Reader::Field { words, .. } => Some(words.iter().map(|(word, _)| word.to_string())),
+                    _ => None,
+                })
+                .flatten()
+                .collect(),
+            _ => Vec::new(),
+        };
+        let fused =
+            Fused { response: path("response"), reports: path("reports"), blocked: path("blocked") };
+        if let Act::Ask(ask) = &mut self.last().act {
+            ask.fused = Some(fused);
+        }
+        let each: serde_json::Map<String, Value> =
+            reports.iter().map(|name| ((*name).to_owned(), json!({"type": "string"}))).collect();
+        self.owes(reports).schema(json!({
+            "type": "object",
+            "required": ["action", "response"],
+            "properties": {
+                "action": {"enum": words},
+                "response": {"type": "string"},
+                "reports": {"type": "object", "properties": each},
+                "blocked": {"type": "string"},
+            },
+        }))
+    }
+
+    /// The last step's answers owe these reports.
+    pub fn owes(mut self, reports: &[&str]) -> Builder {
+        let reports = reports
+            .iter()
+            .map(|name| Report {
+                name: (*name).into(),
+                request: Template::text(&format!("Write {name}.")),
+                span: Span::default(),
+            })
+            .collect();
+        if let Act::Ask(ask) = &mut self.last().act {
+            ask.reports = reports;
+        }
+        self
+    }
+
+    /// The last step's prompt tells this, too.
+    pub fn reads(mut self, label: &str, source: Source) -> Builder {
+        if let Act::Ask(ask) = &mut self.last().act {
+            ask.prompt.pieces.push(Piece::Text(format!("{label}=").into()));
+            ask.prompt.pieces.push(Piece::Value(source));
+            ask.prompt.pieces.push(Piece::Text("; ".into()));
+        }
+        self
+    }
+
+    /// The last step goes on with another conversation than that of all.
+    pub fn session(mut self, rule: SessionRule) -> Builder {
+        if let Act::Ask(ask) = &mut self.last().act {
+            ask.session = rule;
+        }
+        self
+    }
+
+    /// When no rule of the last, parallel step fits, this one is asked.
+    pub fn or_judge(mut self, judge: &str) -> Builder {
+        if let Gate::Join { judges, .. } = &mut self.last().gate {
+            judges.push(name(judge));
         }
         self
     }

@@ -130,6 +130,73 @@ pub fn piece() -> Arc<Flow> {
         .flow()
 }
 
+/// A piece whose answers say several things at once: reports, judged members, a judge over all of them, plain text.
+pub fn reporting() -> Arc<Flow> {
+    use cuegate_flow::{Fact, SessionRule, Source};
+    let tag = |name: &str, words: &[&str]| Reader::Tag {
+        name: name.into(),
+        base: 1,
+        outcomes: words.iter().map(|word| named(word)).collect(),
+    };
+    let review = |builder: Builder, id: &str| {
+        builder
+            .ask(id, Role::Work, &["approved", "needs_fix", "none"])
+            .fused(&[&format!("{id}.md")])
+            .session(SessionRule::Continue(id.into()))
+            .reads("plan", Source::Report("plan.md".into()))
+            .reader(tag(id, &["approved", "needs_fix"]))
+            .reader(Reader::Judge { step: format!("{id}@judge").as_str().to_name() })
+            .ask(&format!("{id}@judge"), Role::Judge, &["approved", "needs_fix", "none"])
+            .session(SessionRule::Branch(id.into()))
+    };
+    let builder = Builder::new("reporting", "piece", "plan")
+        .limit(14)
+        .ask("plan", Role::Work, &["ready", "unclear"])
+        .fused(&["plan.md", "scope.md"])
+        .reads("inputs", Source::Fact(Fact::UserInputs))
+        .reader(tag("plan", &["ready", "unclear"]))
+        .reader(Reader::Judge { step: "plan@judge".to_name() })
+        .to("ready", "reviewers")
+        .to("unclear", "plan@person")
+        .person("plan@person", "What is meant?")
+        .to("answered", "plan")
+        .ask("plan@judge", Role::Judge, &["ready", "unclear", "none"])
+        .session(SessionRule::Branch("run".into()))
+        .all(
+            "reviewers",
+            &["style", "security", "tests"],
+            2,
+            vec![
+                JoinRule { pattern: JoinPattern::All(named("approved")), outcome: named("approved") },
+                JoinRule {
+                    pattern: JoinPattern::Each(vec![named("needs_fix"), named("needs_fix"), named("approved")]),
+                    outcome: named("mixed"),
+                },
+            ],
+        )
+        .or_judge("reviewers@judge")
+        .to("approved", "@completed")
+        .to("mixed", "fix")
+        .to("needs_fix", "fix")
+        .to("hopeless", "@aborted")
+        .ask("reviewers@judge", Role::Judge, &["needs_fix", "hopeless", "none"])
+        .session(SessionRule::Fresh);
+    let builder = review(builder, "style");
+    let builder = review(builder, "security");
+    review(builder, "tests")
+        .ask("fix", Role::Work, &["fixed"])
+        .owes(&["fix.md"])
+        .session(SessionRule::Renew("fixer".into()))
+        .reads("before", Source::Fact(Fact::PreviousResponse))
+        .to("fixed", "reviewers")
+        .ask("monitor:reviewers+fix", Role::Judge, &["healthy", "unproductive"])
+        .reads("rounds", Source::Fact(Fact::Rounds))
+        .to("healthy", "reviewers")
+        .to("unproductive", "@aborted")
+        .monitor(&["reviewers", "fix"], 3, "monitor:reviewers+fix")
+        .flow()
+}
+
 trait ToName {
     fn to_name(&self) -> cuegate_flow::Name;
 }
@@ -142,5 +209,5 @@ impl ToName for str {
 
 /// All of them.
 pub fn all() -> Vec<Arc<Flow>> {
-    vec![closing(), complete(), check_flow(), piece()]
+    vec![closing(), complete(), check_flow(), piece(), reporting()]
 }

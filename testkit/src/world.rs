@@ -1,10 +1,10 @@
 //! A world without processes: answers every command by a rule, drives a run, and can be cut anywhere.
 
 use cuegate_engine::{
-    Answer, Budget, Command, CommandId, Completion, Event, Exec, Exit, Fault, FaultClass, Place, Record,
+    Answer, AskCommand, AskKind, Budget, Command, CommandId, Completion, Event, Exec, Exit, Fault, FaultClass, Place, Record,
     Resume, Run, Start, Started, State, Usage, WaitKind, decide, pending,
 };
-use cuegate_flow::Flow;
+use cuegate_flow::{Act, Flow};
 use serde_json::json;
 
 /// A run as its journal would hold it, with its state beside it.
@@ -153,6 +153,9 @@ pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
             let roll = roll(seed, &format!("{} {nth}", ask.step));
             let word = word(case.flow, &ask.step, roll >> 8);
             let fault = |class| fault(id, class, nth);
+            if let Some(answered) = report(ask, nth, roll).or_else(|| fused(case, ask, nth, roll, &word)) {
+                return answered;
+            }
             match roll % 40 {
                 0 => fault(FaultClass::RateLimited),
                 1 => fault(FaultClass::Crashed),
@@ -173,6 +176,34 @@ pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
             }
         }
     }
+}
+
+/// A report that was asked for by itself, mostly.
+fn report(ask: &AskCommand, nth: usize, roll: u64) -> Option<Completion> {
+    let asked = ask.kind == AskKind::Report && roll % 40 > 8;
+    asked.then(|| {
+        answer(ask.id, &ask.step, nth, |answer| {
+            answer.text = if roll.is_multiple_of(9) { String::new() } else { format!("# Report {nth}") };
+        })
+    })
+}
+
+/// What is said where an answer says several things at once, mostly: all of it, without its reports, in plain text.
+fn fused(case: &Case<'_>, ask: &AskCommand, nth: usize, roll: u64, word: &str) -> Option<Completion> {
+    let step = case.flow.step(case.flow.find(&ask.step)?);
+    let Act::Ask(about) = &step.act else { return None };
+    if about.fused.is_none() || roll % 40 < 9 {
+        return None;
+    }
+    let reports: serde_json::Map<String, serde_json::Value> =
+        about.reports.iter().map(|report| (report.name.to_string(), json!(format!("{word} {nth}")))).collect();
+    Some(answer(ask.id, &ask.step, nth, |answer| match roll % 7 {
+        0 => answer.text = format!("All is said. [{}:1]", ask.step.to_uppercase()),
+        1 => answer.text = "It is as it is: { }".to_owned(),
+        2 => answer.output = Some(json!({"blocked": "no access", "action": word, "response": "-"})),
+        3 => answer.output = Some(json!({"action": word, "response": "in short"})),
+        _ => answer.output = Some(json!({"action": word, "response": format!("said {nth}"), "reports": reports})),
+    }))
 }
 
 fn answer(id: CommandId, step: &str, nth: usize, change: impl FnOnce(&mut Answer)) -> Completion {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use cuegate_engine::{Budget, Load, Place, Resume, Run, Seen, SourceBlob, Start, Started, State, TreeState};
-use cuegate_flow::{Act, BlobRef, Flow, Limits, StepId, Str, Verdict};
+use cuegate_flow::{Act, BlobRef, Fact, Flow, Limits, Source, StepId, Str, Verdict};
 use cuegate_journal::{Journal, RunId};
 use cuegate_provider::{openai::OpenAiProgram, scripted::ScriptedProgram};
 use cuegate_runner::{
@@ -219,7 +219,7 @@ pub fn begin(
         budget: wishes.budget,
         notional: agent.is_notional(),
         load: wishes.load.clone(),
-        report_dir: owes_reports(&flow).then(|| home.reports(id).display().to_string().into()),
+        report_dir: reads_report_dir(&flow).then(|| home.reports(id).display().to_string().into()),
         place: ground.place.clone(),
         tree: ground.tree,
     };
@@ -246,8 +246,17 @@ pub fn begin(
     Ok(Ready { book, setting, activity, before: Vec::new(), entries: vec![entry] })
 }
 
-fn owes_reports(flow: &Flow) -> bool {
-    flow.steps.iter().any(|step| matches!(&step.act, Act::Ask(ask) if !ask.reports.is_empty()))
+/// Whether agents are told where reports are kept. Where nobody is, records stay the same in every folder.
+fn reads_report_dir(flow: &Flow) -> bool {
+    let wanted = Source::Fact(Fact::ReportDir);
+    flow.steps.iter().any(|step| {
+        let remedies = step.edges.iter().filter_map(|edge| edge.remedy.as_ref());
+        let asks = match &step.act {
+            Act::Ask(ask) => ask.reports.iter().map(|report| &report.request).chain([&ask.prompt]).collect(),
+            _ => Vec::new(),
+        };
+        asks.into_iter().chain(remedies).any(|prompt| prompt.sources().contains(&&wanted))
+    })
 }
 
 /// What a run is continued with; `None` = as before.

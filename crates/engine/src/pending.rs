@@ -18,8 +18,8 @@ pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
     let Some(id) = flow.find(&node.step) else { return Vec::new() };
     let step = flow.step(id);
     match (&node.work, &step.act) {
-        (Work::Asking(asking), Act::Ask(ask)) if is_funded(run, asking, 0) => {
-            vec![command(flow, run, step, ask, asking, 0)]
+        (Work::Asking(asking), _) if is_funded(run, asking, 0) => {
+            command(flow, run, step, asking, 0).into_iter().collect()
         }
         (Work::Running { seq, index }, Act::Exec { commands }) => commands
             .get(*index as usize)
@@ -39,9 +39,7 @@ pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
             .filter(|(index, _, asking)| is_funded(run, asking, *index))
             .take((*width).max(1) as usize)
             .filter_map(|(index, member, asking)| {
-                let step = flow.step(flow.find(&member.step)?);
-                let Act::Ask(ask) = &step.act else { return None };
-                Some(command(flow, run, step, ask, asking, index))
+                command(flow, run, flow.step(flow.find(&member.step)?), asking, index)
             })
             .collect(),
         _ => Vec::new(),
@@ -53,7 +51,14 @@ fn is_funded(run: &Run, asking: &Asking, member: u16) -> bool {
     !run.ledger.limits() || run.ledger.reserved.contains_key(&CommandId { seq: asking.seq, member })
 }
 
-fn command(flow: &Flow, run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: u16) -> Command {
+/// The command of an ask; `None` when the step asks nobody, which no journal of this flow says.
+fn command(
+    flow: &Flow,
+    run: &Run,
+    step: &Step<StepId>,
+    asking: &Asking,
+    member: u16,
+) -> Option<Command> {
     // A judge is another step: its own prompt, persona and conversation, over the answer it judges.
     if let Some(judging) = &asking.judging
         && let Some(judge) = flow.find(&judging.judge)
@@ -66,9 +71,10 @@ fn command(flow: &Flow, run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Aski
             (Some(_), _) | (None, SessionRule::Branch(_)) => command.without_session.extend(judged(judging)),
             (None, _) => command.prompt.extend(judged(judging)),
         }
-        return Command::Ask(Box::new(command));
+        return Some(Command::Ask(Box::new(command)));
     }
-    Command::Ask(Box::new(plain(run, step, ask, asking, member)))
+    let Act::Ask(ask) = &step.act else { return None };
+    Some(Command::Ask(Box::new(plain(run, step, ask, asking, member))))
 }
 
 fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: u16) -> AskCommand {

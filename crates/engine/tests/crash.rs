@@ -22,6 +22,9 @@ struct End {
     counters: Vec<(Str, u32)>,
     left: Vec<(Str, Str, String)>,
     answers: usize,
+    /// Every version of every report: its file, who wrote it, what it says.
+    reports: Vec<(String, Str, u32, String)>,
+    said: Vec<(Str, Option<String>)>,
 }
 
 fn end_of(case: &Case<'_>) -> End {
@@ -50,6 +53,20 @@ fn end_of(case: &Case<'_>) -> End {
             .flat_map(|(step, left)| {
                 left.iter().map(move |(key, kept)| (step.clone(), key.clone(), kept.value.digest.clone()))
             })
+            .collect(),
+        reports: run
+            .reports
+            .files()
+            .into_iter()
+            .map(|file| {
+                let version = file.version;
+                (file.path, version.step.clone(), version.visit, version.content.digest.clone())
+            })
+            .collect(),
+        said: run
+            .previous
+            .iter()
+            .map(|spoken| (spoken.step.clone(), spoken.text.as_ref().map(|text| text.digest.clone())))
             .collect(),
         answers: events.iter().filter(|event| matches!(event, Event::Answered { .. })).count(),
     }
@@ -130,6 +147,9 @@ fn cut_anywhere_ends_the_same() {
         "piece Completed",
         "piece Aborted",
         "piece Failed",
+        "reporting Completed",
+        "reporting Aborted",
+        "reporting Failed",
     ] {
         assert!(ends.contains_key(end), "{end} did not occur: {ends:?}");
     }
@@ -137,17 +157,18 @@ fn cut_anywhere_ends_the_same() {
 
 #[test]
 fn every_order_of_arrival_ends_the_same() {
-    let flow = flows::piece();
-    for seed in 0..SEEDS {
-        let whole = run_to_end(&flow, seed, |_, _| 0);
-        for order in 1..4 {
-            let mut turn = 0;
-            let other = run_to_end(&flow, seed, |case, pending| {
-                case.crash();
-                turn += 1;
-                world::roll(order, &turn.to_string()) as usize % pending.len()
-            });
-            assert_eq!(end_of(&other), end_of(&whole), "seed {seed}, order {order}");
+    for flow in [flows::piece(), flows::reporting()] {
+        for seed in 0..SEEDS {
+            let whole = run_to_end(&flow, seed, |_, _| 0);
+            for order in 1..4 {
+                let mut turn = 0;
+                let other = run_to_end(&flow, seed, |case, pending| {
+                    case.crash();
+                    turn += 1;
+                    world::roll(order, &turn.to_string()) as usize % pending.len()
+                });
+                assert_eq!(end_of(&other), end_of(&whole), "{} seed {seed}, order {order}", flow.name);
+            }
         }
     }
 }

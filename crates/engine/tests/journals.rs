@@ -7,9 +7,8 @@ use cuegate_engine::{Record, Run, State, Unreadable, pending};
 use cuegate_testkit::flows;
 
 /// The folder's journals fold to the ends that their names tell: `FLOW-STATE-ITERATIONS.jsonl`.
-#[test]
-fn version_1_is_read() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journals/v1");
+fn is_read(version: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journals").join(version);
     let mut read = 0;
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -32,6 +31,16 @@ fn version_1_is_read() {
         read += 1;
     }
     assert!(read >= 6, "only {read} journals");
+}
+
+#[test]
+fn version_1_is_read() {
+    is_read("v1");
+}
+
+#[test]
+fn version_2_is_read() {
+    is_read("v2");
 }
 
 #[test]

@@ -12,9 +12,11 @@ mod init;
 #[cfg(target_os = "linux")]
 mod kills;
 mod params;
+mod pieces;
 mod real_input;
 mod registry;
 mod run;
 mod starters;
 mod support;
 mod suspend;
+mod trajectories;

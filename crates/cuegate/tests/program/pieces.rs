@@ -1,0 +1,292 @@
+//! Pieces, run by the real program.
+
+use serde_json::{Value, json};
+
+use crate::support::Project;
+
+/// A plan with a report, work that is judged, two reviewers, and a rule that asks a person.
+const PIECE: &str = r#"
+name: small
+max_iterations: 12
+initial_movement: plan
+personas:
+  planner: ../personas/the-planner.md
+movements:
+  - name: plan
+    persona: planner
+    edit: false
+    instruction_template: "Plan it. Before: {user_inputs}"
+    output_contracts:
+      report:
+        - name: 00-plan.md
+          format: "# Plan\n{what}"
+    rules:
+      - condition: Planned
+        next: work
+      - condition: Unclear
+        next: plan
+        requires_user_input: true
+        appendix: |
+          Which file is meant?
+  - name: work
+    edit: true
+    session: refresh
+    instruction_template: |
+      Do this: {report:00-plan.md}
+      Visit {movement_iteration} of {task}; not yet: {report:no.md}
+    quality_gates:
+      - { command: "test -f made.txt" }
+    rules:
+      - condition: Done
+        next: reviewers
+      - condition: ai("nothing was to be done")
+        next: COMPLETE
+  - name: reviewers
+    parallel:
+      - name: style
+        edit: false
+        instruction_template: Review the style.
+        rules:
+          - condition: approved
+          - condition: needs_fix
+      - name: tests
+        edit: false
+        instruction_template: Review the tests.
+        rules:
+          - condition: approved
+          - condition: needs_fix
+    rules:
+      - condition: all("approved")
+        next: COMPLETE
+      - condition: any("needs_fix")
+        next: work
+loop_monitors:
+  - cycle: [work, reviewers]
+    threshold: 2
+    judge:
+      persona: planner
+      instruction_template: "{cycle_count} times round."
+      rules:
+        - condition: Healthy
+          next: work
+        - condition: Stuck
+          next: ABORT
+"#;
+
+fn project() -> Project {
+    let project = Project::empty();
+    project.write(".takt/pieces/small.yaml", PIECE);
+    project.write(".takt/personas/the-planner.md", "You plan.\n");
+    project.write(".gitignore", "/script*\n/made.txt\n");
+    project.init();
+    project
+}
+
+fn planned() -> Value {
+    json!({"step": "plan", "persona": "the-planner",
+        "output": {"outcome": "Planned", "response": "a plan", "reports": {"00-plan.md": "# Plan\nmade.txt"}}})
+}
+
+fn done() -> Value {
+    json!({"step": "work", "output": {"outcome": "Done", "response": "did it"},
+        "writes": [{"path": "made.txt", "content": "x"}]})
+}
+
+fn review(step: &str, outcome: &str) -> Value {
+    json!({"step": step, "output": {"outcome": outcome, "response": "looked"}})
+}
+
+/// The rows of the last run: step, outcome, target, asks.
+fn rows(status: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let row = |row: &Value| {
+        format!("{}: {} → {} ({})", text(&row["step"]), text(&row["outcome"]), text(&row["target"]), row["asks"])
+    };
+    status["steps"].as_array().unwrap().iter().map(row).collect()
+}
+
+#[test]
+fn one_ask_a_movement() {
+    let project = project();
+    project.script(
+        "script.json",
+        &json!([planned(), done(), review("style", "approved"), review("tests", "approved")]),
+    );
+    let ran = project.run(&["run", "small", "Make it", "--script", "script.json", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let status = ran.json();
+    assert_eq!(status["dialect"], "piece");
+    assert_eq!(
+        rows(&status),
+        [
+            "plan: Planned → work (1)",
+            "work: Done → reviewers (1)",
+            "style: approved → - (1)",
+            "tests: approved → - (1)",
+            "reviewers: all(\"approved\") → @completed (0)",
+        ]
+    );
+    let report = &status["reports"][0];
+    assert_eq!((report["name"].as_str(), report["visit"].as_u64()), (Some("00-plan.md"), Some(1)));
+    assert_eq!(project.read(report["path"].as_str().unwrap()), "# Plan\nmade.txt");
+    assert_eq!(project.run(&["report", "last", "00-plan.md"]).stdout, "# Plan\nmade.txt\n");
+    assert_eq!(project.run(&["report", "last", "none.md"]).code, 2);
+    let work = &project.prompts()[1];
+    assert!(work.contains("made.txt</data") || work.contains("made.txt\n</data"), "{work}");
+    assert!(work.contains("Visit 1 of Make it; not yet: (no report yet: no.md)"), "{work}");
+    let system = project.events("answered")[0]["system_prompt"].as_str().unwrap().to_owned();
+    assert!(system.contains("You plan."), "{system}");
+}
+
+#[test]
+fn plain_words_are_tagged_reported_and_judged() {
+    let project = project();
+    project.script(
+        "script.json",
+        &json!([
+            {"step": "plan", "text": "I have a plan. [PLAN:1]"},
+            {"step": "plan", "kind": "report", "text": "```markdown\n# Plan\n```"},
+            {"step": "work", "text": "Nothing was there to do."},
+            {"step": "work@ai", "kind": "judge", "output": {"outcome": "nothing was to be done", "reason": "so it says"}},
+        ]),
+    );
+    project.write("made.txt", "x");
+    let ran = project.run(&["run", "small", "Make it", "--script", "script.json", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let status = ran.json();
+    assert_eq!(
+        rows(&status),
+        ["plan: Planned → work (2)", "work: ai(\"nothing was to be done\") → @completed (2)"]
+    );
+    assert_eq!((&status["asks"]["report"], &status["asks"]["judge"]), (&json!(1), &json!(1)));
+    assert_eq!(project.read(status["reports"][0]["path"].as_str().unwrap()), "# Plan");
+}
+
+#[test]
+fn separate_phases_ask_for_each_and_a_resumed_run_still_does() {
+    let project = project();
+    project.script("script.json", &json!([{"step": "plan", "kind": "work", "text": "planned"}]));
+    let args = ["run", "small", "Make it", "--phases", "separate", "--script", "script.json"];
+    assert_eq!(project.run(&args).code, 4, "the script is used up");
+    project.script(
+        "script-2.json",
+        &json!([
+            {"step": "plan", "kind": "report", "text": "# Plan"},
+            {"step": "plan@judge", "output": {"outcome": "Planned", "reason": "it is there"}},
+            {"step": "work", "text": "did", "writes": [{"path": "made.txt", "content": "x"}]},
+            {"kind": "judge", "output": {"outcome": "none", "reason": "no"}},
+            {"kind": "judge", "output": {"outcome": "Done", "reason": "yes"}},
+            {"step": "style", "text": "[STYLE:1]"}, {"step": "tests", "text": "fine [tests:1]"},
+        ]),
+    );
+    let ran = project.run(&["resume", "last", "--script", "script-2.json", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let asks = &ran.json()["asks"];
+    assert_eq!((&asks["work"], &asks["report"], &asks["judge"]), (&json!(4), &json!(1), &json!(3)));
+    assert_eq!(project.run(&["run", "--phases", "separate", ".agent"]).code, 2);
+}
+
+#[test]
+fn a_person_is_asked_and_answers_later() {
+    let project = project();
+    project.script(
+        "script.json",
+        &json!([
+            {"step": "plan", "output": {"outcome": "Unclear", "response": "?", "reports": {"00-plan.md": "-"}}},
+            {"step": "plan", "output": {"blocked": "no network"}},
+            planned(), done(), review("style", "approved"), review("tests", "approved"),
+        ]),
+    );
+    let ran = project.run(&["run", "small", "Make it", "--script", "script.json"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert!(ran.stderr.contains("Which file is meant?"), "{}", ran.stderr);
+    assert_eq!(project.run(&["answer", "last", "made.txt", "--no-continue"]).code, 0);
+    assert_eq!(project.run(&["resume", "last"]).code, 3, "it is blocked now");
+    let ran = project.run(&["answer", "last", "it is back", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let prompts = project.prompts();
+    assert!(prompts[1].contains("made.txt") && !prompts[1].contains("it is back"), "{}", prompts[1]);
+    assert!(prompts[2].contains("made.txt\nit is back"), "{}", prompts[2]);
+    // Both versions are kept: the newest by its name.
+    let reports = ran.json()["reports"].clone();
+    let paths: Vec<&str> = reports.as_array().unwrap().iter().map(|at| at["path"].as_str().unwrap()).collect();
+    let texts: Vec<String> = paths.iter().map(|path| project.read(path)).collect();
+    assert_eq!(texts, ["-", "# Plan\nmade.txt"]);
+}
+
+#[test]
+fn gates_are_mended_and_loops_are_watched() {
+    let project = project();
+    project.script(
+        "script.json",
+        &json!([
+            planned(),
+            {"step": "work", "output": {"outcome": "Done", "response": "not really"}},
+            {"step": "work", "kind": "remedy", "output": {"outcome": "Done", "response": "now"},
+                "writes": [{"path": "made.txt", "content": "x"}]},
+            review("style", "needs_fix"), review("tests", "approved"),
+            done(), review("style", "needs_fix"), review("tests", "approved"),
+            done(), review("style", "needs_fix"), review("tests", "approved"),
+            {"step": "monitor:work+reviewers", "output": {"outcome": "Stuck", "reason": "no progress"}},
+        ]),
+    );
+    let ran = project.run(&["run", "small", "Make it", "--script", "script.json", "--json"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let status = ran.json();
+    assert_eq!(status["state"], "aborted");
+    let rows = rows(&status);
+    assert!(rows.contains(&"monitor:work+reviewers: Stuck → @aborted (1)".to_owned()), "{rows:#?}");
+    let last = status["steps"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["overridden_by"], "monitor:work+reviewers");
+    assert_eq!(status["asks"]["remedy"], 1);
+}
+
+#[test]
+fn a_mock_scenario_is_a_script() {
+    let project = project();
+    project.write(
+        "script.json",
+        &json!([
+            {"persona": "the-planner", "status": "done", "content": "planned"},
+            {"persona": "conductor", "status": "done", "content": "[PLAN:1]"},
+            {"content": "# Plan"},
+            {"content": "done [WORK:1]"},
+            {"content": "[STYLE:1]"},
+            {"content": "[TESTS:1]"},
+        ])
+        .to_string(),
+    );
+    project.write("made.txt", "x");
+    let ran = project.run(&["run", "small", "Make it", "--script", "script.json", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.json()["asks"]["judge"], 1);
+}
+
+#[test]
+fn killed_and_resumed_it_ends_the_same() {
+    let project = project();
+    let slow = |mut answer: Value| {
+        answer["delay_ms"] = json!(60_000);
+        answer
+    };
+    project.script("script.json", &json!([planned(), slow(done())]));
+    let mut job = project.start(&["run", "small", "Make it", "--script", "script.json"]);
+    crate::support::until("the report is there", || {
+        let folder = project.path().join(".cuegate/runs");
+        std::fs::read_dir(folder)
+            .is_ok_and(|mut runs| runs.any(|run| run.unwrap().path().join("reports/00-plan.md").exists()))
+    });
+    job.kill().unwrap();
+    job.wait().unwrap();
+    project.all_gone();
+    let report = project.status()["reports"][0]["path"].as_str().unwrap().to_owned();
+    std::fs::remove_file(project.path().join(&report)).unwrap();
+    project.script(
+        "script-2.json",
+        &json!([done(), review("style", "approved"), review("tests", "approved")]),
+    );
+    let ran = project.run(&["resume", "last", "--script", "script-2.json", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.json()["asks"]["work"], 4);
+    assert_eq!(project.read(&report), "# Plan\nmade.txt", "what was lost is made again");
+}
