@@ -28,7 +28,6 @@ impl Findings {
     }
 
     /// How many findings of severity error there are.
-    #[cfg(test)]
     pub(crate) fn errors(&self) -> usize {
         self.list.borrow().iter().filter(|finding| finding.severity == cuegate_flow::Severity::Error).count()
     }

@@ -51,8 +51,8 @@ INVALID_YAML = "invalid-yaml": "\
 a file is not YAML
 
 Definitions are one document of YAML 1.2 that could be written as JSON too: mappings whose keys are names,
-lists, texts, numbers, `true`, `false`. Lines are indented with spaces, never with tabs. Anchors and aliases are
-read; tags of one's own and merge keys (`<<`) are not.
+lists, texts, numbers, `true`, `false`. Lines are indented with spaces, never with tabs. Anchors and aliases
+are read; tags of one's own and merge keys (`<<`) are not.
 
 Correct the place that the finding shows.
 "

@@ -5,7 +5,7 @@ use cuegate_flow::{Diagnostic, JoinPattern, JoinRule, Outcome};
 use super::condition::Condition;
 use super::judge::named;
 use super::movement::Movement;
-use super::rules::Rule;
+use super::rules::{Rule, name_of};
 use crate::codes;
 use crate::findings::Findings;
 use crate::nearest::{list, nearest};
@@ -118,5 +118,5 @@ fn conditions<'m>(members: &'m [Movement<'_>]) -> impl Iterator<Item = &'m str> 
 }
 
 fn outcome(word: &str) -> Outcome {
-    Outcome::Named(word.into())
+    Outcome::Named(name_of(word))
 }

@@ -1,6 +1,8 @@
 //! Loads a piece and every file that it names.
 
-use cuegate_flow::{Diagnostic, Draft, Severity, Span, Str, sort};
+use std::collections::BTreeSet;
+
+use cuegate_flow::{Diagnostic, Draft, Span, Str, sort};
 
 use super::lower::lower_piece;
 use super::monitors::{self, MonitorDefinition};
@@ -46,9 +48,6 @@ pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> Loaded {
     let (mut diagnostics, unsupported) = found.into_parts();
     run.unsupported = unsupported;
     sort(&mut diagnostics, &sources);
-    if draft.steps.is_empty() && !diagnostics.iter().any(|finding| finding.severity == Severity::Error) {
-        draft.entry = None;
-    }
     Loaded { draft, diagnostics, sources, run }
 }
 
@@ -79,13 +78,16 @@ fn load(
     };
     let folder = options.file.rsplit_once('/').map_or("", |(folder, _)| folder);
     let sections = Sections::read(&fields, desk, folder, source);
-    let piece = read(fields, &sections, options);
+    let mut piece = read(fields, &sections, options);
     draft.name = piece.name.into();
-    check_names(&piece, desk);
+    check_names(&mut piece, desk);
     let reports = check_reports(&piece, desk);
-    sections.report_unused();
-    let compiler = Compiler::new(&desk.found, &options.set, reports);
-    lower_piece(&piece, options, &compiler, draft);
+    // Without movements nothing else can be right, and what is missing has been said.
+    if !piece.movements.is_empty() {
+        sections.report_unused();
+        let compiler = Compiler::new(&desk.found, &options.set, reports);
+        lower_piece(&piece, options, &compiler, draft);
+    }
     RunSettings {
         agent: piece.name.to_owned(),
         title: piece.name.to_owned(),
@@ -108,7 +110,17 @@ fn read<'j>(
     if entry.is_none() {
         fields.missing("max_iterations");
     }
-    let iterations_max = fields.count(key, 1).map_or(ITERATIONS_MAX, |(value, _)| value);
+    let endless = entry.filter(|entry| entry.value.as_text() == Some("infinite"));
+    let iterations_max = match endless {
+        Some(entry) => {
+            let message =
+                format!("`{key}: infinite` came with a later version of the format, and is not supported");
+            let finding = Diagnostic::error(codes::UNSUPPORTED_YET, entry.value.span, message);
+            fields.push(finding.hint("say how many visits of movements a run may take"));
+            ITERATIONS_MAX
+        }
+        None => fields.count(key, 1).map_or(ITERATIONS_MAX, |(value, _)| value),
+    };
     let (key, entry) = newer::renamed(&fields, "initial_movement", "initial_step");
     if entry.is_none() {
         fields.missing("initial_movement");
@@ -146,19 +158,29 @@ fn everyone<'p, 'j>(piece: &'p PieceDefinition<'j>) -> impl Iterator<Item = &'p 
     })
 }
 
-/// Names that mean something else. That each is there once is checked with the flow.
-fn check_names(piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
-    for movement in everyone(piece) {
+/// Leaves out what cannot be told from something else by its name, which findings say.
+fn check_names(piece: &mut PieceDefinition<'_>, desk: &Desk<'_>) {
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut sound = |movement: &Movement<'_>| {
         let Text { text, span } = movement.name;
         let message = if matches!(text, COMPLETE | ABORT) {
             format!("`{text}` is an end, and cannot be the name of a movement")
-        } else if text.contains('@') && !text.starts_with('@') {
-            format!("`{text}` has an `@`, which names of steps made for a movement have")
+        } else if text.contains('@') || text.chars().any(char::is_control) {
+            format!("`{}` cannot be the name of a movement", text.escape_debug())
+        } else if !seen.insert(text.to_owned()) {
+            format!("there is another movement `{text}`")
         } else {
-            continue;
+            return true;
         };
-        desk.found
-            .push(Diagnostic::error(codes::STEP_NAME, span, message).step(text).hint("give it another name"));
+        let finding = Diagnostic::error(codes::STEP_NAME, span, message).step(text);
+        desk.found.push(finding.hint("give it another name; members have names of their own too"));
+        false
+    };
+    piece.movements.retain(&mut sound);
+    for movement in &mut piece.movements {
+        if let Does::Parallel(members) = &mut movement.does {
+            members.retain(&mut sound);
+        }
     }
 }
 

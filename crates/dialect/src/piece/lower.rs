@@ -20,6 +20,9 @@ use crate::findings::Findings;
 use crate::json::Text;
 use crate::nearest::nearest;
 
+/// The outcome of what has no rules.
+const NO_RULES: &str = "done";
+
 /// What lowering a piece needs.
 pub(super) struct Lowering<'l, 'j, 'c> {
     pub(super) piece: &'l PieceDefinition<'j>,
@@ -48,7 +51,6 @@ pub(super) fn lower_piece(
     let about = piece.description.map(|text| format!(": {}", super::prompt::line(text))).unwrap_or_default();
     let prompts = Prompts { piece: format!("{}{about}", piece.name), compiler, phases: options.phases };
     let lowering = Lowering { piece, prompts, options, found: compiler.found };
-    lowering.enter(draft);
     let count = piece.movements.len();
     for (index, movement) in piece.movements.iter().enumerate() {
         let position = Some(format!("{} of {count}", index + 1));
@@ -57,6 +59,8 @@ pub(super) fn lower_piece(
     for monitor in &piece.monitors {
         super::watch::lower(&lowering, monitor, draft);
     }
+    // Last, as it depends on whether anything was wrong.
+    lowering.enter(draft);
 }
 
 impl Lowering<'_, '_, '_> {
@@ -77,8 +81,12 @@ impl Lowering<'_, '_, '_> {
         // Rules that nobody can answer now lead on in runs where somebody can.
         let hidden =
             self.piece.movements.iter().flat_map(|movement| &movement.rules).filter(|rule| rule.hidden);
-        draft.other_entries = hidden
-            .filter_map(|rule| rule.next)
+        let hidden = hidden.filter_map(|rule| rule.next);
+        // After an error a movement may only seem to be left out: its name was misspelled, its rule could not be read.
+        let all = self.piece.movements.iter().map(|movement| movement.name);
+        let others: Vec<Text<'_>> = if self.found.errors() > 0 { all.collect() } else { hidden.collect() };
+        draft.other_entries = others
+            .into_iter()
             .filter(|next| self.piece.movements.iter().any(|movement| movement.name.text == next.text))
             .map(|next| Name::new(next.text, next.span))
             .collect();
@@ -211,8 +219,8 @@ impl Lowering<'_, '_, '_> {
             }
         }
         if rules.is_empty() {
-            // Only a member has no rules: what it says is what it leaves.
-            return (Gate::Always(Outcome::Named("done".into())), schema);
+            // Only a member may have no rules: what it says is what it leaves.
+            return (Gate::Always(Outcome::Named(NO_RULES.into())), schema);
         }
         // A hidden rule keeps its number.
         let numbered =
@@ -247,6 +255,11 @@ impl Lowering<'_, '_, '_> {
     /// The edges of rules. A rule that asks a person leads through a step that does.
     pub(super) fn edges(&self, step: &str, rules: &[Rule<'_>], draft: &mut Draft) -> Vec<Edge<Name>> {
         let mut edges = Vec::new();
+        if rules.iter().all(|rule| rule.hidden) {
+            // That it leads nowhere has been reported; an end stands for where it should.
+            let done = Outcome::Named(NO_RULES.into());
+            edges.push(Edge::new(done, Target::End(Ending::Completed), Span::default()));
+        }
         for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| !rule.hidden) {
             // What leads nowhere has been reported; an end stands for it.
             let to = rule.next.and_then(|next| self.target(next, &format!("`{step}` on `{}`", rule.outcome)));

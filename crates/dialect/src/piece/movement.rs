@@ -178,7 +178,7 @@ impl Reading<'_, '_, '_> {
         let policies = self.list(fields, "policy", Section::Policies);
         let knowledge = self.list(fields, "knowledge", Section::Knowledge);
         let instruction = self.instruction(fields);
-        let refresh = matches!(fields.one_of("session", &["continue", "refresh"]), Some(("refresh", _)));
+        let refresh = refresh(fields);
         let previous = fields.boolean("pass_previous_response").is_none_or(|(value, _)| value);
         let boundary = Boundary { permission: permission(fields, step), tools: tools(fields) };
         let reports = reports::read(fields, sections, step);
@@ -270,6 +270,18 @@ impl Reading<'_, '_, '_> {
             }
         }
     }
+}
+
+/// Whether a movement begins a conversation of its own each time.
+fn refresh(fields: &Fields<'_, '_>) -> bool {
+    if let Some(entry) = fields.nullable("session").filter(|entry| entry.value.as_text() == Some("compact")) {
+        let message =
+            "`session: compact` came with a later version of the format, which is not supported yet";
+        let finding = Diagnostic::error(codes::UNSUPPORTED_YET, entry.value.span, message);
+        fields.push(finding.hint("use `continue` or `refresh`"));
+        return false;
+    }
+    matches!(fields.one_of("session", &["continue", "refresh"]), Some(("refresh", _)))
 }
 
 /// What a movement may touch: its mode, else what `edit` says.

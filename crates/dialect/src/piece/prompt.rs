@@ -106,9 +106,9 @@ impl Prompts<'_, '_> {
         page.value(Source::Fact(Fact::Iteration));
         page.text(" of at most ");
         page.value(Source::Fact(Fact::MaxIterations));
-        page.text("; this movement for the ");
+        page.text("; visit ");
         page.value(Source::Fact(Fact::Visit));
-        page.text(". time\n");
+        page.text(" of this movement\n");
         page.text(if asked.boundary.permission.may_write() { words::MAY_EDIT } else { words::MAY_READ });
         page.text(words::REPORT_DIR);
         page.value(Source::Fact(Fact::ReportDir));
@@ -143,7 +143,8 @@ impl Prompts<'_, '_> {
             Phases::Separate => page.text(words::REPORTS_SEPARATE),
         }
         for report in &asked.reports {
-            page.text(&format!("\n## {}\n\n", titled(report)));
+            end(page);
+            page.text(&format!("## {}\n", titled(report)));
             if self.phases == Phases::Fused {
                 self.form(page, report);
             }
@@ -155,10 +156,12 @@ impl Prompts<'_, '_> {
     fn form(&self, page: &mut Page, report: &ReportDefinition) {
         let reader = Reader { step: "", monitor: false };
         if let Some(order) = &report.order {
+            end(page);
             page.pieces(self.compiler.compile(order, reader));
             end(page);
         }
         if let Some(format) = &report.format {
+            end(page);
             page.text(words::FORMAT);
             page.pieces(self.compiler.compile(format, reader));
             end(page);
@@ -275,6 +278,8 @@ fn titled(report: &ReportDefinition) -> String {
 pub(super) fn end(page: &mut Page) {
     match page.pieces.last() {
         Some(Piece::Text(text)) if text.ends_with("\n\n") => {}
+        // What is filled in ends its own part.
+        Some(Piece::Filled { .. }) => {}
         Some(Piece::Text(text)) if text.ends_with('\n') => page.text("\n"),
         _ => page.text("\n\n"),
     }

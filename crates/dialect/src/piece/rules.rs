@@ -1,9 +1,13 @@
 //! The rules of a movement or a monitor: conditions and where they lead.
 
+use std::collections::{HashMap, HashSet};
+
 use cuegate_flow::{Diagnostic, Span, Str};
 
 use super::condition::{self, Condition};
 use super::newer;
+use super::prompt::line;
+use super::schema::NONE;
 use crate::codes;
 use crate::json::{Fields, Json, Text};
 
@@ -85,7 +89,7 @@ fn rule<'j>(
         span: item.span,
         condition,
         kind,
-        outcome: condition.text.into(),
+        outcome: name_of(condition.text),
         next: next.map(trimmed),
         asks_person,
         appendix,
@@ -145,21 +149,34 @@ fn drop_repeated(rules: &mut Vec<Rule<'_>>, owner: &Fields<'_, '_>) {
 /// Gives each rule a name of its own. Names are compared as answers are: without regard to case.
 fn name(rules: &mut [Rule<'_>]) {
     let key = |text: &str| text.trim().to_lowercase();
-    let all: Vec<String> = rules.iter().map(|rule| key(rule.condition.text)).collect();
+    let mut times: HashMap<String, usize> = HashMap::new();
+    for rule in rules.iter() {
+        *times.entry(key(rule.condition.text)).or_default() += 1;
+    }
     // `none` is what an answer says when no text holds.
-    let mut taken: Vec<String> = vec!["none".to_owned()];
-    let unique = |text: &String| all.iter().filter(|other| *other == text).count() == 1 && text != "none";
-    taken.extend(all.iter().filter(|text| unique(text)).cloned());
-    for (rule, text) in rules.iter_mut().zip(&all) {
-        if unique(text) {
+    times.entry(NONE.to_owned()).and_modify(|times| *times += 1);
+    let mut taken: HashSet<String> = times.keys().cloned().chain([NONE.to_owned()]).collect();
+    let mut numbers: HashMap<String, u32> = HashMap::new();
+    for rule in rules {
+        let text = key(rule.condition.text);
+        if times[&text] == 1 {
             continue;
         }
-        let numbered = (1..).map(|number| format!("{} ({number})", rule.condition.text));
-        let free = numbered.into_iter().find(|name| !taken.contains(&key(name)));
-        let free = free.expect("there are more numbers than rules");
-        taken.push(key(&free));
+        let number = numbers.entry(text).or_default();
+        let free = loop {
+            *number += 1;
+            let name = format!("{} ({number})", rule.outcome);
+            if taken.insert(key(&name)) {
+                break name;
+            }
+        };
         rule.outcome = free.into();
     }
+}
+
+/// What a condition is called in results: as written, on one line.
+pub(super) fn name_of(condition: &str) -> Str {
+    if condition.chars().any(char::is_control) { line(condition).into() } else { condition.into() }
 }
 
 fn trimmed(text: Text<'_>) -> Text<'_> {

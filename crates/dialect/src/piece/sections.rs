@@ -1,6 +1,6 @@
 //! The maps of a piece from names to texts: personas, policies, knowledge, instructions, formats of reports.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use cuegate_flow::{Diagnostic, Span, Str};
 
@@ -102,13 +102,20 @@ pub(crate) struct Sections<'d, 'f> {
     /// The text of the piece.
     pub(crate) source: Str,
     known: Vec<Known>,
+    /// Maps in which something was looked for that is not there: an entry of theirs may have been meant.
+    missed: RefCell<Vec<Section>>,
 }
 
 impl<'d, 'f> Sections<'d, 'f> {
     /// Reads the maps of a piece that lies in a folder.
     pub(crate) fn read(piece: &Fields<'_, '_>, desk: &'d Desk<'f>, folder: &str, source: &Str) -> Self {
-        let mut sections =
-            Sections { desk, folder: folder.to_owned(), source: source.clone(), known: Vec::new() };
+        let mut sections = Sections {
+            desk,
+            folder: folder.to_owned(),
+            source: source.clone(),
+            known: Vec::new(),
+            missed: RefCell::default(),
+        };
         for section in Section::ALL {
             for entry in piece.names(section.key()) {
                 let body = match entry.value.as_text() {
@@ -192,6 +199,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         if !is_path(reference.text) {
             return Some(Body::inline(reference, &self.source));
         }
+        self.missed.borrow_mut().push(section);
         if reference.text.contains('/') || reference.text.ends_with(".md") {
             let message =
                 format!("`{}` is a path where a key of `{}` belongs", reference.text, section.key());
@@ -227,7 +235,9 @@ impl<'d, 'f> Sections<'d, 'f> {
 
     /// Reports entries that nothing refers to.
     pub(crate) fn report_unused(&self) {
-        for known in self.known.iter().filter(|known| !known.used.get()) {
+        let missed = self.missed.borrow();
+        let unused = self.known.iter().filter(|known| !known.used.get() && !missed.contains(&known.section));
+        for known in unused {
             let message = format!("nothing refers to `{}` of `{}`", known.name, known.section.key());
             let finding = Diagnostic::warning(codes::UNUSED_FACET, known.span, message);
             let hint = format!("name it as `{}` of a movement, or remove it", known.section.user());

@@ -5,10 +5,11 @@ use cuegate_dialect::{Options, load_agent};
 use cuegate_flow::check;
 
 /// A linear congruential generator (Knuth's constants): the same mutations at every run.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
+    /// A number below a bound.
+    pub fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) as usize) % bound.max(1)
     }

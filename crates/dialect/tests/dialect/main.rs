@@ -25,6 +25,18 @@ mod lowering;
 #[cfg(test)]
 mod piece_corpus;
 #[cfg(test)]
+mod piece_effect;
+#[cfg(test)]
+mod piece_findings;
+#[cfg(test)]
+mod piece_fuzz;
+#[cfg(test)]
+mod piece_normalized;
+#[cfg(test)]
+mod piece_page;
+#[cfg(test)]
+mod piece_prompts;
+#[cfg(test)]
 mod piece_support;
 #[cfg(test)]
 mod schema_cases;

@@ -34,10 +34,22 @@ pub fn prompt(template: &Template) -> String {
     crate::support::template(template).trim_matches(['“', '”']).replace('⏎', "\n")
 }
 
+/// A draft as text, without what is said.
+pub fn structure(draft: &Draft) -> String {
+    let lines = crate::support::dump(draft);
+    let silent = |line: &&str| !line.starts_with("  prompt ") && !line.starts_with("  system ");
+    let cut = |line: &str| line.split(", with “").next().unwrap_or_default().to_owned();
+    lines.lines().filter(silent).map(|line| cut(line) + "\n").collect()
+}
+
+/// The sound piece after some replacements.
+pub fn changed(edits: &[(&str, &str)]) -> Project {
+    edits.iter().fold(sound(), |files, (from, to)| edit(&files, from, to))
+}
+
 /// What is found in the sound piece after some replacements.
 pub fn broken(edits: &[(&str, &str)]) -> String {
-    let files = edits.iter().fold(sound(), |files, (from, to)| edit(&files, from, to));
-    findings_of(load(&files, |_| {}))
+    findings_of(load(&changed(edits), |_| {}))
 }
 
 /// What is found in each case; in the sound piece itself nothing is.

@@ -113,7 +113,10 @@ pub fn dump(draft: &Draft) -> String {
                     writeln!(text, "  exec {name} `{}` {success:?} {extract:?}", command.command).unwrap();
                 }
             }
-            other => writeln!(text, "  {other:?}").unwrap(),
+            Act::All { members, width } => {
+                writeln!(text, "  all of {}, {width} at a time", names(members)).unwrap();
+            }
+            Act::Person { question } => writeln!(text, "  asks a person {}", template(question)).unwrap(),
         }
         for input in &step.inputs {
             let optional = if input.required { "" } else { " optional" };
@@ -133,6 +136,15 @@ pub fn dump(draft: &Draft) -> String {
 }
 
 fn gate(gate: &Gate<Name>, text: &mut String) {
+    if let Gate::Join { rules, judges } = gate {
+        for rule in rules {
+            writeln!(text, "  {:?} is {}", rule.pattern, rule.outcome).unwrap();
+        }
+        for judge in judges {
+            writeln!(text, "  judge {}", judge.text).unwrap();
+        }
+        return;
+    }
     let Gate::Readers(readers) = gate else {
         writeln!(text, "  gate {gate:?}").unwrap();
         return;
@@ -150,14 +162,21 @@ fn gate(gate: &Gate<Name>, text: &mut String) {
                 writeln!(text, "  reads {path}: {}", words.join(" ")).unwrap();
             }
             Reader::Fallback(outcome) => writeln!(text, "  else {outcome}").unwrap(),
-            other => writeln!(text, "  {other:?}").unwrap(),
+            Reader::Tag { name, base, outcomes } => {
+                let outcomes: Vec<String> = outcomes.iter().map(|outcome| outcome.to_string()).collect();
+                writeln!(text, "  tag [{name}:{base}…] {}", outcomes.join(" | ")).unwrap();
+            }
+            Reader::Judge { step } => writeln!(text, "  judge {}", step.text).unwrap(),
         }
     }
 }
 
+fn names(names: &[Name]) -> String {
+    names.iter().map(|name| &*name.text).collect::<Vec<_>>().join(" | ")
+}
+
 /// An edge as text.
 pub fn edge(edge: &Edge<Name>) -> String {
-    let names = |names: &[Name]| names.iter().map(|name| &*name.text).collect::<Vec<_>>().join(" | ");
     let or = |default: &Option<Name>| {
         default.as_ref().map(|name| format!(", else {}", name.text)).unwrap_or_default()
     };

@@ -54,36 +54,30 @@ fn can_end(flow: &Flow) -> Vec<bool> {
                 .any(|edge| !edge.implied && matches!(edge.to, Target::End(_) if is_goal(&edge.to)))
         })
         .collect();
-    // Members and judges hand their outcome to the step that entered them, so they end when that does.
-    loop {
-        let mut grew = false;
-        for index in 0..flow.steps.len() {
-            let id = StepId(index as u32);
-            let step = flow.step(id);
-            let by_edge = step
-                .edges
-                .iter()
-                .filter(|edge| !edge.implied)
-                .flat_map(|edge| graph::targets(&edge.to))
-                .any(|to| ends[to.0 as usize]);
-            if !ends[index] && by_edge {
-                ends[index] = true;
-                grew = true;
+    let mut from = vec![Vec::new(); flow.steps.len()];
+    for (index, step) in flow.steps.iter().enumerate() {
+        for edge in step.edges.iter().filter(|edge| !edge.implied) {
+            for to in graph::targets(&edge.to) {
+                from[to.0 as usize].push(StepId(index as u32));
             }
-            if ends[index] {
-                for (edge, inner) in graph::ways(flow, id) {
-                    let returns = edge.is_none()
-                        && (matches!(step.act, Act::All { .. }) || flow.step(inner).edges.is_empty());
-                    if returns && !std::mem::replace(&mut ends[inner.0 as usize], true) {
-                        grew = true;
-                    }
-                }
-            }
-        }
-        if !grew {
-            return ends;
         }
     }
+    let mut queue: Vec<StepId> =
+        (0..flow.steps.len() as u32).map(StepId).filter(|id| ends[id.0 as usize]).collect();
+    while let Some(id) = queue.pop() {
+        let parallel = matches!(flow.step(id).act, Act::All { .. });
+        // Members and judges hand their outcome to the step that entered them, so they end when that does.
+        let inner = graph::ways(flow, id)
+            .into_iter()
+            .filter(|(edge, inner)| edge.is_none() && (parallel || flow.step(*inner).edges.is_empty()))
+            .map(|(_, inner)| inner);
+        for next in from[id.0 as usize].iter().copied().chain(inner) {
+            if !std::mem::replace(&mut ends[next.0 as usize], true) {
+                queue.push(next);
+            }
+        }
+    }
+    ends
 }
 
 /// Whether an end is a goal of the flow rather than a broken rule.

@@ -10,7 +10,8 @@ step-name: two steps have the same name, or a name that means something else
 
 Names tell steps apart: in transitions, in results, in the journal. Of two equal ones a run could only ever come to the
 first, past whatever guards the other. Names that begin with `@` are how results say that a run ended (`@completed`),
-and ones with `@` inside belong to steps that are made for validators and checks.
+and ones with `@` inside belong to steps that are made for validators, checks, judges and persons. In a piece
+`COMPLETE` and `ABORT` are ends, and members of parallel movements share the names with movements.
 
 Give each step a name of its own without `@`.
 ",
