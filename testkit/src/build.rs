@@ -204,6 +204,15 @@ impl Builder {
         self
     }
 
+    /// The last step's prompt has this value below a heading, where there is something in it.
+    pub fn filled(mut self, heading: &str, source: Source) -> Builder {
+        let body = vec![Piece::Text(heading.into()), Piece::Value(source.clone())];
+        if let Act::Ask(ask) = &mut self.last().act {
+            ask.prompt.pieces.push(Piece::Filled { source, body });
+        }
+        self
+    }
+
     /// The last step goes on with another conversation than that of all.
     pub fn session(mut self, rule: SessionRule) -> Builder {
         if let Act::Ask(ask) = &mut self.last().act {

@@ -447,3 +447,21 @@ fn a_monitor_counts_anew_after_it_acted() {
     script.say("monitor:review+fix", json!({"action": "stuck"}));
     assert_snapshot!(script.text);
 }
+
+#[test]
+fn a_heading_without_anything_below_it_is_left_out() {
+    let step = |builder: Builder, id: &str, to: &str| {
+        builder
+            .ask(id, Role::Work, &["done"])
+            .filled(" before: ", Source::Fact(Fact::PreviousResponse))
+            .filled(" people: ", Source::Fact(Fact::UserInputs))
+            .to("done", to)
+    };
+    let builder = step(Builder::new("filled", "piece", "one"), "one", "two");
+    let flow = step(builder, "two", "@completed").flow();
+    let mut script = Script::start(&flow);
+    assert!(!script.prompt("one").contains("before") && !script.prompt("one").contains("people"));
+    script.say("one", json!({"action": "done"}));
+    let prompt = script.prompt("two");
+    assert!(prompt.contains(" before: <previous answer:") && !prompt.contains("people"), "{prompt}");
+}

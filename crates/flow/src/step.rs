@@ -49,6 +49,7 @@ pub struct Step<R> {
 
 /// What a step does.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "a flow has a few dozen acts, and most of them ask")]
 pub enum Act<R> {
     /// Asks an agent.
     Ask(Ask),

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, fs, path::Path};
 use super::{
     case::{Case, Expected, Recorded, read},
     compare::{Adapter, adapter, compare},
-    complete,
     declared::{self, Declared},
+    older,
 };
 use crate::shell::root;
 
@@ -73,7 +73,7 @@ impl Report {
     ) -> Result<String, String> {
         let (mut passed, mut deviating) = (0, 0);
         for written in cases {
-            let common = complete::common(subject, written);
+            let common = older::common(subject, written);
             let case = Case::of(common.as_ref().unwrap_or(written))?;
             if !self.compared.insert(case.id.clone()) {
                 self.problems.push(format!("{}\n  is recorded twice", case.id));

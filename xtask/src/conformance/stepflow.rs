@@ -84,7 +84,7 @@ impl Names {
         format!("s_{at:04x}")
     }
 
-    fn theirs(&self, ours: &str) -> &str {
+    fn theirs<'a>(&'a self, ours: &'a str) -> &'a str {
         let at = ours.strip_prefix("s_").and_then(|digits| usize::from_str_radix(digits, 16).ok());
         at.and_then(|at| self.theirs.get(at)).map_or(ours, String::as_str)
     }
