@@ -454,7 +454,7 @@ fn newest(run: &Run, key: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::said;
+    use super::spoken;
     use cuegate_flow::{Outcome, Str};
 
     #[test]
@@ -473,10 +473,10 @@ mod tests {
             "pass",
         ];
         for text in good {
-            assert_eq!(said(text, "result", &words), Ok(named("ok")), "{text}");
+            assert_eq!(spoken(text, "result", &words), Ok(named("ok")), "{text}");
         }
         for text in ["\"result\": \"ng\"", "Result: FAIL - two tests", "```\nng\n```"] {
-            assert_eq!(said(text, "result", &words), Ok(named("ng")), "{text}");
+            assert_eq!(spoken(text, "result", &words), Ok(named("ng")), "{text}");
         }
         let nothing = [
             "looks good",
@@ -489,9 +489,9 @@ mod tests {
             "",
         ];
         for text in nothing {
-            assert_eq!(said(text, "result", &words), Err(None), "{text}");
+            assert_eq!(spoken(text, "result", &words), Err(None), "{text}");
         }
-        let both = said("result: ok for one, result: ng for the other", "result", &words);
+        let both = spoken("result: ok for one, result: ng for the other", "result", &words);
         assert!(both.is_err_and(|bad| bad.is_some()), "who says both says neither");
     }
 }

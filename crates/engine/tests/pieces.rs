@@ -33,7 +33,7 @@ impl<'f> Script<'f> {
     fn asks(&self) -> Vec<AskCommand> {
         let asks = self.case.pending().into_iter().filter_map(|command| match command {
             Command::Ask(ask) => Some(*ask),
-            Command::Exec(_) => None,
+            _ => None,
         });
         asks.collect()
     }
