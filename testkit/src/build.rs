@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use cuegate_flow::{
-    Act, Ask, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, FieldPath, Flow, Fused, Gate, Handoff,
-    Input, JoinRule, Limits, Monitor, Name, Outcome, Piece, Reader, Report, Role, Schema, SchemaId, SessionRule,
-    Source, Span, Step, Success, Target, Template, Validator, Verdict, check,
+    Act, Ask, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, FieldPath, Flow, Fused, Gate,
+    Handoff, Input, JoinRule, Limits, Monitor, Name, Outcome, Piece, Reader, Report, Role, Schema, SchemaId,
+    SessionRule, Source, Span, Step, Success, Target, Template, Validator, Verdict, check,
 };
 use serde_json::{Value, json};
 
@@ -154,8 +154,7 @@ impl Builder {
                 .collect(),
             _ => Vec::new(),
         };
-        let fused =
-            Fused { response: path("response"), reports: path("reports"), blocked: path("blocked") };
+        let fused = Fused { response: path("response"), reports: path("reports"), blocked: path("blocked") };
         if let Act::Ask(ask) = &mut self.last().act {
             ask.fused = Some(fused);
         }

@@ -4,9 +4,7 @@
 
 use std::fmt::Write as _;
 
-use cuegate_engine::{
-    Answer, AskCommand, Command, Completion, Event, FaultClass, Part, Start, State, Usage,
-};
+use cuegate_engine::{Answer, AskCommand, Command, Completion, Event, FaultClass, Part, Start, State, Usage};
 use cuegate_flow::{Fact, Flow, JoinPattern, JoinRule, Outcome, Reader, Role, SessionRule, Source};
 use cuegate_testkit::{
     Builder,
@@ -42,7 +40,8 @@ impl<'f> Script<'f> {
 
     /// Answers the pending ask of this step.
     fn answer(&mut self, step: &str, what: &str, change: impl FnOnce(&mut Answer)) -> &mut Self {
-        let mut answer = Answer { usage: Usage::default(), provider: "scripted".to_owned(), ..Answer::default() };
+        let mut answer =
+            Answer { usage: Usage::default(), provider: "scripted".to_owned(), ..Answer::default() };
         change(&mut answer);
         let ask = self.asks().into_iter().find(|ask| &*ask.step == step).expect("it is pending").id;
         self.case.complete(Completion::Answered { ask, answer: Box::new(answer), seen: None });
@@ -121,7 +120,11 @@ fn brief(event: &Event) -> Option<String> {
         }
         Event::AnswerRejected { why, .. } => format!("rejected: {why}"),
         Event::MemberEnded { step, outcome, blocked, .. } => {
-            format!("{step}: {}{}", outcome.as_deref().unwrap_or("none"), if *blocked { " (blocked)" } else { "" })
+            format!(
+                "{step}: {}{}",
+                outcome.as_deref().unwrap_or("none"),
+                if *blocked { " (blocked)" } else { "" }
+            )
         }
         Event::MonitorFired { monitor, rounds } => format!("{monitor} after {rounds}"),
         Event::Ended { .. } => "ended".to_owned(),
@@ -134,8 +137,7 @@ fn named(name: &str) -> Outcome {
 }
 
 fn tag(name: &str, words: &[&str]) -> Reader<cuegate_flow::Name> {
-    let outcomes =
-        words.iter().map(|word| if *word == "-" { Outcome::None } else { named(word) }).collect();
+    let outcomes = words.iter().map(|word| if *word == "-" { Outcome::None } else { named(word) }).collect();
     Reader::Tag { name: name.into(), base: 1, outcomes }
 }
 
@@ -175,13 +177,19 @@ fn plan() -> std::sync::Arc<Flow> {
 fn one_answer_speaks_reports_and_names_its_outcome() {
     let flow = plan();
     let mut script = Script::start(&flow);
-    script.say("plan", json!({"action": "Ready ", "response": "I planned", "reports": {"plan.md": "P", "scope.md": "S"}}));
+    script.say(
+        "plan",
+        json!({"action": "Ready ", "response": "I planned", "reports": {"plan.md": "P", "scope.md": "S"}}),
+    );
     assert_eq!(
         script.prompt("work"),
         "Do work. plan=<report plan.md:1>; none=(no report yet: none.md); said=<previous answer:9>; visit=1; dir=/reports; "
     );
     script.say("work", json!({"action": "again", "response": "no"}));
-    script.say("plan", json!({"action": "ready", "response": "better", "reports": {"plan.md": "PP", "scope.md": "S"}}));
+    script.say(
+        "plan",
+        json!({"action": "ready", "response": "better", "reports": {"plan.md": "PP", "scope.md": "S"}}),
+    );
     assert!(script.prompt("work").starts_with("Do work. plan=<report plan.md:2>;"));
     assert!(script.prompt("work").contains("visit=2"));
     let files: Vec<String> = script.case.run.reports.files().into_iter().map(|file| file.path).collect();
@@ -258,10 +266,15 @@ fn who_cannot_proceed_is_asked_again_with_what_a_person_says() {
     let mut script = Script::start(&flow);
     script.say("plan", json!({"blocked": " no access ", "action": "fly"})).person("use the spare key");
     assert_eq!(script.prompt("plan"), "Do plan. inputs=<plain:17>; ");
-    script.answer("plan", "asks", |answer| answer.asks_person = Some("which one?".to_owned())).person("that one");
+    script
+        .answer("plan", "asks", |answer| answer.asks_person = Some("which one?".to_owned()))
+        .person("that one");
     // Who asks a question in the middle of its work is told the answer there.
     assert!(script.prompt("plan").starts_with("The answer to your question"));
-    script.say("plan", json!({"action": "unclear", "response": "-", "reports": {"plan.md": "P", "scope.md": "S"}}));
+    script.say(
+        "plan",
+        json!({"action": "unclear", "response": "-", "reports": {"plan.md": "P", "scope.md": "S"}}),
+    );
     assert_snapshot!(script.text);
 }
 
@@ -281,7 +294,10 @@ fn reviewers() -> std::sync::Arc<Flow> {
             &["a", "b", "c"],
             2,
             vec![
-                rule(JoinPattern::Each(vec![named("approved"), named("needs_fix"), named("approved")]), "second"),
+                rule(
+                    JoinPattern::Each(vec![named("approved"), named("needs_fix"), named("approved")]),
+                    "second",
+                ),
                 rule(JoinPattern::All(named("approved")), "all"),
                 rule(JoinPattern::Any(vec![named("odd")]), "odd"),
             ],
