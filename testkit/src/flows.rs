@@ -169,7 +169,11 @@ pub fn reporting() -> Arc<Flow> {
             vec![
                 JoinRule { pattern: JoinPattern::All(named("approved")), outcome: named("approved") },
                 JoinRule {
-                    pattern: JoinPattern::Each(vec![named("needs_fix"), named("needs_fix"), named("approved")]),
+                    pattern: JoinPattern::Each(vec![
+                        named("needs_fix"),
+                        named("needs_fix"),
+                        named("approved"),
+                    ]),
                     outcome: named("mixed"),
                 },
             ],

@@ -1,8 +1,8 @@
 //! A world without processes: answers every command by a rule, drives a run, and can be cut anywhere.
 
 use cuegate_engine::{
-    Answer, AskCommand, AskKind, Budget, Command, CommandId, Completion, Event, Exec, Exit, Fault, FaultClass, Place, Record,
-    Resume, Run, Start, Started, State, Usage, WaitKind, decide, pending,
+    Answer, AskCommand, AskKind, Budget, Command, CommandId, Completion, Event, Exec, Exit, Fault,
+    FaultClass, Place, Record, Resume, Run, Start, Started, State, Usage, WaitKind, decide, pending,
 };
 use cuegate_flow::{Act, Flow};
 use serde_json::json;
@@ -195,14 +195,20 @@ fn fused(case: &Case<'_>, ask: &AskCommand, nth: usize, roll: u64, word: &str) -
     if about.fused.is_none() || roll % 40 < 9 {
         return None;
     }
-    let reports: serde_json::Map<String, serde_json::Value> =
-        about.reports.iter().map(|report| (report.name.to_string(), json!(format!("{word} {nth}")))).collect();
+    let reports: serde_json::Map<String, serde_json::Value> = about
+        .reports
+        .iter()
+        .map(|report| (report.name.to_string(), json!(format!("{word} {nth}"))))
+        .collect();
     Some(answer(ask.id, &ask.step, nth, |answer| match roll % 7 {
         0 => answer.text = format!("All is said. [{}:1]", ask.step.to_uppercase()),
         1 => answer.text = "It is as it is: { }".to_owned(),
         2 => answer.output = Some(json!({"blocked": "no access", "action": word, "response": "-"})),
         3 => answer.output = Some(json!({"action": word, "response": "in short"})),
-        _ => answer.output = Some(json!({"action": word, "response": format!("said {nth}"), "reports": reports})),
+        _ => {
+            answer.output =
+                Some(json!({"action": word, "response": format!("said {nth}"), "reports": reports}))
+        }
     }))
 }
 

@@ -52,13 +52,7 @@ fn is_funded(run: &Run, asking: &Asking, member: u16) -> bool {
 }
 
 /// The command of an ask; `None` when the step asks nobody, which no journal of this flow says.
-fn command(
-    flow: &Flow,
-    run: &Run,
-    step: &Step<StepId>,
-    asking: &Asking,
-    member: u16,
-) -> Option<Command> {
+fn command(flow: &Flow, run: &Run, step: &Step<StepId>, asking: &Asking, member: u16) -> Option<Command> {
     // A judge is another step: its own prompt, persona and conversation, over the answer it judges.
     if let Some(judging) = &asking.judging
         && let Some(judge) = flow.find(&judging.judge)

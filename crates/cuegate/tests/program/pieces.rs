@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::Project;
 
 /// A plan with a report, work that is judged, two reviewers, and a rule that asks a person.
-const PIECE: &str = r#"
+const PIECE: &str = r##"
 name: small
 max_iterations: 12
 initial_movement: plan
@@ -71,7 +71,7 @@ loop_monitors:
           next: work
         - condition: Stuck
           next: ABORT
-"#;
+"##;
 
 fn project() -> Project {
     let project = Project::empty();
@@ -100,7 +100,13 @@ fn review(step: &str, outcome: &str) -> Value {
 fn rows(status: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let row = |row: &Value| {
-        format!("{}: {} → {} ({})", text(&row["step"]), text(&row["outcome"]), text(&row["target"]), row["asks"])
+        format!(
+            "{}: {} → {} ({})",
+            text(&row["step"]),
+            text(&row["outcome"]),
+            text(&row["target"]),
+            row["asks"]
+        )
     };
     status["steps"].as_array().unwrap().iter().map(row).collect()
 }
@@ -209,7 +215,8 @@ fn a_person_is_asked_and_answers_later() {
     assert!(prompts[2].contains("made.txt\nit is back"), "{}", prompts[2]);
     // Both versions are kept: the newest by its name.
     let reports = ran.json()["reports"].clone();
-    let paths: Vec<&str> = reports.as_array().unwrap().iter().map(|at| at["path"].as_str().unwrap()).collect();
+    let paths: Vec<&str> =
+        reports.as_array().unwrap().iter().map(|at| at["path"].as_str().unwrap()).collect();
     let texts: Vec<String> = paths.iter().map(|path| project.read(path)).collect();
     assert_eq!(texts, ["-", "# Plan\nmade.txt"]);
 }
@@ -281,10 +288,8 @@ fn killed_and_resumed_it_ends_the_same() {
     project.all_gone();
     let report = project.status()["reports"][0]["path"].as_str().unwrap().to_owned();
     std::fs::remove_file(project.path().join(&report)).unwrap();
-    project.script(
-        "script-2.json",
-        &json!([done(), review("style", "approved"), review("tests", "approved")]),
-    );
+    project
+        .script("script-2.json", &json!([done(), review("style", "approved"), review("tests", "approved")]));
     let ran = project.run(&["resume", "last", "--script", "script-2.json", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(ran.json()["asks"]["work"], 4);

@@ -165,14 +165,23 @@ fn the_default_piece_takes_thirteen_asks() {
     let ran = project.run(&["run", piece.to_str().unwrap(), "Do it", "--script", "script.json", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let status = ran.json();
-    assert_eq!(status["asks"], json!({"work": 12, "report": 0, "judge": 1, "check": 0, "repair": 0, "remedy": 0}));
+    assert_eq!(
+        status["asks"],
+        json!({"work": 12, "report": 0, "judge": 1, "check": 0, "repair": 0, "remedy": 0})
+    );
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let rows: Vec<String> = status["steps"]
         .as_array()
         .unwrap()
         .iter()
         .map(|row| {
-            format!("{} #{}: {} → {}", text(&row["step"]), row["visit"], text(&row["outcome"]), text(&row["target"]))
+            format!(
+                "{} #{}: {} → {}",
+                text(&row["step"]),
+                row["visit"],
+                text(&row["outcome"]),
+                text(&row["target"])
+            )
         })
         .collect();
     insta::assert_snapshot!(rows.join("\n"), @r#"
