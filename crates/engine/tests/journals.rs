@@ -39,11 +39,6 @@ fn version_1_is_read() {
 }
 
 #[test]
-fn version_2_is_read() {
-    is_read("v2");
-}
-
-#[test]
 fn what_a_newer_program_wrote_is_refused() {
     let newer = br#"{"v":4,"events":[{"event":"something_else"}]}"#;
     assert!(matches!(Record::parse(newer), Err(Unreadable::Newer { found: 4, known: 3 })));
