@@ -1,5 +1,6 @@
 //! Journals written by released formats, read for ever. The files are never edited; a new format adds a folder.
 #![expect(clippy::disallowed_methods, reason = "the journals are files")]
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 use std::{fs, path::Path};
 
