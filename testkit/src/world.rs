@@ -202,7 +202,7 @@ pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
                 _ => answer(id, &ask.step, nth, |answer| {
                     if case.flow.conduct.actions.is_some() && roll.is_multiple_of(2) {
                         let block = format!("```json\n{{\"action\": \"note\", \"n\": {nth}}}\n```\n");
-                        answer.text = block.repeat(usize::from(roll % 6 == 0) + 1);
+                        answer.text = block.repeat(usize::from(roll.is_multiple_of(6)) + 1);
                     }
                     answer.output = Some(json!({"action": word, "plan": format!("plan {nth}"),
                         "understanding": "all of it", "summary": format!("{} {nth}", ask.step)}));
