@@ -1,5 +1,4 @@
 //! Each verdict: what makes it true, what keeps it true, and what a run that it completes looks like.
-#![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 use std::sync::Arc;
 

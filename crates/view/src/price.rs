@@ -112,13 +112,46 @@ mod tests {
             ..Terms::default()
         };
         let found = cuegate_flow::price(&flow, &terms);
-        insta::assert_snapshot!(price(&found), @"");
-        insta::assert_snapshot!(price_json(&found), @"");
+        insta::assert_snapshot!(price(&found), @"
+        iterations  8
+        visits      8
+        asks        16
+        of these    at most work 8, repair 8, remedy 5
+        tokens      16,000,000
+        money       $32.00
+        dearest     initial.fix ×6 → continuation.fix → closure.fix
+        bounded by  the limit of iterations
+        lower       iterations from 8 to 4: then at most 8 asks
+        assuming    at most 8 iterations
+        assuming    a bad answer is asked again once
+        assuming    an ask that finds no answer and is put again counts once
+        assuming    nobody answers questions or lets the run go on with more
+        assuming    bounded ways are counted as if their bounds were not there
+        assuming    an ask uses at most 1000000 tokens
+        assuming    an ask costs at most $2.00
+        ");
+        insta::assert_snapshot!(price_json(&found), @r#"{"schema":"cuegate/price/v1","bounded":true,"max":{"visits":8,"iterations":8,"asks":16,"asks_by_kind":{"work":8,"repair":8,"remedy":5},"tokens":16000000,"input_tokens":16000000,"output_tokens":16000000,"cost_usd":32.0},"assumptions":["at most 8 iterations","a bad answer is asked again once","an ask that finds no answer and is put again counts once","nobody answers questions or lets the run go on with more","bounded ways are counted as if their bounds were not there","an ask uses at most 1000000 tokens","an ask costs at most $2.00"],"unbounded_because":[],"dearest":[{"step":"initial.fix","times":6},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1}],"bounded_by":"iterations","lever":{"key":"iterations","from":8,"to":4,"asks":8}}"#);
     }
 
     #[test]
     fn an_unbounded_one() {
         let terms = Terms { iterations_max: 30, ..Terms::default() };
-        insta::assert_snapshot!(price(&cuegate_flow::price(&piece(), &terms)), @"");
+        insta::assert_snapshot!(price(&cuegate_flow::price(&piece(), &terms)), @"
+        iterations  30
+        visits      45
+        asks        66
+        of these    at most work 45, judge 21
+        tokens      not bounded
+        money       not bounded
+        dearest     plan → reviewers → fix → reviewers → fix → reviewers → fix → reviewers → fix → reviewers → fix → reviewers → 18 more
+        bounded by  the limit of iterations
+        lower       iterations from 30 to 15: then at most 32 asks
+        assuming    at most 30 iterations
+        assuming    a bad answer is not asked again
+        assuming    an ask that finds no answer and is put again counts once
+        assuming    nobody answers questions or lets the run go on with more
+        unbounded   nothing limits the tokens of an ask: set `--ask-tokens` or a budget of tokens
+        unbounded   what an ask of the provider's own model costs is not known: set `--ask-usd`, a budget of money, or prices and `--ask-tokens`
+        ");
     }
 }

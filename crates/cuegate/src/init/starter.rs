@@ -110,7 +110,7 @@ impl Wanted {
     /// A definition of this name, whose work is done when the test command passes; without one nothing is run.
     ///
     /// # Errors
-    /// When an agent cannot be called so, or a command like this cannot be told to one.
+    /// When an agent cannot be called so, or the command is empty.
     pub(crate) fn new(name: &str, test: Option<&str>) -> Result<Wanted, Failure> {
         let good = name.starts_with(|c: char| c.is_ascii_lowercase())
             && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
@@ -120,8 +120,11 @@ impl Wanted {
                 "use lower-case letters, digits and hyphens, a letter first",
             ));
         }
-        if let Some(test) = test {
-            tellable(test)?;
+        if test.is_some_and(|test| test.trim().is_empty()) {
+            return Err(Failure::usage(
+                "the test command is empty",
+                "name one, or leave out `--test` to have it looked for",
+            ));
         }
         Ok(Wanted { name: name.to_owned(), test: test.map(|test| test.trim().to_owned()) })
     }
@@ -135,23 +138,22 @@ impl Wanted {
     pub(crate) fn test(&self) -> Option<&str> {
         self.test.as_deref()
     }
-}
 
-/// Prompts quote the command, and there is no way to write a placeholder into one without meaning it.
-fn tellable(test: &str) -> Result<(), Failure> {
-    if test.trim().is_empty() {
-        return Err(Failure::usage(
-            "the test command is empty",
-            "name one, or leave out `--test` to have it looked for",
-        ));
+    /// That prompts of a step registry can quote the command: there is no way to write a placeholder into one without
+    /// meaning it. What a piece quotes is text.
+    ///
+    /// # Errors
+    /// When a placeholder stands in the command.
+    pub(crate) fn quotable(&self) -> Result<(), Failure> {
+        let test = self.test().unwrap_or_default();
+        let placeholder = ["{uv-", "{section.", "{input_text}"].into_iter().find(|hole| test.contains(hole));
+        placeholder.map_or(Ok(()), |hole| {
+            Err(Failure::usage(
+                format!("`{hole}` in the test command would be filled in where a prompt quotes it"),
+                "put the command into a script of the project, and name that",
+            ))
+        })
     }
-    let placeholder = ["{uv-", "{section.", "{input_text}"].into_iter().find(|hole| test.contains(hole));
-    placeholder.map_or(Ok(()), |hole| {
-        Err(Failure::usage(
-            format!("`{hole}` in the test command would be filled in where a prompt quotes it"),
-            "put the command into a script of the project, and name that",
-        ))
-    })
 }
 
 #[cfg(test)]
@@ -171,12 +173,17 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_trimmed_and_hold_no_placeholder() {
+    fn commands_are_trimmed_and_those_with_placeholders_told_apart() {
         assert_eq!(Wanted::new("a", Some(" make test\n")).unwrap().test(), Some("make test"));
         assert_eq!(Wanted::new("a", Some("f '{{.State}}' {x}")).unwrap().test(), Some("f '{{.State}}' {x}"));
-        for command in ["", " \n", "echo {input_text}", "x {uv-a}", "x {section.a}"] {
+        for command in ["", " \n"] {
             assert_eq!(Wanted::new("a", Some(command)).unwrap_err().code, crate::exit::USAGE, "{command}");
         }
+        for command in ["echo {input_text}", "x {uv-a}", "x {section.a}"] {
+            let wanted = Wanted::new("a", Some(command)).unwrap();
+            assert_eq!(wanted.quotable().unwrap_err().code, crate::exit::USAGE, "{command}");
+        }
+        assert!(Wanted::new("a", Some("f '{{.State}}' {x}")).unwrap().quotable().is_ok());
     }
 
     #[test]

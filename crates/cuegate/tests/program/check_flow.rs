@@ -266,7 +266,7 @@ fn answers_of_checks() {
         (json!("result: ok or result: ng?"), "ng", "could not be read: the answer has no JSON object"),
     ];
     for (answer, result, message) in cases {
-        script(&project, &[answer.clone()]);
+        script(&project, std::slice::from_ref(&answer));
         let seen = run(&project, &["--max-iterations", "1"]).json();
         let check = &seen["steps"][0]["check"];
         let said = check["message"].as_str().unwrap_or("null");

@@ -203,7 +203,7 @@ fn what_somebody_wrote_stays() {
 
 #[test]
 fn a_test_command_is_proved_as_it_was_given() {
-    let command = "echo \"a: 'b'\" # {task} `x`\n\tmake test";
+    let command = "echo \"a: 'b'\" # {task} {uv-x} `y`\n\tmake test";
     let project = project("develop", &["--test", command]);
     sound(&project, "develop");
     let shown = project.run(&["show", "develop"]).stdout;

@@ -99,34 +99,35 @@ VERDICT_PAST_VALIDATORS = "verdict-past-validators": "\
 the verdict can complete the run past its validators
 
 The registry has validators, which guard `closing`. Every verdict but `detect:graph` completes the run as soon
-as it holds after a finished visit, whether a closure step was reached or not, and whether its validators passed
-or not. Such a run is marked as not validated.
+as it holds after a finished visit, whether a closure step was reached or not, and whether its validators
+passed or not. Such a run is marked as not validated.
 
 Use `detect:graph`, where only `closing` completes the run.
 "
 VERDICT_NEVER_HOLDS = "verdict-never-holds": "\
 a verdict never holds
 
-The verdict, or a part of a composite one, waits for something that cannot happen: checks where no step checks,
-more iterations than the run may take, or an end of the flow, where the run is over anyway.
+The verdict, or a part of a composite one, waits for something that cannot happen: checks where no step
+checks, more iterations than the run may take, or an end of the flow, where the run is over anyway.
 
 Correct it, or leave it out.
 "
 POLL_WITHOUT_RESOURCE = "poll-without-resource": "\
 the verdict looks at something, and nothing says at what
 
-`poll:state` looks at the file that the parameter `file` names, or at the address in the parameter `url`. There
-is no such parameter, or a run can begin without it.
+`poll:state` looks at the file that the parameter `file` names, or at the address in the parameter `url`.
+There is no such parameter, or a run can begin without it.
 
 Declare the parameter, as required or with a default, or give it with `--set`.
 "
 HANDLER_UNSTARTABLE = "handler-unstartable": "\
 nobody knows how a handler is started
 
-A handler is a program in one file. It reads JSON from standard input and answers with JSON on standard output.
-It is started by the program that its first line names (`#!/usr/bin/env python3`), else by its ending: `.sh` by
-`sh`, `.bash` by `bash`, `.py` by `python3`, `.js`, `.mjs` and `.cjs` by `node`. A module that exports a handler
-for another runner is no such program; TypeScript needs a first line such as `#!/usr/bin/env -S deno run`.
+A handler is a program in one file. It reads JSON from standard input and answers with JSON on standard
+output. It is started by the program that its first line names (`#!/usr/bin/env python3`), else by its ending:
+`.sh` by `sh`, `.bash` by `bash`, `.py` by `python3`, `.js`, `.mjs` and `.cjs` by `node`. A module that
+exports a handler for another runner is no such program; TypeScript needs a first line such as `#!/usr/bin/env
+-S deno run`.
 
 Write the first line, or give the file one of these endings.
 "

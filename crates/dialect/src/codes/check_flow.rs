@@ -12,8 +12,8 @@ Call it so, in its key, its `id` and in every transition that leads to it.
 EMPTY_TRANSITION = "empty-transition": "\
 the result of a check leads nowhere
 
-`onPass` and `onFail` say what follows when a check passes and when it does not. This one says nothing, so that
-a run could not go on.
+`onPass` and `onFail` say what follows when a check passes and when it does not. This one says nothing, so
+that a run could not go on.
 
 Give it one of `next`, `fallback`, `retry` (with `maxRetries`) and `complete`.
 "
@@ -30,9 +30,9 @@ Remove the part that does not act, or what stands before it.
 STEP_FLOW_MISMATCH = "step-flow-mismatch": "\
 agent and registry say different things about what ends a run
 
-A check flow is done when a check leads to `complete`. Its agent says so by the `completionType` `stepFlow` (or by
-the verdict `detect:graph`, or not at all). Other completion types belong to registries whose steps decide
-themselves, and `stepFlow` to a registry whose steps have a `check`.
+A check flow is done when a check leads to `complete`. Its agent says so by the `completionType` `stepFlow`
+(or by the verdict `detect:graph`, or not at all). Other completion types belong to registries whose steps
+decide themselves, and `stepFlow` to a registry whose steps have a `check`.
 
 Correct `completionType`, or name the registry that it belongs to.
 "

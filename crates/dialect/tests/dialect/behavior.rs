@@ -150,7 +150,6 @@ fn what_is_wrong_is_said_in_the_older_words() {
     # wrong permission
     agent.json:15:23 error[invalid-value]: `acceptEdit` is no `permissionMode`
     # missing in the config
-    agent.json:12:23 warning[unsupported-yet]: the verdict `detect:keyword` is not evaluated yet: the run ends by `closing`, or at its limit of 7 iterations
     agent.json:13:25 error[missing-key]: `verdictKeyword` is missing in `behavior.completionConfig`
     # guards of another program
     agent.json:16:40 warning[unsupported-yet]: `preCloseValidation` has no effect: nothing but the registry guards the end of a run

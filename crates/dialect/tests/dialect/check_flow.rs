@@ -106,7 +106,7 @@ fn a_sound_check_flow_lowered() {
       system “You improve <param topic>.⏎”
       prompt “Is it analyzed? Answer {"result": "ok|ng"}.⏎”
       reads result: ok pass=ok true=ok ng fail=ng false=ng
-      Said { name: "result", words: [("ok", Named("ok")), ("pass", Named("ok")), ("true", Named("ok")), ("ng", Named("ng")), ("fail", Named("ng")), ("false", Named("ng"))] }
+      hears result: ok=ok pass=ok true=ok ng=ng fail=ng false=ng
       otherwise ng
       ok → s_b2c1de, resets [0, 1, 2], called next
       ng → s_a8f3, at most 2 on counter 2, resets [0, 1], called retry
@@ -127,7 +127,7 @@ fn a_sound_check_flow_lowered() {
       system “You improve <param topic>.⏎”
       prompt “Is it implemented?⏎”
       reads result: ok pass=ok true=ok ng fail=ng false=ng
-      Said { name: "result", words: [("ok", Named("ok")), ("pass", Named("ok")), ("true", Named("ok")), ("ng", Named("ng")), ("fail", Named("ng")), ("false", Named("ng"))] }
+      hears result: ok=ok pass=ok true=ok ng=ng fail=ng false=ng
       otherwise ng
       ok → Completed, resets [3, 4, 5], called complete
       ng → s_b2c1de, at most 3 on counter 4, same visit, called retry

@@ -145,7 +145,6 @@ fn what_is_found() {
     agent.json:18:66 error[handler-unstartable]: nobody knows how `verdict.ts` is started
     # {"type": "meta:composite", "config": {"operator": "and", "conditions": []}}
     agent.json:18:53 error[invalid-value]: `conditions` is empty
-    steps_registry.json:22:5 warning[verdict-past-validators]: `meta:composite` can complete the run before its validators have passed
     # {"type": "meta:composite", "config": {"operator": "and", "conditions": [
                 {"type": "detect:graph", "config": {"entryStep": "initial.fix"}},
                 {"type": "count:iteration", "config": {"maxIterations": 30}},

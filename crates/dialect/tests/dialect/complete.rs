@@ -341,7 +341,6 @@ fn ways() {
     steps_registry.json:16:7 warning[stray-key]: `outputSchemaRef` has no effect in `completionSteps.complete.fix`
     # completion step that leads on
     steps_registry.json:16:7 warning[stray-key]: `outputSchemaRef` has no effect in `completionSteps.complete.fix`
-    steps_registry.json:22:102 error[complete-elsewhere]: `complete` of `complete.fix` leads to `initial.fix`, which is no `complete.*` step
     steps_registry.json:22:102 error[end-with-target]: `complete` ends the run, so that it cannot lead to `initial.fix`
     # no conditions
     steps_registry.json:8:5 warning[unused-validator]: no validation names the validator `clean`, so that nothing runs it

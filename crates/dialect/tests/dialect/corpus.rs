@@ -120,7 +120,7 @@ fn the_older_iterator_breaks_a_rule_of_its_document() {
     27 warning[unknown-variable]
     2 warning[unknown-verdict-type]
     11 warning[unreachable-step]
-    6 warning[unsupported-yet]
+    4 warning[unsupported-yet]
     1 warning[unused-failure-pattern]
     4 warning[unused-parameter]
     1 warning[unused-section]

@@ -58,7 +58,7 @@ fn the_whole_structure() {
       AcceptEdits All
       exec cargo test `cargo test` ExitCode(0) ["stdout: Stdout", "stderr: Stderr", "exit_code: ExitCode"]
       gate Exit
-      pass → reviewers
+      pass → reviewers, resets [0]
       fail(0) → implement, at most 2 on counter 0
       fail(0) → Failed("the quality gate `cargo test` of `implement` fails")
 
@@ -440,7 +440,7 @@ fn commands_guard_every_way_but_giving_up() {
     assert_eq!(
         edges("implement@gates:3"),
         [
-            "pass → plan",
+            "pass → plan, resets [0]",
             "fail(0) → implement, at most 5 on counter 0",
             "fail(0) → Failed(\"the quality gate `cargo test` of `implement` fails\")",
             "fail(1) → implement, at most 5 on counter 0",

@@ -93,7 +93,11 @@ fn end(decider: &mut Decider<'_>, step: &Step<StepId>, ending: &Ending, why: Opt
         }
         Ending::Aborted => {
             let why = why.map(|why| format!(": {}", brief(why))).unwrap_or_default();
-            (EndState::Aborted, format!("`{}` gave up{why}", visited(decider, step)))
+            // A monitor's judge decides over the heads of those that it watches.
+            let judged =
+                !step.counts && decider.run.visit.as_ref().is_some_and(|visit| visit.monitor.is_some());
+            let who = if judged { step.name.clone() } else { visited(decider, step) };
+            (EndState::Aborted, format!("`{who}` gave up{why}"))
         }
         Ending::Failed(reason) => (EndState::Failed, reason.to_string()),
     };

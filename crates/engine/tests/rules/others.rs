@@ -100,7 +100,7 @@ fn a_monitor_judges_a_cycle_and_a_person_answers() {
       ? judge monitor:reviewers+fix 12-0
     > answer {"action":"unproductive","plan":"p"}
       answered · summarised · decided unproductive · left monitor:reviewers+fix · end fix → @aborted by monitor:reviewers+fix · ended unvalidated
-      = Aborted: `fix` gave up
+      = Aborted: `monitor:reviewers+fix` gave up
     "#);
 }
 

@@ -187,7 +187,8 @@ mod tests {
               "remedy": null,
               "hands_off": false,
               "again": false,
-              "implied": false
+              "implied": false,
+              "label": null
             },
             {
               "on": "handoff",
@@ -199,7 +200,8 @@ mod tests {
               "remedy": null,
               "hands_off": true,
               "again": false,
-              "implied": false
+              "implied": false,
+              "label": null
             },
             {
               "on": "abort",
@@ -211,14 +213,15 @@ mod tests {
               "remedy": null,
               "hands_off": false,
               "again": false,
-              "implied": true
+              "implied": true,
+              "label": null
             }
           ]
         }
         "#);
-        insta::assert_snapshot!(flow["steps"][3].to_string(), @r#"{"name":"closure.fix/validators","title":"closure.fix/validators","kind":"commands","counts":false,"commands":[{"name":"tests","command":"cargo test","passes":"exit 0","timeout_ms":600000},{"name":"clean","command":"git status --porcelain","passes":"prints nothing","timeout_ms":600000}],"gate":{"exit":true},"inputs":[],"handoff":[],"edges":[{"on":"pass","to":{"end":"@completed"},"bound":null,"resets":[],"remedy":null,"hands_off":false,"again":false,"implied":false},{"on":"fail(0)","to":{"origin":["continuation.fix","closure.fix"]},"bound":{"counter":"remedies:closure.fix","max":2},"resets":[],"remedy":{"lines":2,"reads":[]},"hands_off":false,"again":false,"implied":false},{"on":"fail(0)","to":{"end":"@failed (validators of `closure.fix` failed)"},"bound":null,"resets":[],"remedy":null,"hands_off":false,"again":false,"implied":false},{"on":"fail(1)","to":{"origin":["continuation.fix","closure.fix"]},"bound":{"counter":"remedies:closure.fix","max":2},"resets":[],"remedy":{"lines":2,"reads":[]},"hands_off":false,"again":false,"implied":false},{"on":"fail(1)","to":{"end":"@failed (validators of `closure.fix` failed)"},"bound":null,"resets":[],"remedy":null,"hands_off":false,"again":false,"implied":false}]}"#);
+        insta::assert_snapshot!(flow["steps"][3].to_string(), @r#"{"name":"closure.fix/validators","title":"closure.fix/validators","kind":"commands","counts":false,"commands":[{"name":"tests","command":"cargo test","passes":"exit 0","timeout_ms":600000},{"name":"clean","command":"git status --porcelain","passes":"prints nothing","timeout_ms":600000}],"gate":{"exit":true},"inputs":[],"handoff":[],"edges":[{"on":"pass","to":{"end":"@completed"},"bound":null,"resets":[],"remedy":null,"hands_off":false,"again":false,"implied":false,"label":null},{"on":"fail(0)","to":{"origin":["continuation.fix","closure.fix"]},"bound":{"counter":"remedies:closure.fix","max":2},"resets":[],"remedy":{"lines":2,"reads":[]},"hands_off":false,"again":false,"implied":false,"label":null},{"on":"fail(0)","to":{"end":"@failed (validators of `closure.fix` failed)"},"bound":null,"resets":[],"remedy":null,"hands_off":false,"again":false,"implied":false,"label":null},{"on":"fail(1)","to":{"origin":["continuation.fix","closure.fix"]},"bound":{"counter":"remedies:closure.fix","max":2},"resets":[],"remedy":{"lines":2,"reads":[]},"hands_off":false,"again":false,"implied":false,"label":null},{"on":"fail(1)","to":{"end":"@failed (validators of `closure.fix` failed)"},"bound":null,"resets":[],"remedy":null,"hands_off":false,"again":false,"implied":false,"label":null}]}"#);
         let piece = show_json(&piece());
-        insta::assert_snapshot!(piece["steps"][1].to_string(), @r#"{"name":"reviewers","title":"reviewers","kind":"parallel","counts":true,"members":["security","style"],"width":2,"gate":{"join":[{"when":"all \"approved\"","outcome":"all(\"approved\")"},{"when":"any \"needs_fix\"","outcome":"any(\"needs_fix\")"}]},"inputs":[],"handoff":[],"edges":[{"on":"all(\"approved\")","to":{"end":"@completed"},"bound":null,"resets":[],"remedy":null,"hands_off":false,"again":false,"implied":false},{"on":"any(\"needs_fix\")","to":{"step":"fix"},"bound":null,"resets":[],"remedy":null,"hands_off":false,"again":false,"implied":false}]}"#);
+        insta::assert_snapshot!(piece["steps"][1].to_string(), @r#"{"name":"reviewers","title":"reviewers","kind":"parallel","counts":true,"members":["security","style"],"width":2,"gate":{"join":[{"when":"all \"approved\"","outcome":"all(\"approved\")"},{"when":"any \"needs_fix\"","outcome":"any(\"needs_fix\")"}]},"inputs":[],"handoff":[],"edges":[{"on":"all(\"approved\")","to":{"end":"@completed"},"bound":null,"resets":[],"remedy":null,"hands_off":false,"again":false,"implied":false,"label":null},{"on":"any(\"needs_fix\")","to":{"step":"fix"},"bound":null,"resets":[],"remedy":null,"hands_off":false,"again":false,"implied":false,"label":null}]}"#);
         insta::assert_snapshot!(piece["monitors"].to_string(), @r#"[{"name":"monitor:reviewers+fix","cycle":["reviewers","fix"],"threshold":2,"judge":"monitor:reviewers+fix"}]"#);
     }
 }

@@ -30,6 +30,7 @@ pub(super) fn init(place: &Place, args: &Init) -> Result<u8, Failure> {
     let wanted = Wanted::new(name, test.as_ref().map(|test| test.command.as_str()))?;
     let (folder, definition, left) = match &starter.form {
         Form::Agent(files) => {
+            wanted.quotable()?;
             let folder = format!(".agent/{name}");
             let files = files(&wanted);
             init::write(&root.join(".agent").join(name), &files)?;
@@ -221,17 +222,17 @@ impl Written<'_> {
     fn typed(&self) -> String {
         let agent = self.root().join(".agent").join(self.name);
         let other = self.place.here.join(self.name).exists() || self.is_piece() && agent.exists();
-        if other { self.from_here(&self.definition) } else { self.name.to_owned() }
+        if other { self.seen_here(&self.definition) } else { self.name.to_owned() }
     }
 
     /// The script that was written with it.
     fn rehearsal(&self) -> Option<String> {
         let of_it = format!("{PIECES}/rehearsals/{}.yaml", self.name);
         let script = self.left.written.iter().chain(&self.left.same).find(|path| **path == of_it)?;
-        Some(self.from_here(script))
+        Some(self.seen_here(script))
     }
 
-    fn from_here(&self, path: &str) -> String {
+    fn seen_here(&self, path: &str) -> String {
         if self.root() == self.place.here {
             return path.to_owned();
         }

@@ -219,6 +219,7 @@ fn tell_beginning(
         .filter(|step| matches!(step.act, Act::Ask(_)))
         .map(|step| step.boundary.permission.as_str())
         .collect();
+    permissions.sort_unstable();
     permissions.dedup();
     let scripted = wishes.provider == "scripted";
     let facts = Beginning {
