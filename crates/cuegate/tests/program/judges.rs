@@ -1,13 +1,10 @@
 //! Judges of pieces, each of them asked by the real program: over `ai(…)` conditions and over texts, for a movement, for
 //! members, and for the movement that they are members of. And agents that nothing holds to a schema.
 
-use cuegate_testkit::{
-    offline,
-    standin::{Reply, Scenario},
-};
+use cuegate_testkit::standin::{Reply, Scenario, Standin};
 use serde_json::{Value, json};
 
-use crate::{agents::Set, support::Project};
+use crate::support::{Project, Ran, visits};
 
 const PIECE: &str = r#"
 name: judged
@@ -69,7 +66,7 @@ fn rows(status: &Value) -> String {
         let text = |key: &str| row[key].as_str().unwrap_or("-").to_owned();
         format!("{}: {} → {} ({})", text("step"), text("outcome"), text("target"), row["asks"])
     };
-    status["steps"].as_array().unwrap().iter().map(row).collect::<Vec<_>>().join("\n")
+    visits(status).iter().map(row).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -96,7 +93,17 @@ fn every_judge_decides() {
     let ran = project.run(&["run", "judged", "A task", "--script", "script.json", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let status = ran.json();
-    insta::assert_snapshot!(rows(&status), @r#""#);
+    insta::assert_snapshot!(rows(&status), @r#"
+    work: Done → review (3)
+    tests: ai("there are no tests") → - (2)
+    style: approved → - (3)
+    review: ai("the reviewers contradict each other") → work (1)
+    work: Done → review (3)
+    style: ai("the style is a matter of taste") → - (2)
+    tests: approved → - (3)
+    review: Somebody wants changes → work (2)
+    work: ai("there was nothing to do") → @completed (2)
+    "#);
     assert_eq!((&status["asks"]["work"], &status["asks"]["judge"]), (&json!(7), &json!(14)));
     let judged = project.events("answered").into_iter().filter(|event| event["kind"] == "judge");
     let prompts: Vec<String> = judged.map(|event| event["prompt"].as_str().unwrap().to_owned()).collect();
@@ -124,15 +131,12 @@ fn no_rule_fails_with_what_there_was() {
     let ran = project.run(&["run", "judged", "A task", "--script", "script.json", "--json"]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let status = ran.json();
-    insta::assert_snapshot!(format!("{}: {}", status["state"], status["reason"]), @r#""#);
+    insta::assert_snapshot!(format!("{}: {}", status["state"], status["reason"]), @r#""failed": "no rule of `review` matched: `style` needs_fix, `tests` approved""#);
 }
 
 /// Without schemas all is said in the prompt, and read out of plain words; the run says so before and after.
 #[test]
 fn without_schemas_plain_words_are_read_visibly() {
-    if !offline::inside() {
-        return;
-    }
     let project = project();
     let piece = PIECE.split("  - name: review\n").next().unwrap().replace("next: review", "next: COMPLETE");
     let owed =
@@ -143,17 +147,23 @@ fn without_schemas_plain_words_are_read_visibly() {
         .reply(Reply::any().text("# What I did"))
         .reply(Reply::any().text("It is none of these. [JUDGE:9]"))
         .reply(Reply::any().text("The first one holds. [WORK:1]"));
-    let set = Set::of("openai", project, scenario);
-    let toml = set.project.read("cuegate.toml");
-    set.project.write("cuegate.toml", &format!("{toml}schema = \"none\"\n"));
-    let ran = set.run(&["run", "judged", "A task", "--provider", "openai", "--repairs", "0"]);
-    assert_eq!(ran.code, 0, "{}\n{:?}", ran.stderr, set.standin.unmatched());
+    let standin = Standin::start(scenario);
+    let toml = format!(
+        "[providers.openai]\nbase_url = \"{}\"\nmodel = \"small\"\nschema = \"none\"\n",
+        standin.openai_base()
+    );
+    project.write("cuegate.toml", &toml);
+    let run = ["run", "judged", "A task", "--provider", "openai", "--repairs", "0"];
+    let ran = Ran::of(project.command(&run).env("NO_PROXY", "127.0.0.1").output().unwrap());
+    assert_eq!(ran.code, 0, "{}\n{:?}", ran.stderr, standin.unmatched());
     let told = "openai does not hold its agent to the schema of `work`, `work@ai`, `work@judge`: it stands in the prompt";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
-    let status = set.run(&["status", "last"]).stdout;
+    let status = project.run(&["status", "last"]).stdout;
     assert!(status.contains("schema 3 in the prompt"), "{status}");
-    let result = set.project.status();
+    let result = project.status();
+    let prompts = project.prompts();
+    assert!(prompts[0].contains("\"outcome\"") && !prompts[1].contains("\"outcome\""), "{prompts:#?}");
     assert_eq!(rows(&result), "work: Done → @completed (4)");
     assert_eq!((&result["asks"]["report"], &result["asks"]["judge"]), (&json!(1), &json!(2)));
-    assert_eq!(set.project.read(result["reports"][0]["path"].as_str().unwrap()), "# What I did");
+    assert_eq!(project.read(result["reports"][0]["path"].as_str().unwrap()), "# What I did");
 }

@@ -348,6 +348,15 @@ impl Ran {
     }
 }
 
+/// The visits of a run. Who of several members was ready first is left to chance: they are told by their names.
+pub fn visits(status: &Value) -> Vec<Value> {
+    let mut visits = status["steps"].as_array().unwrap().clone();
+    let name = |visit: &Value| visit["step"].as_str().unwrap().to_owned();
+    let together = |a: &Value, b: &Value| !a["parent"].is_null() && a["parent"] == b["parent"];
+    visits.chunk_by_mut(together).for_each(|members| members.sort_by_key(name));
+    visits
+}
+
 /// The visits of a run, a line each: what was done and where that led.
 pub fn rows(result: &Value) -> String {
     let row = |row: &Value| {
