@@ -2,7 +2,7 @@
 
 use std::io::BufRead as _;
 
-use cuegate_engine::Run;
+use cuegate_engine::{Run, Work};
 use cuegate_journal::RunId;
 use cuegate_runner::{Letter, lookup, now_ms, waits_for_person};
 
@@ -30,10 +30,25 @@ pub(super) fn drive(host: &Host, id: &RunId, ready: Ready) -> Result<(), Failure
 fn question(host: &Host, id: &RunId) -> Result<Option<String>, Failure> {
     let entries = cuegate_runner::records(&*host.journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
-    match &run.question {
-        Some(question) if waits_for_person(&run.state) => Ok(Some(lookup(&*host.journal, question)?)),
-        _ => Ok(None),
+    let Some(question) = run.question.as_ref().filter(|_| waits_for_person(&run.state)) else {
+        return Ok(None);
+    };
+    Ok(Some(format!("{}{}", said(host, &run)?, lookup(&*host.journal, question)?)))
+}
+
+/// What was said by whoever led to a question of the definition: that is what it is about. An agent's own question
+/// speaks for itself.
+fn said(host: &Host, run: &Run) -> Result<String, Failure> {
+    let mut text = String::new();
+    if run.node.as_ref().is_some_and(|node| node.work == Work::Person) {
+        for spoken in &run.previous {
+            if let Some(said) = &spoken.text {
+                let said = lookup(&*host.journal, said)?;
+                text.push_str(&format!("{} said:\n{}\n\n", spoken.step, said.trim_end()));
+            }
+        }
     }
+    Ok(text)
 }
 
 /// Asks at the terminal. An empty line, the end of the input and Ctrl-C leave the run waiting.
