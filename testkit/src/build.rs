@@ -146,6 +146,14 @@ impl Builder {
         self
     }
 
+    /// The last step's answers are text, and say with this mark that their agent cannot proceed.
+    pub fn blocked_mark(mut self, mark: &str) -> Builder {
+        if let Act::Ask(ask) = &mut self.last().act {
+            ask.blocked_mark = Some(mark.into());
+        }
+        self
+    }
+
     /// The last step's answers speak, report and name their outcome at once; plain text is an answer, too.
     pub fn fused(mut self, reports: &[&str]) -> Builder {
         let path = |name: &str| FieldPath::parse(name).expect("a path");
@@ -370,5 +378,6 @@ fn plain_ask(id: &str, role: Role, session: SessionRule) -> Ask {
         session,
         reports: Vec::new(),
         fused: None,
+        blocked_mark: None,
     }
 }

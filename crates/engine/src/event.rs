@@ -194,6 +194,9 @@ pub enum Event {
         /// The text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<BlobRef>,
+        /// How what it says begins, in flows that ask persons about it: at most 2,000 characters.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        excerpt: Option<String>,
         /// The exact prompt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<BlobRef>,

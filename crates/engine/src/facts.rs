@@ -263,6 +263,9 @@ pub struct Spoken {
     /// Whether it said that it cannot proceed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub blocked: bool,
+    /// Why it cannot, in a member's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// An answer that owes a report, while that is asked for.

@@ -92,6 +92,7 @@ impl Run {
             Event::StepEntered { step, counts, visit, attempt, iteration, remedy } => {
                 self.node = Some(Node { step: step.clone(), entered: self.seq, work: Work::Entered });
                 if *counts {
+                    self.excerpts.clear();
                     self.iterations = *iteration;
                     self.visits.insert(step.clone(), *visit);
                     self.visit = Some(Visit {
@@ -139,7 +140,9 @@ impl Run {
             }
             Event::Answered {
                 ask,
+                step,
                 kind,
+                excerpt,
                 output,
                 text,
                 usage,
@@ -150,6 +153,9 @@ impl Run {
                 tree,
                 ..
             } => {
+                if let Some(excerpt) = excerpt {
+                    self.excerpts.insert(step.clone(), excerpt.clone());
+                }
                 if matches!(kind, AskKind::Work | AskKind::Repair | AskKind::Remedy) {
                     self.said = Some(Said { output: output.clone(), text: text.clone() });
                 }
@@ -209,13 +215,14 @@ impl Run {
                     visit.outcome = Some(outcome.clone());
                 }
             }
-            Event::MemberEnded { index, outcome, blocked, answer, .. } => {
+            Event::MemberEnded { index, outcome, why, blocked, answer, .. } => {
                 if let Some(Work::Joining(members)) = self.node.as_mut().map(|node| &mut node.work)
                     && let Some(member) = members.get_mut(*index as usize)
                 {
                     member.asking = None;
                     member.ended = Some(outcome.clone());
                     member.blocked = *blocked;
+                    member.why.clone_from(why);
                     member.answer.clone_from(answer);
                 }
             }
@@ -320,6 +327,7 @@ impl Run {
                         asking: Some(asking),
                         ended: None,
                         blocked: false,
+                        why: None,
                         answer: None,
                     }),
                 }

@@ -61,6 +61,9 @@ pub fn read(
     text: &str,
     from: u16,
 ) -> Result<Reading, Bad> {
+    if output.is_none() && from == 0 && text.trim().is_empty() && blocked_mark(step).is_some() {
+        return Err(Bad { absent: true, why: "the answer is empty".to_owned() });
+    }
     let readers = match &step.gate {
         Gate::Always(outcome) => {
             let output = structured(step, output, text);
@@ -73,6 +76,7 @@ pub fn read(
         Gate::Readers(readers) => readers,
         Gate::Join { .. } | Gate::Exit => return Err(Bad::wrong("this step reads no answers")),
     };
+    let asked_apart = output.is_some();
     let mut output = structured(step, output, text);
     // An answer in plain words may stand in its place, half an answer may not.
     let strict = fused(step).is_some() && output.is_some();
@@ -80,7 +84,13 @@ pub fn read(
     if strict && from == 0 && !has_field {
         validate(flow, step, output.as_ref())?;
     }
+    // What stands in the texts of a structured answer was perhaps only quoted there: no tag in it chooses anything.
+    let chosen = from == 0 && chooses(readers, asked_apart, output.as_ref());
+    let may_pass = passes(readers);
     let (mut bad, mut passed) = (None, None);
+    if may_pass && output.is_none() && is_none(text) {
+        passed = Some(Outcome::None);
+    }
     for (index, reader) in readers.iter().enumerate().skip(from as usize) {
         match reader {
             Reader::Field { path, words, reasons } => match word(path, words, output.as_ref()) {
@@ -105,13 +115,15 @@ pub fn read(
                     return Ok(Reading::Outcome { outcome, output, reason });
                 }
                 Err(found) if strict => return Err(found),
+                Err(found) if chosen => return otherwise(readers, output, found),
                 Err(found) => bad = bad.or(Some(found)),
             },
-            Reader::Tag { name, base, outcomes } => {
-                if let Some(outcome) = tag(text, name, *base, outcomes) {
-                    return Ok(Reading::Outcome { outcome, output, reason: None });
-                }
-            }
+            Reader::Tag { .. } if chosen || passed.is_some() => {}
+            Reader::Tag { name, base, outcomes } => match tag(text, name, *base, outcomes, may_pass) {
+                Some(Outcome::None) => passed = Some(Outcome::None),
+                Some(outcome) => return Ok(Reading::Outcome { outcome, output, reason: None }),
+                None => {}
+            },
             Reader::Judge { step } => {
                 return Ok(Reading::Judge { judge: *step, reader: index as u16, output });
             }
@@ -130,6 +142,32 @@ pub fn read(
     }
     let bad = bad.unwrap_or_else(|| Bad { absent: true, why: "the answer names no outcome".to_owned() });
     otherwise(readers, output, bad)
+}
+
+/// Whether a structured answer alone says which outcome it has, where a tag could say so too: it has one of the fields
+/// that a decision stands in, or came as structured in the first place.
+fn chooses(readers: &[Reader<StepId>], apart: bool, output: Option<&Value>) -> bool {
+    let Some(output) = output else { return false };
+    let tagged = readers.iter().any(|reader| matches!(reader, Reader::Tag { .. }));
+    let mut fields = readers.iter().filter_map(|reader| match reader {
+        Reader::Field { path, reasons, .. } => Some(std::iter::once(path).chain(reasons)),
+        _ => None,
+    });
+    tagged && fields.any(|mut paths| apart || paths.any(|path| path.get(output).is_some()))
+}
+
+/// Whether a gate knows a word for no outcome.
+fn passes(readers: &[Reader<StepId>]) -> bool {
+    readers.iter().any(|reader| match reader {
+        Reader::Field { words, .. } => words.iter().any(|(_, outcome)| *outcome == Outcome::None),
+        _ => false,
+    })
+}
+
+/// Whether a text is nothing but the word for no outcome, between marks of emphasis, quotation and fences.
+fn is_none(text: &str) -> bool {
+    let marks = |c: char| c.is_whitespace() || "\"'`*_.!".contains(c);
+    text.trim_matches(marks).eq_ignore_ascii_case("none")
 }
 
 /// An answer that cannot be used, where the definition says at once what such an answer means.
@@ -164,9 +202,24 @@ fn fused(step: &Step<StepId>) -> Option<&Fused> {
 
 /// Why an agent says in its answer that it cannot proceed.
 pub(crate) fn blocked(step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option<String> {
-    let output = structured(step, output, text)?;
-    let why = fused(step)?.blocked.get(&output)?.as_str()?.trim();
-    (!why.is_empty()).then(|| why.to_owned())
+    let said = |why: &str| Some(why.trim().to_owned()).filter(|why| !why.is_empty());
+    if let Some(output) = structured(step, output, text) {
+        return said(fused(step)?.blocked.get(&output)?.as_str()?);
+    }
+    // Nothing comes before it: what an answer quotes blocks nobody.
+    said(text.trim_start().strip_prefix(&**blocked_mark(step)?)?)
+}
+
+fn blocked_mark(step: &Step<StepId>) -> Option<&Str> {
+    match &step.act {
+        Act::Ask(ask) => ask.blocked_mark.as_ref(),
+        _ => None,
+    }
+}
+
+/// The structured answer that an answer has.
+pub(crate) fn found(step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option<Value> {
+    structured(step, output, text)
 }
 
 /// What an agent said: where its answer says several things at once, the part that speaks.
@@ -355,13 +408,15 @@ fn word_after(text: &str) -> Option<&str> {
     (!word.is_empty() && !goes_on).then_some(word)
 }
 
-/// The last tag of this name in a text whose number is one of the outcomes.
-fn tag(text: &str, name: &str, base: u32, outcomes: &[Outcome]) -> Option<Outcome> {
+/// The last tag of this name in a text whose number is one of the outcomes. Where tags count from one and a gate may
+/// `pass`, zero says that none holds.
+fn tag(text: &str, name: &str, base: u32, outcomes: &[Outcome], pass: bool) -> Option<Outcome> {
     let (text, name) = (text.to_lowercase(), name.to_lowercase());
     text.rmatch_indices('[').find_map(|(at, _)| {
         let inner = text[at + 1..].split_once(']')?.0;
         let number: u32 = inner.strip_prefix(&*name)?.strip_prefix(':')?.parse().ok()?;
-        outcomes.get(number.checked_sub(base)? as usize).filter(|outcome| **outcome != Outcome::None).cloned()
+        let Some(index) = number.checked_sub(base) else { return pass.then_some(Outcome::None) };
+        outcomes.get(index as usize).filter(|outcome| **outcome != Outcome::None).cloned()
     })
 }
 

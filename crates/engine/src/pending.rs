@@ -107,13 +107,7 @@ fn command(flow: &Flow, run: &Run, step: &Step<StepId>, asking: &Asking, member:
         && let Some(judge) = flow.find(&judging.judge)
         && let Act::Ask(judge_ask) = &flow.step(judge).act
     {
-        let judge = flow.step(judge);
-        let mut command = plain(run, judge, judge_ask, asking, member);
-        match (&asking.follow, &judge_ask.session) {
-            // A branch of the conversation that holds the answer does not need to be told it.
-            (Some(_), _) | (None, SessionRule::Branch(_)) => command.without_session.extend(judged(judging)),
-            (None, _) => command.prompt.extend(judged(judging)),
-        }
+        let command = plain(run, flow.step(judge), judge_ask, asking, member);
         return Some(Command::Ask(Box::new(command)));
     }
     let Act::Ask(ask) = &step.act else { return None };
@@ -123,10 +117,12 @@ fn command(flow: &Flow, run: &Run, step: &Step<StepId>, asking: &Asking, member:
 fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: u16) -> AskCommand {
     let remedy =
         run.visit.as_ref().and_then(|visit| visit.remedy.as_ref()).filter(|_| asking.judging.is_none());
-    let own = match remedy {
+    let mut own = match remedy {
         Some(remedy) => remedy.prompt.clone(),
         None => expand(run, step, &ask.prompt, None),
     };
+    // What a judge decides about stands right after what it is told to do with it, wherever the judge is asked.
+    own.extend(asking.judging.iter().flat_map(judged));
     // What was said last, after all that was said before it.
     let (mut before, mut prompt) = (Vec::new(), own);
     if let Some(owing) = &asking.owing

@@ -52,6 +52,8 @@ pub struct Run {
     pub previous: Vec<Spoken>,
     /// What steps reported.
     pub reports: Reports,
+    /// How the answers of the open visit begin, by step, in flows that ask persons.
+    pub excerpts: BTreeMap<Str, String>,
     /// What a person was asked last.
     pub question: Option<BlobRef>,
     /// Whether the step that asked is done again with the answer.
@@ -205,6 +207,8 @@ pub struct Member {
     pub ended: Option<Option<Str>>,
     /// Whether it said that it cannot proceed.
     pub blocked: bool,
+    /// Why there is no outcome.
+    pub why: Option<String>,
     /// What it said, where that can be used.
     pub answer: Option<BlobRef>,
 }

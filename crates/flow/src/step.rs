@@ -95,6 +95,9 @@ pub struct Ask {
     pub reports: Vec<Report>,
     /// Where a structured answer says several things at once. Such an answer may also come as plain text.
     pub fused: Option<Fused>,
+    /// With what an answer in plain text begins that says why its agent cannot proceed, and nothing else. An empty
+    /// answer is none where this is said.
+    pub blocked_mark: Option<Str>,
 }
 
 /// A file that an answer owes.

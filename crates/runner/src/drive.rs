@@ -24,6 +24,8 @@ pub enum Notice<'n> {
     Record(&'n Entry),
     /// An agent did something. For eyes only.
     Activity(&'n Doing),
+    /// Files for others to read could not be written; the journal has what belongs into them.
+    Unkept(&'n Error),
     /// Time passed.
     Tick,
 }
@@ -76,7 +78,7 @@ pub async fn drive<P: Performer + 'static>(
     let (cut, cut_seen) = watch::channel(false);
     let mut at_work: AtWork = JoinSet::new();
     // A record may have been written just before a former process could write its files.
-    performer.keep(book.run())?;
+    keep(book, &**performer, tell);
     let mut started: BTreeSet<CommandId> = BTreeSet::new();
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
@@ -167,6 +169,13 @@ async fn is_true(stop: &mut watch::Receiver<bool>) {
     }
 }
 
+/// Writes the files for others to read. The journal has all of it: what cannot be written is told, and the run goes on.
+fn keep(book: &Book, performer: &dyn Performer, tell: &mut (dyn FnMut(Notice<'_>) + Send)) {
+    if let Err(error) = performer.keep(book.run()) {
+        tell(Notice::Unkept(&error));
+    }
+}
+
 /// Journals what came back. A performance that was cut has nothing to tell.
 fn finish(
     book: &mut Book,
@@ -178,7 +187,7 @@ fn finish(
     if let Some(Performed { completion, texts }) = result? {
         if let Some(entry) = book.commit(completion, texts, &[])? {
             if entry.events.iter().any(|event| matches!(event, Event::ReportWritten { .. })) {
-                performer.keep(book.run())?;
+                keep(book, performer, tell);
             }
             tell(Notice::Record(&entry));
         }

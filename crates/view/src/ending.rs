@@ -8,7 +8,7 @@ use crate::{
     format::{date_time, duration, plural},
     status::{cost, not_known, sum},
     summary::{Liveness, RunState, RunView, tokens_of},
-    text::{clean, labelled, pad},
+    text::{clean, clean_lines, labelled, pad, safe},
 };
 
 /// More names than these are a number.
@@ -17,7 +17,7 @@ const NAMES_MAX: usize = 8;
 /// The end of a run in a stranger's words: what came of it, what changed, what it used up, how to see more, how
 /// to go on. `undo` is a line of the caller's: how to undo what was done in the place where it was done.
 pub fn ending(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String> {
-    let mut lines = vec![outcome(view, zone)];
+    let mut lines = outcome(view, zone);
     if view.validated == Some(false) && view.state == RunState::Ended(EndState::Completed) {
         lines.push(labelled("note", "validators did not pass: they were skipped or did not run"));
     }
@@ -81,23 +81,40 @@ pub(crate) fn after(view: &RunView, zone: &TimeZone) -> String {
     }
 }
 
-fn outcome(view: &RunView, zone: &TimeZone) -> String {
-    let reason = clean(view.reason.as_deref().unwrap_or_default());
+/// What came of it: a line, and all lines of a question that has several.
+fn outcome(view: &RunView, zone: &TimeZone) -> Vec<String> {
+    let reason = view.reason.as_deref().unwrap_or_default();
     let said = match &view.state {
         RunState::Running => view.standing(),
         RunState::Ended(EndState::Completed) => "done".to_owned(),
         RunState::Ended(EndState::Aborted) => "the agents gave up".to_owned(),
         RunState::Ended(EndState::Failed) => "failed".to_owned(),
         RunState::Ended(EndState::Exhausted) => "stopped at a limit before it was done".to_owned(),
-        RunState::Ended(EndState::Cancelled) => return "cancelled".to_owned(),
+        RunState::Ended(EndState::Cancelled) => return vec!["cancelled".to_owned()],
         RunState::Suspended(waiting) => match waiting.kind {
-            WaitKind::Person => "waiting for your answer".to_owned(),
+            WaitKind::Person => return waiting_for_person(reason),
             WaitKind::Quota => format!("waiting for the provider's limit to pass{}", until(waiting, zone)),
             WaitKind::Environment => "stopped until something is mended".to_owned(),
-            WaitKind::Interrupted => return "interrupted; nothing is lost".to_owned(),
+            WaitKind::Interrupted => return vec!["interrupted; nothing is lost".to_owned()],
         },
     };
-    if reason.is_empty() { said } else { format!("{said}: {reason}") }
+    let reason = clean(reason);
+    vec![if reason.is_empty() { said } else { format!("{said}: {reason}") }]
+}
+
+/// A person reads all of what they are asked, as it was written.
+fn waiting_for_person(question: &str) -> Vec<String> {
+    let asked = clean_lines(question.trim());
+    let mut lines: Vec<String> = vec!["waiting for your answer".to_owned()];
+    match asked.lines().count() {
+        0 => {}
+        1 => lines[0].push_str(&format!(": {}", clean(&asked))),
+        _ => {
+            lines[0].push(':');
+            lines.extend(asked.lines().map(|line| format!("  {}", safe(line)).trim_end().to_owned()));
+        }
+    }
+    lines
 }
 
 fn until(waiting: &Waiting, zone: &TimeZone) -> String {

@@ -18,7 +18,7 @@
 //! | `origin_set` | `step origin` |
 //! | `ask_requested` | `step member kind not_before judge` |
 //! | `report_written` | `step member name visit content` |
-//! | `responded` | `step answers[{step text outcome blocked}]` |
+//! | `responded` | `step answers[{step text outcome blocked why}]` |
 //! | `reserved` | `ask usd tokens` |
 //! | `ask_cut` | `ask step usage spoilt` |
 //! | `overspent` | `ask what` |
@@ -158,7 +158,8 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
         Event::Responded { answers, .. } => {
             let told = answers.iter().map(|spoken| {
                 let text = spoken.text.as_ref().map(|blob| texts.short(blob));
-                json!({ "step": spoken.step, "text": text, "outcome": spoken.outcome, "blocked": spoken.blocked })
+                json!({ "step": spoken.step, "text": text, "outcome": spoken.outcome,
+                    "blocked": spoken.blocked, "why": spoken.why })
             });
             object.insert("answers".to_owned(), told.collect());
         }

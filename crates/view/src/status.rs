@@ -1,5 +1,6 @@
 //! Where a run stands, on one screen.
 
+use cuegate_engine::WaitKind;
 use jiff::tz::TimeZone;
 
 use crate::{
@@ -7,7 +8,7 @@ use crate::{
     ending::{after, hints},
     format::{ago, clock, count, date_time, duration, money, plural},
     summary::{Asks, Liveness, Pending, Row, RunState, RunView},
-    text::{clean, labelled, pad, shorten},
+    text::{clean, clean_lines, labelled, pad, shorten},
 };
 
 /// How many of the last rows are shown.
@@ -20,7 +21,12 @@ pub fn status(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
     let mut put = |label: &str, text: String| lines.push(labelled(label, &text));
     put("state", view.standing());
     if let Some(reason) = &view.reason {
-        put("because", clean(reason));
+        // A question has all of its lines; any other reason is one.
+        let asked = matches!(&view.state, RunState::Suspended(waiting) if waiting.kind == WaitKind::Person);
+        let reason = if asked { clean_lines(reason) } else { clean(reason) };
+        for (index, line) in reason.lines().enumerate() {
+            put(if index == 0 { "because" } else { "" }, line.to_owned());
+        }
     }
     if let RunState::Suspended(waiting) = &view.state
         && let Some(until) = waiting.until_ms

@@ -53,6 +53,13 @@ impl Live {
                 };
                 self.redraw();
             }
+            Notice::Unkept(error) => {
+                self.clear();
+                print::line(&cuegate_view::clean(&format!(
+                    "warning: {error}; the run goes on, and its journal has every report: `cuegate report`"
+                )));
+                self.redraw();
+            }
             Notice::Tick => self.redraw(),
         }
     }

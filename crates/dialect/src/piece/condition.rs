@@ -46,6 +46,15 @@ pub(crate) fn parse(text: &str) -> Result<Condition, String> {
     Ok(Condition::Text)
 }
 
+/// The call that a text looks like without being one: written in other letters, with white space or with other quotes.
+pub(crate) fn near_miss(text: &str) -> Option<&'static str> {
+    let (name, rest) = text.trim().split_once('(')?;
+    let inner = rest.trim_end().strip_suffix(')')?.trim();
+    let quoted = inner.starts_with(['"', '\'', '“', '”', '„', '‘', '’', '«', '「', '`']);
+    let known = ["ai", "all", "any"].into_iter().find(|known| name.trim().eq_ignore_ascii_case(known));
+    known.filter(|_| quoted)
+}
+
 /// Quoted texts separated by commas, at least one, none of them empty.
 fn arguments(text: &str, inner: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
@@ -71,7 +80,22 @@ fn arguments(text: &str, inner: &str) -> Result<Vec<String>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Condition, parse};
+    use super::{Condition, near_miss, parse};
+
+    #[test]
+    fn finds_what_only_looks_like_a_call() {
+        for (text, meant) in [
+            ("ALL(\"x\")", Some("all")),
+            ("AI(\"is it?\")", Some("ai")),
+            ("any (\"x\")", Some("any")),
+            ("any(“x”)", Some("any")),
+            ("any issues (minor)", None),
+            ("All (most of it)", None),
+            ("done", None),
+        ] {
+            assert_eq!(near_miss(text), meant, "{text}");
+        }
+    }
 
     #[test]
     fn takes_conditions_apart() {

@@ -4,6 +4,7 @@ use cuegate_flow::{Diagnostic, JoinPattern, JoinRule, Outcome};
 
 use super::condition::Condition;
 use super::judge::named;
+use super::lower::NO_RULES;
 use super::movement::Movement;
 use super::rules::{Rule, name_of};
 use crate::codes;
@@ -104,13 +105,17 @@ impl Check<'_, '_> {
 }
 
 fn has(member: &Movement<'_>, word: &str) -> bool {
-    member.rules.iter().any(|rule| rule.condition.text == word)
+    conditions(std::slice::from_ref(member)).any(|text| text == word)
 }
 
-/// The conditions of members, each once.
+/// The conditions of members, each once. One without rules is done when it has answered.
 fn conditions<'m>(members: &'m [Movement<'_>]) -> impl Iterator<Item = &'m str> {
     let mut seen = Vec::new();
-    members.iter().flat_map(|member| &member.rules).map(|rule| rule.condition.text).filter(move |text| {
+    let of = |member: &'m Movement<'_>| {
+        let done = member.rules.is_empty().then_some(NO_RULES);
+        member.rules.iter().map(|rule| rule.condition.text).chain(done)
+    };
+    members.iter().flat_map(of).filter(move |text| {
         let new = !seen.contains(text);
         seen.push(*text);
         new

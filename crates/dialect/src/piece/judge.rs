@@ -63,6 +63,7 @@ fn ai_judge(judged: &Judged<'_>, rules: &[(&Rule<'_>, &str)], draft: &mut Draft)
     page.text(words::JUDGE_NONE);
     page.text(words::JUDGE_ANSWER);
     page.text(&as_tag(TAG));
+    page.text(&as_none(TAG));
     let tags = vec![Reader::Tag { name: TAG.into(), base: 1, outcomes: outcomes.clone() }];
     let words = inner.into_iter().zip(outcomes).collect();
     push(judged, "ai", page.template(), words, tags, draft)
@@ -82,11 +83,14 @@ fn text_judge(judged: &Judged<'_>, rules: &[Rule<'_>], draft: &mut Draft) -> Nam
     page.text(words::JUDGE_NONE);
     page.text(words::JUDGE_ANSWER);
     page.text(&as_tag(&judged.step.to_uppercase()));
+    page.text(&as_none(&judged.step.to_uppercase()));
     let outcomes: Vec<Outcome> =
         rules.iter().map(|rule| if holds(rule) { named(rule) } else { Outcome::None }).collect();
     let words =
         rules.iter().filter(|rule| holds(rule)).map(|rule| (rule.outcome.to_string(), named(rule))).collect();
-    push(judged, "judge", page.template(), words, tags(judged.step, outcomes), draft)
+    let mut tags = tags(judged.step, outcomes.clone());
+    tags.push(Reader::Tag { name: TAG.into(), base: 1, outcomes });
+    push(judged, "judge", page.template(), words, tags, draft)
 }
 
 /// The tags of a movement: its own from one, and `STEP` from zero unless the movement is called so.
@@ -133,9 +137,14 @@ pub(super) fn monitor_step(judge: MonitorJudge<'_>, mut page: Page, draft: &mut 
     end(&mut page);
     page.text(words::ANSWER);
     page.text(words::MONITOR_ANSWER);
-    for rule in &rules {
+    // Whoever is asked here is a judge already: of `ai("…")` only what is judged is left.
+    let texts = unique(rules.iter().map(|rule| match &rule.kind {
+        Condition::Ai(inner) => &**inner,
+        _ => &*rule.outcome,
+    }));
+    for (rule, text) in rules.iter().zip(&texts) {
         let number = judge.rules.iter().position(|other| std::ptr::eq(other, *rule)).unwrap_or_default() + 1;
-        page.text(&format!("{number}. {}\n", rule.outcome));
+        page.text(&format!("{number}. {}\n", super::prompt::line(text)));
         if let Some(appendix) = rule.appendix {
             page.text(&format!("   It comes with: {}\n", super::prompt::line(appendix)));
         }
@@ -145,7 +154,7 @@ pub(super) fn monitor_step(judge: MonitorJudge<'_>, mut page: Page, draft: &mut 
     let outcomes: Vec<Outcome> =
         judge.rules.iter().map(|rule| if rule.hidden { Outcome::None } else { named(rule) }).collect();
     let words: Vec<(String, Outcome)> =
-        rules.iter().map(|rule| (rule.outcome.to_string(), named(rule))).collect();
+        texts.iter().zip(&rules).map(|(text, rule)| (super::prompt::line(text), named(rule))).collect();
     let tags = vec![Reader::Tag { name: TAG.into(), base: 1, outcomes }];
     let ask = Ask {
         system: judge.system,
@@ -174,6 +183,7 @@ fn judge_ask(prompt: Template, schema: SchemaId) -> Ask {
         session: SessionRule::Fresh,
         reports: Vec::new(),
         fused: None,
+        blocked_mark: None,
     }
 }
 
@@ -204,6 +214,10 @@ fn judge_step(name: Str, span: Span, ask: Ask, gate: Gate<Name>) -> Step<Name> {
 
 fn as_tag(tag: &str) -> String {
     format!(" In plain text, end with `[{tag}:N]`, where N is the number of the condition.\n")
+}
+
+fn as_none(tag: &str) -> String {
+    format!("When none of them holds, that is `[{tag}:0]` or the word `none` alone.\n")
 }
 
 /// The outcome of a rule.

@@ -21,7 +21,7 @@ use crate::json::Text;
 use crate::nearest::nearest;
 
 /// The outcome of what has no rules.
-const NO_RULES: &str = "done";
+pub(super) const NO_RULES: &str = "done";
 
 /// What lowering a piece needs.
 pub(super) struct Lowering<'l, 'j, 'c> {
@@ -175,6 +175,7 @@ impl Lowering<'_, '_, '_> {
                 reports: path(schema::REPORTS),
                 blocked: path(schema::BLOCKED),
             }),
+            blocked_mark: Some(super::words::BLOCKED_MARK.into()),
         };
         Step {
             title: asked.title.map_or_else(|| name.to_owned(), super::prompt::line).into(),
@@ -222,9 +223,10 @@ impl Lowering<'_, '_, '_> {
             // Only a member may have no rules: what it says is what it leaves.
             return (Gate::Always(Outcome::Named(NO_RULES.into())), schema);
         }
-        // A hidden rule keeps its number.
+        // A hidden rule keeps its number, and so does one that somebody else judges: the movement cannot choose it.
+        let own = |rule: &Rule<'_>| !rule.hidden && rule.kind == Condition::Text;
         let numbered =
-            rules.iter().map(|rule| if rule.hidden { Outcome::None } else { named(rule) }).collect();
+            rules.iter().map(|rule| if own(rule) { named(rule) } else { Outcome::None }).collect();
         readers.extend(judge::tags(movement.name.text, numbered));
         readers.extend(judges.into_iter().map(|step| Reader::Judge { step }));
         (Gate::Readers(readers), schema)
@@ -260,9 +262,12 @@ impl Lowering<'_, '_, '_> {
             let done = Outcome::Named(NO_RULES.into());
             edges.push(Edge::new(done, Target::End(Ending::Completed), Span::default()));
         }
-        for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| !rule.hidden) {
+        for (index, rule) in rules.iter().enumerate() {
             // What leads nowhere has been reported; an end stands for it.
             let to = rule.next.and_then(|next| self.target(next, &format!("`{step}` on `{}`", rule.outcome)));
+            if rule.hidden {
+                continue;
+            }
             let mut to = to.unwrap_or(Target::End(Ending::Completed));
             if rule.asks_person {
                 let name = format!("{step}@person:{}", index + 1);

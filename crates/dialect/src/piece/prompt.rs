@@ -198,8 +198,12 @@ impl Prompts<'_, '_> {
             Phases::Separate if told => {
                 page.text(words::ANSWER_SEPARATE);
                 outcomes(page, rules);
+                page.text(words::BLOCKED_SEPARATE);
             }
-            Phases::Separate => page.text(words::ANSWER_PLAIN),
+            Phases::Separate => {
+                page.text(words::ANSWER_PLAIN);
+                page.text(words::BLOCKED_SEPARATE);
+            }
         }
     }
 }

@@ -51,6 +51,9 @@ pub(crate) fn read<'j>(owner: &Fields<'j, '_>, whose: Owner, interactive: bool, 
         owner.items("rules").iter().filter_map(|item| rule(item, owner, whose, interactive, step)).collect();
     if whose == Owner::Member {
         drop_repeated(&mut rules, owner);
+    } else {
+        warn_of_repeated(&rules, owner);
+        warn_of_self(&rules, owner, step);
     }
     name(&mut rules);
     rules
@@ -122,7 +125,18 @@ fn read_condition(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner) -> 
             );
             Condition::Text
         }
-        Ok(kind) => kind,
+        Ok(kind) => {
+            if kind == Condition::Text
+                && let Some(meant) = condition::near_miss(condition.text)
+            {
+                let message = format!("`{}` is a text as any other, and no `{meant}(…)`", condition.text);
+                let finding = Diagnostic::warning(codes::INVALID_CONDITION, condition.span, message);
+                owner.push(finding.hint(format!(
+                    "write `{meant}(\"…\")`: in lower case, without white space before `(`, with straight quotes"
+                )));
+            }
+            kind
+        }
         Err(message) => {
             let hint = "write `ai(\"…\")`, `all(\"…\")`, `any(\"…\", \"…\")`, or a text of another form";
             owner.push(Diagnostic::error(codes::INVALID_CONDITION, condition.span, message).hint(hint));
@@ -144,6 +158,32 @@ fn drop_repeated(rules: &mut Vec<Rule<'_>>, owner: &Fields<'_, '_>) {
         }
     }
     *rules = kept;
+}
+
+/// Equal conditions that lead to different places: nobody can tell which of them holds.
+fn warn_of_repeated(rules: &[Rule<'_>], owner: &Fields<'_, '_>) {
+    for (index, rule) in rules.iter().enumerate() {
+        let equal = rules[..index].iter().find(|known| known.condition.text == rule.condition.text);
+        let next = |rule: &Rule<'_>| rule.next.map(|next| next.text.to_owned());
+        if let Some(known) = equal
+            && next(known) != next(rule)
+        {
+            let message = format!("the condition `{}` stands twice, and leads to different places", rule.condition.text);
+            let finding = Diagnostic::warning(codes::DUPLICATE_ITEM, rule.condition.span, message);
+            owner.push(finding.hint("say in each condition what tells it from the other"));
+        }
+    }
+}
+
+/// A rule that leads back to its own movement asks the same again, with nothing new.
+fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str) {
+    for rule in rules.iter().filter(|rule| !rule.asks_person) {
+        if let Some(next) = rule.next.filter(|next| next.text == step) {
+            let message = format!("`{}` of `{step}` leads to itself", rule.condition.text);
+            let hint = "lead to another movement, or let the rule ask a person with `requires_user_input`";
+            owner.push(Diagnostic::warning(codes::SELF_NEXT, next.span, message).hint(hint));
+        }
+    }
 }
 
 /// Gives each rule a name of its own. Names are compared as answers are: without regard to case.

@@ -104,8 +104,10 @@ impl<'c> Compiler<'c> {
         }
         let word =
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-        let known = VALUES.iter().map(|(known, _)| *known);
-        if let Some(near) = nearest(name, known).filter(|_| word) {
+        let known = || VALUES.iter().map(|(known, _)| *known);
+        // White space between the braces is as much of a slip as a wrong letter.
+        let near = known().find(|known| *known == name.trim()).or(nearest(name, known()).filter(|_| word));
+        if let Some(near) = near {
             let hint = format!("did you mean `{{{near}}}`?");
             self.warn(
                 codes::UNKNOWN_PLACEHOLDER,

@@ -41,6 +41,10 @@ pub(super) const BLOCKED: &str =
 pub(super) const ANSWER_SEPARATE: &str = "Answer in Markdown: what you did and found. Afterwards it is decided by your answer which of these holds, so make \
      that clear:\n";
 pub(super) const ANSWER_PLAIN: &str = "Answer in Markdown: what you did and found.\n";
+pub(super) const BLOCKED_MARK: &str = "[BLOCKED]";
+pub(super) const BLOCKED_SEPARATE: &str = "\
+When you cannot proceed without a person, answer with `[BLOCKED]` and then why, and with nothing before it.
+";
 pub(super) const APPENDIX: &str = "     With this one, end your answer with:\n";
 
 pub(super) const REPORT_ASK: &str = "Write the report now, out of what you did and found in this conversation. Your whole answer becomes the file: \

@@ -290,6 +290,7 @@ impl StepLowering<'_, '_, '_, '_> {
                 session: SessionRule::Continue(SESSION.into()),
                 reports: Vec::new(),
                 fused: None,
+                blocked_mark: None,
             }),
             gate,
             boundary: Boundary {

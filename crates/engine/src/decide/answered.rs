@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::{Act, BlobRef, Fact, Gate, Outcome, Source, Step, StepId, Str};
+use cuegate_flow::{Act, BlobRef, Fact, Gate, Outcome, Role, Source, Step, StepId, Str};
 use serde_json::Value;
 
 use super::{Decider, conduct, enter, join, leave, reject, report, verdict};
@@ -88,6 +88,14 @@ fn record(
         Act::Ask(ask) if asking.owing.is_none() => session_key(ask).cloned(),
         _ => None,
     };
+    let own_work = asking.judging.is_none() && asking.owing.is_none();
+    let excerpt = match &asked.act {
+        Act::Ask(ask) if own_work && ask.role == Role::Work && asks_persons(decider.flow) => {
+            let found = gate::found(asked, answer.output.as_ref(), &answer.text);
+            Some(enter::clipped(gate::response(asked, found.as_ref(), answer).trim(), enter::DETAIL_MAX))
+        }
+        _ => None,
+    };
     let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
     let beyond = decider.run.ledger.beyond(ask, &answer.usage);
     decider.emit(Event::Answered {
@@ -96,6 +104,7 @@ fn record(
         kind: asking.kind,
         output,
         text,
+        excerpt,
         prompt: answer.prompt.clone(),
         system_prompt: answer.system_prompt.clone(),
         usage: answer.usage,
@@ -114,6 +123,11 @@ fn record(
         let what = format!("an ask of `{}` used up {what}", asked.name);
         decider.emit(Event::Overspent { ask, what });
     }
+}
+
+/// Whether the definition itself asks persons: about what was said just before.
+pub(super) fn asks_persons(flow: &cuegate_flow::Flow) -> bool {
+    flow.steps.iter().any(|step| matches!(step.act, Act::Person { .. }))
 }
 
 /// The agent cannot proceed: a member is done without outcome, anything else waits for a person. Whose prompt reads what
@@ -208,7 +222,7 @@ pub(super) fn conclude(
 fn responded(decider: &mut Decider<'_>, step: &Step<StepId>, said: &BlobRef) {
     if step.counts {
         let spoken =
-            Spoken { step: step.name.clone(), text: Some(said.clone()), outcome: None, blocked: false };
+            Spoken { step: step.name.clone(), text: Some(said.clone()), outcome: None, blocked: false, why: None };
         decider.respond(step, vec![spoken]);
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn enter(decider: &mut Decider<'_>, id: StepId, remedy: Option<Remedy
         }
         Act::Person { question } => {
             let parts = expand(&decider.run, step, question, None);
-            ask_person(decider, &text_of(&parts), false);
+            ask_about(decider, &text_of(&parts));
         }
     }
 }
@@ -93,9 +93,39 @@ pub(super) fn request(
 pub(super) fn ask_person(decider: &mut Decider<'_>, question: &str, again: bool) {
     let blob = decider.keep(question);
     decider.emit(Event::PersonAsked { question: blob, again });
-    let detail = question.trim().lines().next().unwrap_or_default().chars().take(200).collect();
+    let detail = clipped(question.trim(), DETAIL_MAX);
     let waiting = Waiting { kind: WaitKind::Person, detail, until_ms: None };
     decider.emit(Event::Suspended { waiting });
+}
+
+/// Suspends the run with a question of the definition. What it is about is what was said just before, which is told
+/// first, as a quotation.
+fn ask_about(decider: &mut Decider<'_>, question: &str) {
+    let blob = decider.keep(question);
+    decider.emit(Event::PersonAsked { question: blob, again: false });
+    let question = clipped(question.trim(), DETAIL_MAX / 2);
+    let excerpts = &decider.run.excerpts;
+    let left = DETAIL_MAX - question.chars().count();
+    let mut detail = String::new();
+    for (step, said) in excerpts.iter().filter(|(_, said)| !said.trim().is_empty()) {
+        let heading = format!("`{step}` said:\n");
+        let room = (left / excerpts.len()).saturating_sub(heading.chars().count() + 2);
+        let quoted = said.trim().lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n");
+        detail.push_str(&format!("{heading}{}\n\n", clipped(&quoted, room)));
+    }
+    let waiting = Waiting { kind: WaitKind::Person, detail: format!("{detail}{question}"), until_ms: None };
+    decider.emit(Event::Suspended { waiting });
+}
+
+/// How much is said of what a run waits for, in characters.
+pub(super) const DETAIL_MAX: usize = 2_000;
+
+/// The beginning of a text, at most so many characters.
+pub(super) fn clipped(text: &str, characters_max: usize) -> String {
+    if text.chars().count() <= characters_max {
+        return text.to_owned();
+    }
+    text.chars().take(characters_max.saturating_sub(1)).chain(['…']).collect()
 }
 
 /// The text of parts that hold no agent's words.

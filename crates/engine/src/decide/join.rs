@@ -68,7 +68,9 @@ pub(super) fn unmatched(decider: &mut Decider<'_>, parent: &Step<StepId>, member
     let ends: Vec<String> = members.iter().map(describe).collect();
     let what = format!("no rule of `{}` matched: {}", parent.name, ends.join(", "));
     if members.iter().any(|member| member.blocked) {
-        enter::ask_person(decider, &what, true);
+        let why = members.iter().filter_map(|member| Some((&member.step, member.why.as_ref()?)));
+        let why: String = why.map(|(step, why)| format!("\n`{step}` cannot proceed: {why}")).collect();
+        enter::ask_person(decider, &format!("{what}{why}"), true);
     } else {
         decider.fail(what);
     }
@@ -80,6 +82,7 @@ fn spoken(member: &Member) -> Spoken {
         text: member.answer.clone(),
         outcome: member.ended.clone().flatten(),
         blocked: member.blocked,
+        why: member.why.clone().filter(|_| member.blocked),
     }
 }
 

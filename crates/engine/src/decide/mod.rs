@@ -101,9 +101,9 @@ impl<'f> Decider<'f> {
         self.step(&self.run.node.as_ref()?.step)
     }
 
-    /// What was said in a visit becomes the previous response, in flows with a prompt that reads it.
+    /// What was said in a visit becomes the previous response, in flows with a prompt or a question that is about it.
     fn respond(&mut self, step: &Step<StepId>, answers: Vec<Spoken>) {
-        if reads_responses(self.flow) {
+        if reads_responses(self.flow) || answered::asks_persons(self.flow) {
             self.emit(Event::Responded { step: step.name.clone(), answers });
         }
     }

@@ -37,6 +37,7 @@ pub(crate) fn draft(text: &str) -> Draft {
                 session: SessionRule::Fresh,
                 reports: Vec::new(),
                 fused: None,
+                blocked_mark: None,
             }),
             gate: Gate::Readers(vec![Reader::Field {
                 path: FieldPath::parse("action").unwrap(),

@@ -39,6 +39,7 @@ fn ask(step: &str, title: &str, prompt: Template, edges: Vec<Edge<Name>>) -> Ste
             session: SessionRule::Continue("main".into()),
             reports: Vec::new(),
             fused: None,
+            blocked_mark: None,
         }),
         gate: Gate::Readers(vec![Reader::Field {
             path: path("action"),
