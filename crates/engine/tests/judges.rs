@@ -211,10 +211,7 @@ fn judges_of_members_and_of_all_of_them_answer_in_text() {
     let joined = script.joined();
     assert!(joined.starts_with("Do both@judge. \n\nThe answers to decide about:\n### a (good)"), "{joined}");
     script.text("both@judge", "none");
-    assert_eq!(
-        script.end(),
-        (EndState::Failed, "no rule of `both` matched: `a` good, `b` failed")
-    );
+    assert_eq!(script.end(), (EndState::Failed, "no rule of `both` matched: `a` good, `b` failed"));
     let mut script = Script::start(&flow);
     script.text("a", "x").text("b", "y").text("a@judge", "[A:1]").text("b@judge", "[B:2]");
     script.text("both@judge", "[BOTH:1]");

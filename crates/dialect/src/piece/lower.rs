@@ -225,8 +225,7 @@ impl Lowering<'_, '_, '_> {
         }
         // A hidden rule keeps its number, and so does one that somebody else judges: the movement cannot choose it.
         let own = |rule: &Rule<'_>| !rule.hidden && rule.kind == Condition::Text;
-        let numbered =
-            rules.iter().map(|rule| if own(rule) { named(rule) } else { Outcome::None }).collect();
+        let numbered = rules.iter().map(|rule| if own(rule) { named(rule) } else { Outcome::None }).collect();
         readers.extend(judge::tags(movement.name.text, numbered));
         readers.extend(judges.into_iter().map(|step| Reader::Judge { step }));
         (Gate::Readers(readers), schema)

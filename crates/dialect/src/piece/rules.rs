@@ -168,7 +168,10 @@ fn warn_of_repeated(rules: &[Rule<'_>], owner: &Fields<'_, '_>) {
         if let Some(known) = equal
             && next(known) != next(rule)
         {
-            let message = format!("the condition `{}` stands twice, and leads to different places", rule.condition.text);
+            let message = format!(
+                "the condition `{}` stands twice, and leads to different places",
+                rule.condition.text
+            );
             let finding = Diagnostic::warning(codes::DUPLICATE_ITEM, rule.condition.span, message);
             owner.push(finding.hint("say in each condition what tells it from the other"));
         }

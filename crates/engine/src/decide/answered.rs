@@ -221,8 +221,13 @@ pub(super) fn conclude(
 /// What a visit said becomes what later prompts call the previous response, where one reads it.
 fn responded(decider: &mut Decider<'_>, step: &Step<StepId>, said: &BlobRef) {
     if step.counts {
-        let spoken =
-            Spoken { step: step.name.clone(), text: Some(said.clone()), outcome: None, blocked: false, why: None };
+        let spoken = Spoken {
+            step: step.name.clone(),
+            text: Some(said.clone()),
+            outcome: None,
+            blocked: false,
+            why: None,
+        };
         decider.respond(step, vec![spoken]);
     }
 }

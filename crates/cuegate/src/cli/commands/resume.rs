@@ -82,7 +82,10 @@ fn nothing_to_do(
         State::Suspended(waiting)
             if waiting.kind == WaitKind::Person && !cuegate_runner::answered(journal, id)? =>
         {
-            format!("it waits for an answer: `cuegate answer {id} \"…\"`; it was asked:\n{}", waiting.detail.trim())
+            format!(
+                "it waits for an answer: `cuegate answer {id} \"…\"`; it was asked:\n{}",
+                waiting.detail.trim()
+            )
         }
         State::Suspended(Waiting { kind: WaitKind::Quota, until_ms: Some(until), .. })
             if args.provider.is_none()
