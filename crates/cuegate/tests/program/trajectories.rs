@@ -125,6 +125,8 @@ impl Table {
             assert_eq!(project.read(report["path"].as_str().unwrap()), "# It", "{report}");
             *reports.entry(text(&report["name"])).or_default() += 1;
         }
+        let log = project.run(&["log", "last"]).stdout;
+        assert!(log.lines().all(|line| line.matches(", wrote ").count() < 2), "{log}");
         let reports: Vec<String> =
             reports.into_iter().map(|(name, times)| format!("{name} {times}×")).collect();
         lines.push(format!("reports: {}", reports.join(", ")));
@@ -284,8 +286,8 @@ fn default_by_every_rule() {
     ai_review #3: AI-specific issues found → ai_fix (1)
     monitor:ai_review+ai_fix #1: Unproductive (no improvement) → reviewers (1)
     ai_fix #3: AI issues fixed → reviewers (1)
-    qa-review #1: approved → - (2)
     arch-review #1: approved → - (3)
+    qa-review #1: approved → - (2)
     reviewers #1: all("approved") → supervise (0)
     supervise #1: All checks passed → @completed (4)
     reports: 00-plan.md 1×, 01-architecture.md 1×, 02-coder-scope.md 1×, 03-coder-decisions.md 1×, 04-ai-review.md 3×, 05-architect-review.md 1×, 06-qa-review.md 1×, 07-supervisor-validation.md 1×, summary.md 1×
@@ -410,9 +412,9 @@ fn review_only_by_every_rule() {
     ");
     assert_snapshot!(table.row("plan:1 arch-review:1 security-review:1 ai-review:1 supervise:1 pr-comment:1"), @r#"
     plan #1: Review scope is clear → reviewers (1)
+    ai-review #1: approved → - (1)
     arch-review #1: approved → - (1)
     security-review #1: approved → - (1)
-    ai-review #1: approved → - (1)
     reviewers #1: all("approved") → supervise (0)
     supervise #1: approved, PR comment requested → pr-comment (1)
     pr-comment #1: Comments posted → @completed (1)
@@ -422,8 +424,8 @@ fn review_only_by_every_rule() {
     "#);
     assert_snapshot!(table.row("plan:1 arch-review:2 security-review?2 ai-review#2 supervise#1 pr-comment?2"), @r#"
     plan #1: Review scope is clear → reviewers (1)
-    arch-review #1: needs_fix → - (1)
     ai-review #1: needs_fix → - (2)
+    arch-review #1: needs_fix → - (1)
     security-review #1: needs_fix → - (3)
     reviewers #1: any("needs_fix") → supervise (0)
     supervise #1: approved, PR comment requested → pr-comment (2)
@@ -434,9 +436,9 @@ fn review_only_by_every_rule() {
     "#);
     assert_snapshot!(table.row("plan:1 arch-review:1 security-review:2 ai-review:1 supervise?2"), @r#"
     plan #1: Review scope is clear → reviewers (1)
+    ai-review #1: approved → - (1)
     arch-review #1: approved → - (1)
     security-review #1: needs_fix → - (1)
-    ai-review #1: approved → - (1)
     reviewers #1: any("needs_fix") → supervise (0)
     supervise #1: approved → @completed (3)
     reports: 01-architect-review.md 1×, 02-security-review.md 1×, 03-ai-review.md 1×, 04-review-summary.md 1×
@@ -445,9 +447,9 @@ fn review_only_by_every_rule() {
     "#);
     assert_snapshot!(table.row("plan:1 arch-review:1 security-review:1 ai-review:1 supervise:3"), @r#"
     plan #1: Review scope is clear → reviewers (1)
+    ai-review #1: approved → - (1)
     arch-review #1: approved → - (1)
     security-review #1: approved → - (1)
-    ai-review #1: approved → - (1)
     reviewers #1: all("approved") → supervise (0)
     supervise #1: rejected → @aborted (1)
     reports: 01-architect-review.md 1×, 02-security-review.md 1×, 03-ai-review.md 1×, 04-review-summary.md 1×
@@ -469,4 +471,17 @@ fn magi_by_every_rule() {
     completed, exit 0
     ");
     table.is_whole();
+}
+
+/// Conditions are sentences: each stands on a line of its own, however alike they lead; judges do not crowd a picture.
+#[test]
+fn pages_and_pictures_of_pieces_can_be_read() {
+    let Some(folder) = pieces() else { return };
+    let project = Project::empty();
+    let path = folder.join("default.yaml");
+    let page = project.run(&["show", path.to_str().unwrap()]).stdout;
+    let implement = page.split("\n\n").find(|part| part.starts_with("implement ")).unwrap();
+    assert_snapshot!(implement, @"");
+    let picture = project.run(&["graph", path.to_str().unwrap()]).stdout;
+    assert!(!picture.contains("@judge") && picture.contains("monitor:ai_review+ai_fix"), "{picture}");
 }

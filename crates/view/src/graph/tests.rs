@@ -61,22 +61,20 @@ fn a_piece_for_mermaid() {
       n2["security"]
       n3["style"]
       n4["fix"]
-      n5{"fix/judge"}
-      n6{"monitor:reviewers+fix"}
-      n7[/"ask_user"/]
-      n8(("@completed"))
+      n5{"monitor:reviewers+fix"}
+      n6[/"ask_user"/]
+      n7(("@completed"))
       n0 -->|"ready"| n1
-      n0 -->|"unclear"| n7
+      n0 -->|"unclear"| n6
       n1 -.-> n2
       n1 -.-> n3
-      n1 -->|"all(#34;approved#34;)"| n8
+      n1 -->|"all(#34;approved#34;)"| n7
       n1 -->|"any(#34;needs_fix#34;)"| n4
-      n4 -.->|"unclear"| n5
       n4 -->|"done"| n1
-      n6 -->|"healthy"| n1
-      n6 -->|"stuck"| n0
-      n7 -->|"answered"| n0
-      n4 -.->|"after 2 rounds"| n6
+      n5 -->|"healthy"| n1
+      n5 -->|"stuck"| n0
+      n6 -->|"answered"| n0
+      n4 -.->|"after 2 rounds"| n5
       classDef entry stroke-width:3px
       classDef found stroke:#b3261e,stroke-width:3px
       class n0 entry
@@ -95,22 +93,20 @@ fn a_piece_for_graphviz() {
       n2 [label="security"]
       n3 [label="style"]
       n4 [label="fix"]
-      n5 [label="fix/judge" shape=diamond]
-      n6 [label="monitor:reviewers+fix" shape=diamond]
-      n7 [label="ask_user" shape=parallelogram]
-      n8 [label="@completed" shape=doublecircle]
+      n5 [label="monitor:reviewers+fix" shape=diamond]
+      n6 [label="ask_user" shape=parallelogram]
+      n7 [label="@completed" shape=doublecircle]
       n0 -> n1 [label="ready"]
-      n0 -> n7 [label="unclear"]
+      n0 -> n6 [label="unclear"]
       n1 -> n2 [label="" style=dashed]
       n1 -> n3 [label="" style=dashed]
-      n1 -> n8 [label="all(\"approved\")"]
+      n1 -> n7 [label="all(\"approved\")"]
       n1 -> n4 [label="any(\"needs_fix\")"]
-      n4 -> n5 [label="unclear" style=dashed]
       n4 -> n1 [label="done"]
-      n6 -> n1 [label="healthy"]
-      n6 -> n0 [label="stuck"]
-      n7 -> n0 [label="answered"]
-      n4 -> n6 [label="after 2 rounds" style=dashed]
+      n5 -> n1 [label="healthy"]
+      n5 -> n0 [label="stuck"]
+      n6 -> n0 [label="answered"]
+      n4 -> n5 [label="after 2 rounds" style=dashed]
       subgraph "cluster_1" { label="reviewers" n2; n3 }
     }
     "#);
