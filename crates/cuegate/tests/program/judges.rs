@@ -145,7 +145,10 @@ fn without_schemas_plain_words_are_read_visibly() {
     let scenario = Scenario::new()
         .reply(Reply::any().text("I did all of it."))
         .reply(Reply::any().text("# What I did"))
-        .reply(Reply::any().text("It is none of these. [JUDGE:9]"))
+        .reply(
+            Reply::any()
+                .text("It is none of these: {\"outcome\": \"none\", \"reason\": \"it did something\"}"),
+        )
         .reply(Reply::any().text("The first one holds. [WORK:1]"));
     let standin = Standin::start(scenario);
     let toml = format!(

@@ -481,7 +481,17 @@ fn pages_and_pictures_of_pieces_can_be_read() {
     let path = folder.join("default.yaml");
     let page = project.run(&["show", path.to_str().unwrap()]).stdout;
     let implement = page.split("\n\n").find(|part| part.starts_with("implement ")).unwrap();
-    assert_snapshot!(implement, @"");
+    assert_snapshot!(implement, @"
+    implement  [work]
+      prompt    1,395 lines, reads iteration, max_iterations, movement_iteration, report_dir, task,
+                previous_response, user_inputs; system prompt of 36 lines
+      answer    by schema; outcome from outcome, then the tag [implement:N], then the tag [STEP:N], then
+                judge implement@judge
+      may       acceptEdits, tools Read, Glob, Grep, Edit, Write, Bash, WebSearch, WebFetch
+      who       session begins coder anew, persona coder
+      goes      Implementation complete, No implementation (report only) → ai_review
+                Cannot proceed, insufficient info                        → ai_review
+    ");
     let picture = project.run(&["graph", path.to_str().unwrap()]).stdout;
     assert!(!picture.contains("@judge") && picture.contains("monitor:ai_review+ai_fix"), "{picture}");
 }
