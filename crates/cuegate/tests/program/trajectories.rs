@@ -489,8 +489,9 @@ fn pages_and_pictures_of_pieces_can_be_read() {
                 judge implement@judge
       may       acceptEdits, tools Read, Glob, Grep, Edit, Write, Bash, WebSearch, WebFetch
       who       session begins coder anew, persona coder
-      goes      Implementation complete, No implementation (report only) → ai_review
-                Cannot proceed, insufficient info                        → ai_review
+      goes      Implementation complete           → ai_review
+                No implementation (report only)   → ai_review
+                Cannot proceed, insufficient info → ai_review
     ");
     let picture = project.run(&["graph", path.to_str().unwrap()]).stdout;
     assert!(!picture.contains("@judge") && picture.contains("monitor:ai_review+ai_fix"), "{picture}");
