@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cuegate_flow::{
     Actions, Conduct, Fact, Field, Flow, Handler, JoinPattern, JoinRule, Outcome, Piece, Poll, PollState,
-    Reaction, Reader, Resource, Role, Signal, Source, Template, Verdict,
+    Program, Reaction, Reader, Resource, Role, Signal, Source, Template, Verdict,
 };
 use serde_json::json;
 
@@ -66,7 +66,7 @@ pub fn acting() -> Arc<Flow> {
     let actions = Actions {
         marker: "json".into(),
         types: None,
-        handlers: vec![("note".into(), Reaction::Exec("acting/note".into()))],
+        handlers: vec![("note".into(), Reaction::Exec(program("acting/note")))],
     };
     let auto_response = Some("as you like".into());
     closing_named("acting").conduct(Conduct { auto_response, actions: Some(actions), inspects: true }).flow()
@@ -105,13 +105,12 @@ pub fn poll(param: &str) -> Poll {
 
 /// A program that says whether a run is done.
 pub fn handler(name: &str) -> Handler {
-    Handler {
-        path: name.into(),
-        name: name.into(),
-        start: vec!["sh".into()],
-        body: "".into(),
-        config: json!({ "handlerPath": name }),
-    }
+    Handler { program: program(name), config: json!({ "handlerPath": name }) }
+}
+
+/// A program that is never started.
+pub fn program(path: &str) -> Program {
+    Program { path: path.into(), name: path.into(), start: vec!["sh".into()], body: "".into() }
 }
 
 /// A signal with fields that have to be there.

@@ -139,16 +139,6 @@ impl<'f> Desk<'f> {
         self.sources.borrow().locate(span).line
     }
 
-    /// Whether there is a file, whatever it holds; it is kept with the definition. One that cannot be read is reported.
-    pub(crate) fn is_there(&self, path: &str) -> bool {
-        match self.files.read(path) {
-            Err(ReadError::NotFound) => false,
-            Ok(_) => true,
-            // It is there: what is wrong with it is a finding of its own.
-            Err(_) => !matches!(self.page(path), Page::Missing),
-        }
-    }
-
     /// A text of the program's own, for findings that point into it.
     pub(crate) fn own_text(&self, path: &str, text: &str) -> FileId {
         self.sources.borrow_mut().add(path, text)

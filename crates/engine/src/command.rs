@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cuegate_flow::{BlobRef, Boundary, Handler, Poll, SchemaId, Str, Validator};
+use cuegate_flow::{BlobRef, Boundary, Handler, Poll, Program, SchemaId, Str, Validator};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -117,6 +117,8 @@ pub struct ExecCommand {
 pub struct EffectCommand {
     /// What.
     pub effect: Effect,
+    /// The program that does it, as it was when the run began.
+    pub program: Program,
     /// The tree that the run stands on.
     pub tree: Option<TreeState>,
 }

@@ -25,6 +25,7 @@ mod effect;
 mod event;
 mod extract;
 mod facts;
+mod fold;
 mod gate;
 mod pending;
 mod prompt;

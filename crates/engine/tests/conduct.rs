@@ -22,7 +22,7 @@ fn flow(conduct: Conduct) -> Arc<Flow> {
 }
 
 fn acting() -> Conduct {
-    let exec = |path: &str| Reaction::Exec(path.into());
+    let exec = |path: &str| Reaction::Exec(flows::program(path));
     Conduct {
         actions: Some(Actions {
             marker: "json".into(),

@@ -263,7 +263,7 @@ fn a_handler_is_told_where_the_run_stands() {
     let mut run = Driven::start(&handled);
     run.say(json!({"action": "next", "plan": "p"}));
     let [ProbeCommand { probe: Probe::Handler { handler, about }, .. }] = &run.probes()[..] else { panic!() };
-    assert_eq!(&*handler.path, "verdict.sh");
+    assert_eq!(&*handler.program.path, "verdict.sh");
     let About { step, visit, iteration, answer, handoffs } = about;
     assert_eq!((&**step, *visit, *iteration), ("work", 1, 1));
     assert!(answer.as_ref().unwrap().output.is_some());

@@ -1,6 +1,6 @@
 //! What holds for a whole run, besides its steps.
 
-use crate::Str;
+use crate::{Program, Str};
 
 /// What holds for a whole run, besides its steps.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -29,8 +29,8 @@ pub struct Actions {
 pub enum Reaction {
     /// Nothing: it stands in the log.
     Log,
-    /// A program, by its path in the project; it is given the block on standard input.
-    Exec(Str),
+    /// A program, called by its path in the project; it is given the block on standard input.
+    Exec(Program),
     /// Something that this version cannot do, by its name. A finding has said so.
     Unsupported(Str),
 }
@@ -40,7 +40,7 @@ impl Reaction {
     pub fn as_text(&self) -> Str {
         match self {
             Reaction::Log => "log".into(),
-            Reaction::Exec(path) => format!("exec:{path}").into(),
+            Reaction::Exec(program) => format!("exec:{}", program.path).into(),
             Reaction::Unsupported(name) => name.clone(),
         }
     }
@@ -53,20 +53,37 @@ impl Actions {
         let handler = self.handlers.iter().find(|(name, _)| **name == *action);
         handler.filter(|_| allowed).map(|(_, handler)| handler)
     }
+
+    /// The program that is called so.
+    pub fn program(&self, path: &str) -> Option<&Program> {
+        self.handlers.iter().find_map(|(_, handler)| match handler {
+            Reaction::Exec(program) if *program.path == *path => Some(program),
+            _ => None,
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Actions, Reaction};
+    use crate::Program;
 
     #[test]
     fn what_may_not_be_asked_for_is_not_acted_on() {
-        let handlers = vec![("note".into(), Reaction::Log), ("drop".into(), Reaction::Exec("a/drop".into()))];
+        let program = Program {
+            path: "a/drop".into(),
+            name: "drop".into(),
+            start: vec!["sh".into()],
+            body: "exit 0".into(),
+        };
+        let handlers = vec![("note".into(), Reaction::Log), ("drop".into(), Reaction::Exec(program))];
         let mut actions = Actions { marker: "json".into(), types: Some(vec!["note".into()]), handlers };
         assert_eq!(actions.handler("note"), Some(&Reaction::Log));
         assert_eq!(actions.handler("drop"), None);
         actions.types = None;
         assert_eq!(actions.handler("drop").map(|handler| handler.as_text()).as_deref(), Some("exec:a/drop"));
         assert_eq!(actions.handler("other"), None);
+        assert_eq!(actions.program("a/drop").map(|program| &*program.body), Some("exit 0"));
+        assert_eq!(actions.program("drop"), None);
     }
 }

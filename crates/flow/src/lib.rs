@@ -20,6 +20,7 @@ mod digest;
 mod param;
 mod path;
 mod price;
+mod program;
 mod schema;
 mod source;
 mod step;
@@ -35,6 +36,7 @@ pub use digest::BlobRef;
 pub use param::{Param, ParamRule, ParamType};
 pub use path::FieldPath;
 pub use price::{AskRole, BoundedBy, Certificate, Lever, Rate, Terms, price};
+pub use program::Program;
 pub use schema::{Schema, SchemaError};
 pub use source::{FileId, LineColumn, SourceFile, Sources, Span};
 pub use step::{

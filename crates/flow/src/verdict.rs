@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::Str;
+use crate::{Program, Str};
 
 /// When the run as a whole is done, besides reaching an end of the flow. Asked after each finished visit that would go
 /// on to another one.
@@ -134,17 +134,11 @@ pub enum PollState {
     Fields(Vec<Field>),
 }
 
-/// A program that a definition brings along. It is kept with the run, so that a resumed run starts the same.
+/// A program that says whether a run is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handler {
-    /// The file's path as the definition writes it.
-    pub path: Str,
-    /// The file's name.
-    pub name: Str,
-    /// How it is started: the program and its first arguments; the file's path follows.
-    pub start: Vec<Str>,
-    /// What stands in the file.
-    pub body: Str,
+    /// The program; its path is as the definition writes it.
+    pub program: Program,
     /// Its settings as the definition writes them, handed to it.
     pub config: Value,
 }

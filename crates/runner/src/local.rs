@@ -3,6 +3,7 @@
 
 mod ask;
 mod effect;
+mod kept;
 mod probe;
 
 use std::{

@@ -186,7 +186,9 @@ fn names_that_are_nothing() {
     for (name, quoted) in [("nobody", "`nobody`"), ("../outside", "`../outside`"), ("a/../b", "`a/../b`")] {
         let ran = project.run(&["check", name]);
         assert_eq!((ran.code, &*ran.stdout), (2, ""), "{name}");
-        let expected = format!("error: {quoted} is no file, no folder and no agent below `.agent`\nhint: ");
+        let expected = format!(
+            "error: {quoted} is no file, no folder, no agent below `.agent` and no piece below `.takt/pieces`\nhint: "
+        );
         assert!(ran.stderr.starts_with(&expected), "{}", ran.stderr);
     }
     let none = project.run(&["check"]);
@@ -359,4 +361,37 @@ fn graphs_of_sound_and_unsound_definitions() {
     let ran = nothing.run(&["graph", "steps_registry.json"]);
     assert_eq!((ran.code, &*ran.stdout), (2, ""));
     assert!(ran.stderr.contains("there is nothing to draw"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_most_that_a_run_can_do() {
+    let project = Project::example();
+    let json = |args: &[&str]| {
+        let ran = project.run(&[&["price", "fixer", "--json"], args].concat());
+        assert_eq!((ran.code, &*ran.stderr), (0, ""));
+        ran.json()
+    };
+    let plain = json(&[]);
+    assert_eq!(plain["schema"], "cuegate/price/v1");
+    assert_eq!((&plain["max"]["iterations"], &plain["max"]["asks"]), (&json!(10), &json!(20)));
+    assert_eq!(plain["bounded"], false);
+    // Each flag does what it says.
+    assert_eq!(json(&["--repairs", "0"])["max"]["asks"], 10);
+    assert_eq!(json(&["--max-iterations", "3"])["max"]["asks"], 6);
+    assert_eq!(json(&["--budget-asks", "4"])["max"]["asks"], 4);
+    let capped = json(&["--ask-usd", "0.5", "--ask-tokens", "1000"]);
+    assert_eq!((&capped["bounded"], &capped["max"]["cost_usd"]), (&json!(true), &json!(10.0)));
+    assert_eq!(capped["max"]["tokens"], 20_000);
+    assert_eq!(json(&["--budget-usd", "3"])["max"]["cost_usd"], 3.0);
+
+    // Prices are configured by the provider's names of models.
+    let config = "[prices.big]\ninput = 5.0\noutput = 20.0\n[models.claude]\nopus = \"big\"\n";
+    std::fs::write(project.path().join("cuegate.toml"), config).unwrap();
+    let priced = json(&["--provider", "claude", "--ask-tokens", "1000000"]);
+    assert_eq!(priced["max"]["cost_usd"], 400.0);
+    let text = project.run(&["price", "fixer"]);
+    assert!(text.stdout.contains("bounded by  the limit of iterations"), "{}", text.stdout);
+
+    let broken = with(&broken());
+    assert_eq!(broken.run(&["price", "agent"]).code, 2);
 }

@@ -208,6 +208,25 @@ fn a_handler_that_fails_is_recorded_and_the_run_goes_on() {
     assert_eq!(project.status()["effects"][0]["ended"], "exit 3");
 }
 
+/// A run goes on with the handler that it began with, in one that was not made executable as well.
+#[test]
+fn an_edited_handler_does_not_reach_a_run_that_asked_before() {
+    let project = acting(0);
+    let path = project.path().join(".agent/agent/act.sh");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    project.script("script.json", &json!([says("work", "handoff")]));
+    // The script is used up: the run waits for another one.
+    assert_eq!(project.go(&[]).code, 4);
+    project.write(".agent/agent/act.sh", "#!/bin/sh\necho edited > told.txt\nexit 9\n");
+    let block = "```json\n{\"action\": \"post\", \"n\": 7}\n```";
+    project.script("script2.json", &json!([says_with("close", "closing", json!({"text": block}))]));
+    let ran = project.run(&["resume", "last", "--script", "script2.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let told: Value = serde_json::from_str(project.read("told.txt").trim()).unwrap();
+    assert_eq!(told["value"]["n"], 7);
+    assert_eq!(project.status()["effects"][0]["state"], "done");
+}
+
 #[test]
 fn inspected_answers_stand_in_the_result() {
     let project = small().runner(json!({"flow": {"schemas": {"inspection": true}}})).project(json!([

@@ -12,10 +12,20 @@ const MARKER: &str = "json";
 /// A handler that is a program, and where its name is written: whether it is there is seen when the files are opened.
 #[derive(Debug)]
 pub(crate) struct HandlerFile<'j> {
+    /// What it acts on.
+    pub(crate) action: Str,
     /// Its path in the project.
     pub(crate) path: String,
     /// As written.
     pub(crate) written: Text<'j>,
+}
+
+/// What a handler's name says.
+enum Named {
+    /// All that there is to it.
+    Known(Reaction),
+    /// A program, by its path in the project.
+    File(String),
 }
 
 /// Reads `actions`. `None` when they are off: then blocks are text like any other.
@@ -47,8 +57,12 @@ pub(super) fn read_actions<'j>(
             };
             actions.inert(entry.key_span, message, &hint);
         }
-        if let Some(handler) = read_handler(written, agent_dir, &actions, enabled, files) {
-            handlers.push((entry.key.clone(), handler));
+        match read_handler(written, agent_dir, &actions, enabled) {
+            Some(Named::Known(handler)) => handlers.push((entry.key.clone(), handler)),
+            Some(Named::File(path)) if enabled => {
+                files.push(HandlerFile { action: entry.key.clone(), path, written })
+            }
+            Some(Named::File(_)) | None => {}
         }
     }
     let types = types.map(|types| types.iter().map(|kind| Str::from(kind.text)).collect());
@@ -66,10 +80,9 @@ fn read_handler<'j>(
     agent_dir: &str,
     actions: &Fields<'j, '_>,
     enabled: bool,
-    files: &mut Vec<HandlerFile<'j>>,
-) -> Option<Reaction> {
+) -> Option<Named> {
     match written.text {
-        "log" => return Some(Reaction::Log),
+        "log" => return Some(Named::Known(Reaction::Log)),
         "github:comment" | "github:label" => {
             if enabled {
                 let statement = format!("the handler `{}` is not supported yet", written.text);
@@ -79,7 +92,7 @@ fn read_handler<'j>(
                     "use `exec:PATH` with a program that does it, or `log`",
                 );
             }
-            return Some(Reaction::Unsupported(written.text.into()));
+            return Some(Named::Known(Reaction::Unsupported(written.text.into())));
         }
         _ => {}
     }
@@ -89,12 +102,7 @@ fn read_handler<'j>(
         return None;
     };
     match join(agent_dir, path.trim()).filter(|path| lies_in(path, agent_dir)) {
-        Some(path) => {
-            if enabled {
-                files.push(HandlerFile { path: path.clone(), written });
-            }
-            Some(Reaction::Exec(path.into()))
-        }
+        Some(path) => Some(Named::File(path)),
         None => {
             let message = format!("`{path}` leads out of the agent's folder");
             actions.push(

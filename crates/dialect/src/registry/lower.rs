@@ -1,8 +1,8 @@
 //! Lowers a registry and its agent to a draft.
 
 use cuegate_flow::{
-    Act, Ask, Boundary, Conduct, Diagnostic, Draft, Edge, Ending, Gate, Limits, Name, Param, Role, Schema,
-    SchemaId, SessionRule, Source, Step, Target, Template,
+    Act, Ask, Boundary, Conduct, Diagnostic, Draft, Edge, Ending, Gate, Limits, Name, Param, Reaction, Role,
+    Schema, SchemaId, SessionRule, Source, Step, Target, Template,
 };
 
 use super::actions::HandlerFile;
@@ -20,6 +20,7 @@ use super::matter::User;
 use super::parameters::{same_name, set_parameter};
 use super::permission::effective;
 use super::places::Places;
+use super::program::read_program;
 use super::prompt::Compiler;
 use super::prompt_files::{PromptFile, PromptFiles};
 use super::section_targets::refuse_sections;
@@ -107,19 +108,18 @@ pub(crate) fn name_of<'j>(agent: &AgentDefinition<'j>, registry: &RegistryDefini
     agent.name.or(registry.agent_id.map(|id| id.text)).unwrap_or("agent")
 }
 
-/// What holds for a whole run. Programs that act on blocks have to be there, and are kept with the definition.
+/// What holds for a whole run. Programs that act on blocks are kept with it.
 fn conduct(definition: &Definition<'_, '_, '_>) -> Conduct {
     let Definition { agent, desk, .. } = definition;
-    for HandlerFile { path, written } in &agent.handler_files {
-        if !desk.is_there(path) {
-            let message = format!("there is no handler `{path}`");
-            desk.found.push(
-                Diagnostic::error(codes::UNREADABLE_FILE, written.span, message)
-                    .hint("write it and make it executable, or correct the path"),
-            );
+    let mut conduct = agent.conduct.clone();
+    for HandlerFile { action, path, written } in &agent.handler_files {
+        if let Some(program) = read_program(desk, path, written.span)
+            && let Some(actions) = &mut conduct.actions
+        {
+            actions.handlers.push((action.clone(), Reaction::Exec(program)));
         }
     }
-    agent.conduct.clone()
+    conduct
 }
 
 pub(super) fn params(agent: &AgentDefinition<'_>, set: &[String]) -> Vec<Param> {

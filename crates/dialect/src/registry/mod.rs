@@ -30,6 +30,7 @@ mod parameters;
 mod path_template;
 mod permission;
 mod places;
+mod program;
 mod prompt;
 mod prompt_files;
 mod runner;

@@ -1,14 +1,14 @@
 //! What a verdict comes down to in a flow, and what can be said about it only once the registry is known.
 
-use cuegate_flow::{Act, Diagnostic, Draft, Handler, Param, Poll, Resource, Span, Str, Verdict};
+use cuegate_flow::{Act, Diagnostic, Draft, Handler, Param, Poll, Program, Resource, Span, Str, Verdict};
 
 use super::kinds::StepKind;
 use super::lower::Definition;
 use super::parameters::same_name;
+use super::program::read_program;
 use super::prompt::Compiler;
 use super::verdict::Rule;
 use crate::codes;
-use crate::desk::Page;
 use crate::files::join;
 use crate::json::Text;
 
@@ -49,10 +49,7 @@ impl Lowering<'_, '_, '_, '_> {
                 None => Verdict::Flow,
             },
             Rule::Handler(path, config) => match self.handler(*path) {
-                Some((name, start, body)) => {
-                    let path = path.text.into();
-                    Verdict::Handler(Handler { path, name, start, body, config: config.clone() })
-                }
+                Some(program) => Verdict::Handler(Handler { program, config: config.clone() }),
                 None => Verdict::Flow,
             },
             Rule::Composite(operator, parts) => {
@@ -94,52 +91,12 @@ impl Lowering<'_, '_, '_, '_> {
         Some(param.name.clone())
     }
 
-    /// The name of a handler's file, how it is started, and what stands in it.
-    fn handler(&self, path: Text<'_>) -> Option<(Str, Vec<Str>, Str)> {
+    fn handler(&self, path: Text<'_>) -> Option<Program> {
         let Definition { places, desk, .. } = self.definition;
         let joined = join(places.agent_dir, path.text)?;
-        let text = match desk.page(&joined) {
-            Page::Text { text, .. } => text,
-            Page::Missing => {
-                desk.found.push(
-                    Diagnostic::error(codes::UNREADABLE_FILE, path.span, format!("there is no `{joined}`"))
-                        .hint("write the handler, or correct the path"),
-                );
-                return None;
-            }
-            Page::Faulty => return None,
-        };
-        let name = joined.rsplit('/').next().unwrap_or(&joined);
-        match start_of(name, &text) {
-            Some(start) => Some((name.into(), start, text)),
-            None => {
-                let message = format!("nobody knows how `{name}` is started");
-                let hint = "begin it with the line `#!/usr/bin/env PROGRAM`, or call it `.sh`, `.py`, `.js` or `.mjs`";
-                desk.found.push(Diagnostic::error(codes::HANDLER_UNSTARTABLE, path.span, message).hint(hint));
-                None
-            }
-        }
+        let program = read_program(desk, &joined, path.span)?;
+        Some(Program { path: path.text.into(), ..program })
     }
-}
-
-/// How a file is started: by the program that its first line names, else by its ending.
-fn start_of(name: &str, text: &str) -> Option<Vec<Str>> {
-    if let Some(line) = text.strip_prefix("#!") {
-        // As the kernel reads it: a program, and all that follows as one argument.
-        let line = line.lines().next().unwrap_or_default().trim();
-        let (program, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
-        let words = [program, rest.trim()];
-        return Some(words.into_iter().filter(|word| !word.is_empty()).map(Into::into).collect())
-            .filter(|words: &Vec<Str>| !words.is_empty());
-    }
-    let program = match name.rsplit_once('.')?.1 {
-        "sh" => "sh",
-        "bash" => "bash",
-        "py" => "python3",
-        "js" | "mjs" | "cjs" => "node",
-        _ => return None,
-    };
-    Some(vec![program.into()])
 }
 
 /// What can be said about a verdict once the flow is there: that it passes validators by, or never holds.
@@ -204,28 +161,4 @@ fn never(rule: &Rule<'_>, draft: &Draft, whys: &mut Vec<String>) {
 /// Whether answers of some step count.
 fn checks(verdict: &Verdict) -> bool {
     verdict.places().iter().any(|(_, part)| matches!(part, Verdict::Checks { of, .. } if !of.is_empty()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::start_of;
-
-    #[test]
-    fn a_handler_is_started_by_its_first_line_or_by_its_ending() {
-        for (name, text, expected) in [
-            ("h.sh", "exit 0", Some(vec!["sh"])),
-            ("h.py", "", Some(vec!["python3"])),
-            ("h.mjs", "", Some(vec!["node"])),
-            ("h.sh", "#!/bin/bash\nexit 0", Some(vec!["/bin/bash"])),
-            ("h", "#! /usr/bin/env  python3\r\n", Some(vec!["/usr/bin/env", "python3"])),
-            ("h.ts", "#!/usr/bin/env -S deno run\n", Some(vec!["/usr/bin/env", "-S deno run"])),
-            ("h.ts", "export default 1", None),
-            ("h", "echo", None),
-            ("h", "#!\n", None),
-        ] {
-            let start = start_of(name, text);
-            let words = start.as_ref().map(|start| start.iter().map(|word| &**word).collect::<Vec<_>>());
-            assert_eq!(words, expected, "{name} {text}");
-        }
-    }
 }

@@ -68,7 +68,7 @@ pub(super) fn probed(decider: &mut Decider<'_>, id: CommandId, look: Look) {
     let Some(place) = probing.open.get(&id.member).filter(|_| probing.seq == id.seq) else { return };
     let place = place.clone();
     let handler = match decider.flow.verdict.at(&place) {
-        Some(Verdict::Handler(handler)) => Some(handler.path.clone()),
+        Some(Verdict::Handler(handler)) => Some(handler.program.path.clone()),
         _ => None,
     };
     let before = decider.run.conditions.get(&place).map_or(0, |known| known.looks);

@@ -1,24 +1,16 @@
 //! Doing what an agent asked for in a block of its answer: by a program of the definition.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use cuegate_engine::{Completion, EffectCommand, Exec};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::{Local, exit, former_start, is_cut};
-use crate::{
-    error::Error,
-    performer::Performed,
-    process::{self, Launch},
-    prompt::lookup,
-};
+use super::{Local, exit, kept::Given};
+use crate::{error::Error, performer::Performed, prompt::lookup};
 
 /// After how long such a program is killed: as long as a validator.
 const TIMEOUT: Duration = Duration::from_secs(600);
-
-/// How many bytes it may print: all of it goes into the journal.
-const OUTPUT_MAX: u64 = 1 << 20;
 
 /// The variable that holds the effect's key: the same for the same effect however often it is begun.
 const KEY: &str = "CUEGATE_EFFECT_KEY";
@@ -29,31 +21,12 @@ impl Local {
     pub(super) async fn effect(
         &self,
         command: EffectCommand,
-        mut cut: watch::Receiver<bool>,
+        cut: watch::Receiver<bool>,
     ) -> Result<Option<Performed>, Error> {
         let effect = &command.effect;
-        let dir = self.setting.home.command(&self.setting.run, effect.id);
-        let finished = match process::adopt(&dir).await? {
-            Some(finished) => finished,
-            None => {
-                self.after_cut(former_start(&dir)).await?;
-                let launch = self.launch(&command)?;
-                let begun = SystemTime::now();
-                let mut child = process::start(&self.setting.shim, &dir, &launch).await?;
-                let finished = loop {
-                    tokio::select! {
-                        line = child.line() => if line.is_none() { break child.wait().await?; },
-                        () = is_cut(&mut cut) => break child.cancel().await?,
-                    }
-                };
-                if finished.cut {
-                    return Ok(None);
-                }
-                if finished.timed_out || finished.capped {
-                    self.after_cut(Some(begun)).await?;
-                }
-                finished
-            }
+        let given = self.given(&command)?;
+        let Some(finished) = self.kept(effect.id, &command.program, given, cut).await? else {
+            return Ok(None);
         };
         let seen = self.seen(command.tree.as_ref()).await?;
         let exec = Exec {
@@ -66,7 +39,7 @@ impl Local {
         Ok(Some(Performed { completion, texts: Vec::new() }))
     }
 
-    fn launch(&self, command: &EffectCommand) -> Result<Launch, Error> {
+    fn given(&self, command: &EffectCommand) -> Result<Given, Error> {
         let effect = &command.effect;
         let value = lookup(&*self.setting.journal, &effect.value)?;
         let key = format!("{}/{}", self.setting.run, effect.id);
@@ -79,12 +52,6 @@ impl Local {
             "action": effect.action,
             "value": serde_json::from_str::<Value>(&value).unwrap_or(Value::String(value)),
         });
-        Ok(Launch {
-            env: vec![(KEY.into(), key.into())],
-            stdin: told.to_string().into_bytes(),
-            timeout: Some(TIMEOUT),
-            output_max: OUTPUT_MAX,
-            ..Launch::new(self.setting.home.root().join(&*effect.path), self.setting.work.clone())
-        })
+        Ok(Given { stdin: told.to_string(), env: vec![(KEY.into(), key.into())], timeout: TIMEOUT })
     }
 }

@@ -1,30 +1,23 @@
 //! Looking whether a run is done: at resources, and by what a handler of the definition says.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use cuegate_engine::{About, Completion, Left, Look, Probe, ProbeCommand, json_in_text};
 use cuegate_flow::{BlobRef, Handler, Poll};
 use serde_json::{Map, Value, json};
 use tokio::sync::{oneshot, watch};
 
-use super::{Local, blocking, former_start, is_cut};
+use super::{Local, is_cut, kept::Given};
 use crate::{
-    error::{self, Error},
+    error::Error,
     performer::Performed,
     poll::{self, poller},
-    process::{self, Finished, Launch},
+    process::Finished,
     prompt::lookup,
 };
 
 /// How long a handler may take.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(60);
-/// How many bytes a handler may print.
-const HANDLER_OUTPUT_MAX: u64 = 1 << 20;
-/// The folder of a handler's file, in the folder of its command.
-const HANDLER: &str = "handler";
 /// How much of a reason is kept.
 const SAID_MAX: usize = 400;
 
@@ -76,39 +69,16 @@ impl Local {
         command: &ProbeCommand,
         handler: &Handler,
         about: &About,
-        mut cut: watch::Receiver<bool>,
+        cut: watch::Receiver<bool>,
     ) -> Result<Option<Look>, Error> {
-        let dir = self.setting.home.command(&self.setting.run, command.id);
-        let finished = match process::adopt(&dir).await? {
-            Some(finished) => finished,
-            None => {
-                self.after_cut(former_start(&dir)).await?;
-                let file = write(&dir, handler).await?;
-                let told = self.told(handler, about)?.to_string();
-                let mut words = handler.start.iter().map(|word| word.to_string().into());
-                let launch = Launch {
-                    args: words.by_ref().skip(1).chain([file.into()]).collect(),
-                    stdin: told.into_bytes(),
-                    timeout: Some(HANDLER_TIMEOUT),
-                    output_max: HANDLER_OUTPUT_MAX,
-                    ..Launch::new(&*handler.start[0], self.setting.work.clone())
-                };
-                let mut child = process::start(&self.setting.shim, &dir, &launch).await?;
-                let finished = loop {
-                    tokio::select! {
-                        line = child.line() => if line.is_none() { break child.wait().await?; },
-                        () = is_cut(&mut cut) => break child.cancel().await?,
-                    }
-                };
-                if finished.cut {
-                    return Ok(None);
-                }
-                finished
-            }
+        let stdin = self.told(handler, about)?.to_string();
+        let given = Given { stdin, env: Vec::new(), timeout: HANDLER_TIMEOUT };
+        let Some(finished) = self.kept(command.id, &handler.program, given, cut).await? else {
+            return Ok(None);
         };
         let (holds, failed, said) = match said(&finished) {
             Ok((holds, reason)) => {
-                let reason = reason.unwrap_or_else(|| format!("`{}` says so", handler.path));
+                let reason = reason.unwrap_or_else(|| format!("`{}` says so", handler.program.path));
                 (holds, false, reason)
             }
             Err(why) => (false, true, why),
@@ -141,19 +111,6 @@ impl Local {
             "iteration": about.iteration, "answer": answer, "handoff": handoff, "config": handler.config,
         }))
     }
-}
-
-/// Writes the handler as it was when the run began: whatever its file has become since.
-async fn write(dir: &Path, handler: &Handler) -> Result<std::path::PathBuf, Error> {
-    let folder = dir.join(HANDLER);
-    let file = folder.join(&*handler.name);
-    let body = handler.body.clone();
-    blocking(move || {
-        std::fs::create_dir_all(&folder).map_err(error::io("create", &folder))?;
-        std::fs::write(&file, body.as_bytes()).map_err(error::io("write", &file))?;
-        Ok(file)
-    })
-    .await
 }
 
 /// What a handler answered: whether the run is done, and why. `Err` says what is wrong with the answer.

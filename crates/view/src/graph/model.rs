@@ -122,16 +122,51 @@ impl Graph {
             drawing.links_of(index, step);
         }
         drawing.monitors();
+<<<<<<< HEAD
         drawing.fold_judges();
         let notes = notes(flow, findings);
+=======
+        let mut notes = notes(flow, findings);
+>>>>>>> integ
         let Drawing { nodes, links, .. } = drawing;
-        Graph {
+        let mut graph = Graph {
             name: flow.name.to_string(),
             dialect: flow.dialect.to_owned(),
             nodes,
             links: merged(links),
-            notes,
+            notes: Vec::new(),
+        };
+        if graph.leave_out_judges() {
+            notes.push("an answer in which no outcome can be read is judged".to_owned());
         }
+        graph.notes = notes;
+        graph
+    }
+
+    /// Leaves out the judges that lead nowhere by themselves: they answer for the step that they judge, and one beside
+    /// each step would hide the flow. Whether there were any.
+    fn leave_out_judges(&mut self) -> bool {
+        let leads = |index| self.links.iter().any(|link| link.from == index);
+        let stays: Vec<bool> = (0..self.nodes.len())
+            .map(|index| {
+                let node = &self.nodes[index];
+                node.kind != Kind::Judge || leads(index) || !node.marks.is_empty()
+            })
+            .collect();
+        let place = |index: usize| stays[..index].iter().filter(|stays| **stays).count();
+        self.links.retain(|link| stays[link.to]);
+        for link in &mut self.links {
+            (link.from, link.to) = (place(link.from), place(link.to));
+        }
+        let mut index = 0;
+        self.nodes.retain(|_| {
+            index += 1;
+            stays[index - 1]
+        });
+        for node in &mut self.nodes {
+            node.parent = node.parent.map(place);
+        }
+        stays.contains(&false)
     }
 }
 

@@ -56,6 +56,7 @@ fn a_piece_for_mermaid() {
     flowchart TD
       %% at most 12 iterations
       %% done where the flow ends
+      %% an answer in which no outcome can be read is judged
       n0["plan"]
       n1[["reviewers"]]
       n2["security"]
@@ -87,7 +88,7 @@ fn a_piece_for_graphviz() {
     digraph "review" {
       node [fontname="Helvetica" shape=box style=rounded]
       edge [fontname="Helvetica" fontsize=10]
-      label="at most 12 iterations\ndone where the flow ends"
+      label="at most 12 iterations\ndone where the flow ends\nan answer in which no outcome can be read is judged"
       n0 [label="plan" penwidth=3]
       n1 [label="reviewers" shape=box peripheries=2]
       n2 [label="security"]

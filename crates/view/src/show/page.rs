@@ -82,11 +82,7 @@ fn monitors(flow: &Flow) -> String {
         .map(|monitor| {
             let cycle = words::names(flow, &monitor.cycle).join(" → ");
             let rounds = plural(u64::from(monitor.threshold), "round");
-            format!(
-                "  {}: after {rounds} of {cycle}, {} decides",
-                monitor.name,
-                flow.step(monitor.judge).name
-            )
+            format!("  {} decides after {rounds} of {cycle}", flow.step(monitor.judge).name)
         })
         .collect();
     format!("monitors\n{}", lines.join("\n"))

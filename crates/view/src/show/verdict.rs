@@ -31,7 +31,7 @@ fn condition(verdict: &Verdict) -> String {
             format!("when an answer gives the signal `{}`{with}", signal.kind)
         }
         Verdict::Poll(poll) => format!("when {}", resource(poll)),
-        Verdict::Handler(handler) => format!("when `{}` says so", handler.path),
+        Verdict::Handler(handler) => format!("when `{}` says so", handler.program.path),
         Verdict::Every(parts) => joined(parts, " and "),
         Verdict::Any(parts) => joined(parts, " or "),
         Verdict::First(parts) => format!("at the first of: {}", joined(parts, "; ")),
@@ -112,7 +112,7 @@ fn when(verdict: &Verdict) -> Value {
             };
             json!({ "poll": resource, "param": poll.param, "state": state })
         }
-        Verdict::Handler(handler) => json!({ "handler": handler.path }),
+        Verdict::Handler(handler) => json!({ "handler": handler.program.path }),
         Verdict::Every(_) => json!({ "every": parts() }),
         Verdict::Any(_) => json!({ "any": parts() }),
         Verdict::First(_) => json!({ "first": parts() }),
