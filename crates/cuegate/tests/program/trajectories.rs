@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::support::{Project, Ran, visits};
 
 /// The shared folder's pieces, where it is there.
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn pieces() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let shared = std::env::var_os("CUEGATE_SHARED").map_or(beside, PathBuf::from);
