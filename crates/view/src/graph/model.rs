@@ -122,12 +122,7 @@ impl Graph {
             drawing.links_of(index, step);
         }
         drawing.monitors();
-<<<<<<< HEAD
-        drawing.fold_judges();
-        let notes = notes(flow, findings);
-=======
         let mut notes = notes(flow, findings);
->>>>>>> integ
         let Drawing { nodes, links, .. } = drawing;
         let mut graph = Graph {
             name: flow.name.to_string(),
@@ -296,39 +291,6 @@ impl Drawing<'_> {
                     }
                 }
             }
-        }
-    }
-
-    /// Leaves out the judges that decide between the outcomes of a step: there may be one beside each step, and where
-    /// they lead is where the step does. What was found about them is a mark of the step.
-    fn fold_judges(&mut self) {
-        let mut owners: BTreeMap<usize, usize> = BTreeMap::new();
-        for (owner, step) in self.flow.steps.iter().enumerate() {
-            for judge in judges(step) {
-                let leads_on = self.links.iter().any(|link| link.from == judge);
-                if !leads_on && self.nodes[judge].kind == Kind::Judge {
-                    owners.insert(judge, owner);
-                }
-            }
-        }
-        for (judge, owner) in &owners {
-            let marks = std::mem::take(&mut self.nodes[*judge].marks);
-            self.nodes[*owner].marks.extend(marks);
-            self.nodes[*owner].marks.dedup();
-        }
-        let now: Vec<usize> =
-            (0..self.nodes.len()).map(|index| index - owners.range(..index).count()).collect();
-        let mut index = 0;
-        self.nodes.retain(|_| {
-            index += 1;
-            !owners.contains_key(&(index - 1))
-        });
-        for node in &mut self.nodes {
-            node.parent = node.parent.map(|parent| now[parent]);
-        }
-        self.links.retain(|link| !owners.contains_key(&link.to));
-        for link in &mut self.links {
-            (link.from, link.to) = (now[link.from], now[link.to]);
         }
     }
 
