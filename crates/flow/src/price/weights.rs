@@ -2,7 +2,7 @@
 
 use super::Terms;
 use crate::check::graph::judges;
-use crate::{Act, Ask, Flow, Role, Step, StepId};
+use crate::{Act, Ask, Conduct, Flow, Role, Step, StepId};
 
 /// What an ask is for, as it is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,7 +97,34 @@ struct Scale<'s> {
 }
 
 impl Scale<'_> {
+    /// One visit, with all questions that the definition answers in it: each is followed by another ask.
     fn step(&self, step: &Step<StepId>, remedy: bool) -> u64 {
+        let visit = self.asked(step, remedy);
+        if self.flow.conduct.auto_response.is_none() || visit == 0 {
+            return visit;
+        }
+        let each = match self.measure {
+            Measure::Visits => 0,
+            Measure::Asks | Measure::Role(_) => 1,
+            Measure::Money => self.dearest(step),
+        };
+        visit.saturating_add(each.saturating_mul(u64::from(Conduct::QUESTIONS_MAX)))
+    }
+
+    /// The most that one ask of a visit costs.
+    fn dearest(&self, step: &Step<StepId>) -> u64 {
+        let own = match &step.act {
+            Act::Ask(ask) => self.terms.usd_of(self.flow, ask).unwrap_or(0),
+            Act::All { members, .. } => {
+                members.iter().map(|id| self.dearest(self.flow.step(*id))).max().unwrap_or(0)
+            }
+            Act::Exec { .. } | Act::Person { .. } => 0,
+        };
+        let judges = judges(&step.gate).into_iter().map(|judge| self.dearest(self.flow.step(judge)));
+        judges.fold(own, u64::max)
+    }
+
+    fn asked(&self, step: &Step<StepId>, remedy: bool) -> u64 {
         let own = match &step.act {
             Act::Ask(ask) => {
                 let role = match ask.role {
@@ -113,7 +140,7 @@ impl Scale<'_> {
                 let member = |id: &StepId| {
                     let member = self.flow.step(*id);
                     let visit = u64::from(self.measure == Measure::Visits && !member.counts);
-                    visit + self.step(member, false)
+                    visit + self.asked(member, false)
                 };
                 members.iter().map(member).fold(0, u64::saturating_add)
             }
