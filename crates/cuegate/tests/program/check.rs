@@ -186,7 +186,9 @@ fn names_that_are_nothing() {
     for (name, quoted) in [("nobody", "`nobody`"), ("../outside", "`../outside`"), ("a/../b", "`a/../b`")] {
         let ran = project.run(&["check", name]);
         assert_eq!((ran.code, &*ran.stdout), (2, ""), "{name}");
-        let expected = format!("error: {quoted} is no file, no folder and no agent below `.agent`\nhint: ");
+        let expected = format!(
+            "error: {quoted} is no file, no folder, no agent below `.agent` and no piece below `.takt/pieces`\nhint: "
+        );
         assert!(ran.stderr.starts_with(&expected), "{}", ran.stderr);
     }
     let none = project.run(&["check"]);

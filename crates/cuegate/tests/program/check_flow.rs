@@ -333,7 +333,7 @@ fn the_library_runs_it() {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .stdin(Stdio::null())
             .output()
-            .unwrap();
+            .expect("the example is built: `cargo nextest run -p cuegate` without `--test` does it");
         Ran::of(output)
     };
     let ran = run(&[".", "code-improver", "Refactoring", "script.json"]);

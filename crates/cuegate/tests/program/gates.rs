@@ -37,7 +37,11 @@ fn reason(result: &Value) -> &str {
 fn no_intent_at_all() {
     let (project, ran) = go(&small(), json!([{"step": "work", "text": "All is well.", "times": 2}]), &[]);
     let result = ended(&ran, 1, "failed");
-    assert_snapshot!(reason(&result), @r#"[StepFlow] No intent produced for iteration 1 on step "work". Flow steps must produce structured output with a valid intent. Check that the step's schema includes next_action.action and the LLM returns valid JSON. (the answer has no JSON object)"#);
+    assert_snapshot!(reason(&result), @r#"
+    [StepFlow] No intent produced for iteration 1 on step "work".
+    Flow steps must produce structured output with a valid intent.
+    Check that the step's schema includes next_action.action and the LLM returns valid JSON. (the answer has no JSON object)
+    "#);
     assert_eq!((&result["asks"]["work"], &result["asks"]["repair"]), (&json!(1), &json!(1)));
     assert_eq!(rejected(&project), ["the answer has no JSON object"; 2]);
     assert_snapshot!(project.prompts()[1], @r#"

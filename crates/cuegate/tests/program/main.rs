@@ -12,6 +12,7 @@ mod doctor;
 mod gates;
 mod guide;
 mod init;
+mod judges;
 #[cfg(target_os = "linux")]
 mod kills;
 mod params;

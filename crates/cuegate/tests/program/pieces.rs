@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Project;
+use crate::support::{Project, visits};
 
 /// A plan with a report, work that is judged, two reviewers, and a rule that asks a person.
 const PIECE: &str = r##"
@@ -41,6 +41,9 @@ movements:
         next: reviewers
       - condition: ai("nothing was to be done")
         next: COMPLETE
+      - condition: Needs a decision
+        next: work
+        requires_user_input: true
   - name: reviewers
     parallel:
       - name: style
@@ -108,7 +111,7 @@ fn rows(status: &Value) -> Vec<String> {
             row["asks"]
         )
     };
-    status["steps"].as_array().unwrap().iter().map(row).collect()
+    visits(status).iter().map(row).collect()
 }
 
 #[test]
@@ -137,6 +140,8 @@ fn one_ask_a_movement() {
     assert_eq!(project.read(report["path"].as_str().unwrap()), "# Plan\nmade.txt");
     assert_eq!(project.run(&["report", "last", "00-plan.md"]).stdout, "# Plan\nmade.txt\n");
     assert_eq!(project.run(&["report", "last", "none.md"]).code, 2);
+    let whole = project.run(&["report", "last"]).stdout;
+    assert!(whole.contains("\n- reports/00-plan.md (plan #1)\n"), "{whole}");
     let work = &project.prompts()[1];
     assert!(work.contains("made.txt</data") || work.contains("made.txt\n</data"), "{work}");
     assert!(work.contains("Visit 1 of Make it; not yet: (no report yet: no.md)"), "{work}");
@@ -292,6 +297,81 @@ fn killed_and_resumed_it_ends_the_same() {
         .script("script-2.json", &json!([done(), review("style", "approved"), review("tests", "approved")]));
     let ran = project.run(&["resume", "last", "--script", "script-2.json", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert_eq!(ran.json()["asks"]["work"], 4);
+    let status = ran.json();
+    assert_eq!(status["asks"]["work"], 4, "an ask that was cut off is no ask");
+    assert_eq!(
+        rows(&status),
+        [
+            "plan: Planned → work (1)",
+            "work: Done → reviewers (1)",
+            "style: approved → - (1)",
+            "tests: approved → - (1)",
+            "reviewers: all(\"approved\") → @completed (0)",
+        ]
+    );
     assert_eq!(project.read(&report), "# Plan\nmade.txt", "what was lost is made again");
+}
+
+/// Whoever needs a person has nothing done yet that a command could find good.
+#[test]
+fn who_needs_a_person_passes_the_gates() {
+    let project = project();
+    project.script(
+        "script.json",
+        &json!([
+            planned(),
+            {"step": "work", "output": {"outcome": "Needs a decision", "response": "Red or blue?"}},
+            done(), review("style", "approved"), review("tests", "approved"),
+        ]),
+    );
+    let ran = project.run(&["run", "small", "Make it", "--script", "script.json"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    let ran = project.run(&["answer", "last", "red", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let status = ran.json();
+    assert_eq!((&status["asks"]["work"], &status["asks"]["remedy"]), (&json!(5), &json!(0)));
+    assert!(rows(&status).contains(&"work: Needs a decision → work (1)".to_owned()), "{status:#}");
+}
+
+#[test]
+fn the_task_is_said_read_or_piped() {
+    let project = project();
+    let script = json!([planned(), done(), review("style", "approved"), review("tests", "approved")]);
+    project.script("script.json", &script);
+    project.write("script-task.txt", "Make it\n");
+    let ran = project.run(&["run", "small", "--input", "script-task.txt", "--script", "script.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(project.prompts()[1].contains("Visit 1 of Make it"), "{}", project.prompts()[1]);
+    let ran = project.run_with_input(&["run", "small", "--script", "script.json"], "Bake it");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(project.prompts()[1].contains("Visit 1 of Bake it"), "{}", project.prompts()[1]);
+    let ran = project.run(&["run", "small", "--script", "script.json"]);
+    assert_eq!((ran.code, project.runs()), (2, 2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the definition needs a task"), "{}", ran.stderr);
+}
+
+/// At a terminal questions are asked in place, with what there is to know; an empty line leaves them for later.
+#[test]
+fn at_a_terminal_questions_are_asked_in_place() {
+    let project = project();
+    project.script(
+        "script.json",
+        &json!([
+            {"step": "plan", "output": {"outcome": "Unclear", "response": "There are\ntwo.", "reports": {"00-plan.md": "-"}}},
+            planned(),
+            {"step": "work", "output": {"blocked": "The disk is full."}},
+            done(), review("style", "approved"), review("tests", "approved"),
+        ]),
+    );
+    let run = ["run", "small", "Make it", "--script", "script.json"];
+    let Some(ran) = project.at_terminal(&run, "the second\n\n") else { return };
+    assert_eq!(ran.code, 3, "{}", ran.stdout);
+    let shown = ran.stdout.replace('\r', "");
+    assert!(shown.contains("\nplan said:\nThere are\ntwo.\n\nWhich file is meant?\nanswer ("), "{shown}");
+    assert!(shown.contains("cannot proceed: The disk is full."), "{shown}");
+    let ran = project.at_terminal(&["resume", "last"], "there is room now\n").unwrap();
+    assert_eq!(ran.code, 0, "{}", ran.stdout);
+    assert!(ran.stdout.contains("done: `reviewers` completed the flow"), "{}", ran.stdout);
+    let prompts = project.prompts();
+    assert!(prompts[1].contains("the second") && prompts[3].contains("there is room now"), "{prompts:#?}");
 }

@@ -44,9 +44,7 @@ fn checks_and_shows_as_it_is() {
     assert_snapshot!(unsupported.join("\n"), @r#"
     .agent/iterator/agent.json:50 "the verdict `poll:state` does not look at a `github-issue` yet: the run ends by `closing`, or at its limit of 500 iterations"
     .agent/iterator/agent.json:71 "`integrations.github` is not supported yet: issues and labels stay as they are"
-    .agent/iterator/agent.json:85 "`actions` are not supported yet: action blocks in answers are not handled"
     .agent/iterator/agent.json:91 "`execution.finalize` is not supported yet: what the run changed is not merged, pushed or proposed"
-    .agent/iterator/agent.json:95 "`logging` is not supported yet: no log files are written"
     "#);
     assert_eq!(project.run(&["check", "iterator", "--strict"]).code, 2);
     let shown = project.run(&["show", "iterator"]);

@@ -121,6 +121,35 @@ impl Project {
         Ran::of(child.wait_with_output().unwrap())
     }
 
+    /// Runs the program to its end at a terminal of its own, where somebody types this; all that the terminal shows is
+    /// its standard output. `None`, with a line that says so, where no `script` of util-linux is installed.
+    #[expect(clippy::print_stderr, reason = "a skipped test says so")]
+    pub fn at_terminal(&self, args: &[&str], typed: &str) -> Option<Ran> {
+        use std::io::Write as _;
+        let quoted = |word: &&str| format!("'{}'", word.replace('\'', r"'\''"));
+        let words: Vec<String> = std::iter::once(&CUEGATE).chain(args).map(quoted).collect();
+        let command = format!("stty cols 200; {}", words.join(" "));
+        let usual = self.command(&[]);
+        let child = Command::new("script")
+            .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+            .current_dir(&self.root)
+            .envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .env_remove("RUST_BACKTRACE")
+            .env("SHELL", "/bin/sh")
+            .env("TERM", "xterm")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn();
+        let Ok(mut child) = child else {
+            eprintln!("skipped: no terminal, as there is no `script` (util-linux)");
+            return None;
+        };
+        child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+        Some(Ran::of(child.wait_with_output().unwrap()))
+    }
+
     /// Starts the program as a job that can be listened to and signalled.
     pub fn job(&self, args: &[&str]) -> Job {
         Job::of(self.start(args))
@@ -318,6 +347,15 @@ impl Ran {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
+}
+
+/// The visits of a run. Who of several members was ready first is left to chance: they are told by their names.
+pub fn visits(status: &Value) -> Vec<Value> {
+    let mut visits = status["steps"].as_array().unwrap().clone();
+    let name = |visit: &Value| visit["step"].as_str().unwrap().to_owned();
+    let together = |a: &Value, b: &Value| !a["parent"].is_null() && a["parent"] == b["parent"];
+    visits.chunk_by_mut(together).for_each(|members| members.sort_by_key(name));
+    visits
 }
 
 /// The visits of a run, a line each: what was done and where that led.

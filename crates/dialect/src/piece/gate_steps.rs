@@ -16,7 +16,8 @@ const STDOUT: &str = "stdout";
 const STDERR: &str = "stderr";
 const EXIT_CODE: &str = "exit_code";
 
-/// Puts the commands in the way of every outcome that does not give up.
+/// Puts the commands in the way of every outcome that claims something is done. Who gives up, or needs a person to go
+/// on, is not done, and could not pass them yet.
 pub(super) fn guard(
     lowering: &Lowering<'_, '_, '_>,
     movement: &Movement<'_>,
@@ -33,8 +34,14 @@ pub(super) fn guard(
     draft.counters.push(Counter { name: format!("{name} quality gates").into() });
     let counter = CounterId(draft.counters.len() as u32 - 1);
     for (index, edge) in edges.iter_mut().enumerate() {
-        if matches!(edge.to, Target::End(Ending::Aborted)) {
-            continue;
+        match &edge.to {
+            Target::End(Ending::Aborted) => continue,
+            Target::Step(to) if is_person(draft, to) => {
+                // What is done after the person answered is mended as often as before.
+                edge.resets.push(counter);
+                continue;
+            }
+            _ => {}
         }
         let step = Name::new(&format!("{name}@gates:{}", index + 1), edge.span);
         let to = std::mem::replace(&mut edge.to, Target::Step(step.clone()));
@@ -67,6 +74,11 @@ pub(super) fn guard(
             edges: out,
         });
     }
+}
+
+/// Whether a step asks a person. Those of a movement are made before its gates.
+fn is_person(draft: &Draft, name: &Name) -> bool {
+    draft.steps.iter().any(|step| step.name == name.text && matches!(step.act, Act::Person { .. }))
 }
 
 fn validator(command: &GateCommand<'_>) -> Validator {

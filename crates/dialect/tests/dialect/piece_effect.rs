@@ -425,7 +425,7 @@ fn commands_guard_every_way_but_giving_up() {
         ("        timeout_ms: 90000\n", "        timeout_ms: 90000\n      - command: cargo fmt\n"),
         (
             "      - condition: Cannot proceed\n        next: ABORT\n",
-            "      - condition: Cannot proceed\n        next: ABORT\n      - condition: Again\n        next: plan\n",
+            "      - condition: Cannot proceed\n        next: ABORT\n      - condition: Again\n        next: plan\n      - condition: Which one\n        next: implement\n        requires_user_input: true\n",
         ),
     ];
     let draft = load(&changed(&edits), |options| options.quality_gate_retries = 5).draft;
@@ -435,8 +435,14 @@ fn commands_guard_every_way_but_giving_up() {
     };
     assert_eq!(
         edges("implement"),
-        ["Done → implement@gates:1", "Cannot proceed → Aborted", "Again → implement@gates:3"]
+        [
+            "Done → implement@gates:1",
+            "Cannot proceed → Aborted",
+            "Again → implement@gates:3",
+            "Which one → implement@person:4, resets [0]"
+        ]
     );
+    assert_eq!(edges("implement@person:4"), ["answered → implement"], "who needs a person is not done");
     assert_eq!(
         edges("implement@gates:3"),
         [

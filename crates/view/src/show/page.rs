@@ -12,6 +12,8 @@ use crate::{
 const LABEL: usize = 10;
 /// How wide a line should be.
 const WIDTH: usize = 100;
+/// How wide outcomes may be before their arrows stand where they end.
+const NAMES: usize = 66;
 
 /// A flow as text: its limits, its parameters, and for each step what it does and where it leads.
 ///
@@ -80,11 +82,7 @@ fn monitors(flow: &Flow) -> String {
         .map(|monitor| {
             let cycle = words::names(flow, &monitor.cycle).join(" → ");
             let rounds = plural(u64::from(monitor.threshold), "round");
-            format!(
-                "  {}: after {rounds} of {cycle}, {} decides",
-                monitor.name,
-                flow.step(monitor.judge).name
-            )
+            format!("  {} decides after {rounds} of {cycle}", flow.step(monitor.judge).name)
         })
         .collect();
     format!("monitors\n{}", lines.join("\n"))
@@ -203,7 +201,7 @@ fn gate_lines(flow: &Flow, step: &Step<StepId>, lines: &mut Vec<String>) {
 /// Edges under each other, their arrows too; outcomes that go the same ways share a line.
 fn edge_lines(flow: &Flow, step: &Step<StepId>, lines: &mut Vec<String>) {
     let groups = groups(flow, step);
-    let width = groups.iter().map(|(names, _)| columns(names)).max().unwrap_or(0).min(40);
+    let width = groups.iter().map(|(names, _)| columns(names)).max().unwrap_or(0).min(NAMES);
     let mut label = "goes";
     for (names, ways) in &groups {
         for (index, way) in ways.iter().enumerate() {
@@ -231,9 +229,11 @@ fn groups(flow: &Flow, step: &Step<StepId>) -> Vec<(String, Vec<String>)> {
         }
     }
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    // Conditions that are sentences would run into one another.
+    let words = matches!(step.gate, Gate::Exit) || !ways.iter().any(|(name, _)| name.contains([' ', ',']));
     for (name, ways) in ways {
         match groups.last_mut() {
-            Some((names, same)) if *same == ways => names.push_str(&format!(", {name}")),
+            Some((names, same)) if words && *same == ways => names.push_str(&format!(", {name}")),
             _ => groups.push((name, ways)),
         }
     }
