@@ -59,7 +59,7 @@ fn project(place: &Path, width: usize) -> Result<PathBuf, String> {
 fn run(cuegate: &Path, project: &Path) -> Result<f64, String> {
     let begun = Instant::now();
     let ran = Command::new(cuegate)
-        .args(["run", "wide", "Look.", "--script", "script.json"])
+        .args(["run", ".takt/pieces/wide.yaml", "Look.", "--script", "script.json"])
         .current_dir(project)
         .env("GIT_CEILING_DIRECTORIES", project.parent().unwrap_or(project))
         .stdin(Stdio::null())
