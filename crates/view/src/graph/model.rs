@@ -16,8 +16,7 @@ pub struct Graph {
     pub(super) name: String,
     /// The flow's format.
     pub(super) dialect: String,
-    /// The nodes: the steps in definition order, then the ends that are reached. A judge between the outcomes of a step
-    /// belongs to that step.
+    /// The nodes: the steps in definition order, then the ends that are reached.
     pub(super) nodes: Vec<Node>,
     /// The links, in the order of their beginnings.
     pub(super) links: Vec<Link>,
@@ -122,12 +121,7 @@ impl Graph {
             drawing.links_of(index, step);
         }
         drawing.monitors();
-<<<<<<< HEAD
-        drawing.fold_judges();
-        let notes = notes(flow, findings);
-=======
         let mut notes = notes(flow, findings);
->>>>>>> integ
         let Drawing { nodes, links, .. } = drawing;
         let mut graph = Graph {
             name: flow.name.to_string(),
@@ -256,8 +250,12 @@ impl Drawing<'_> {
                 self.link(from, member.0 as usize, if index == 0 { &*label } else { "" }, Line::Asks);
             }
         }
-        for judge in judges(step) {
-            self.link(from, judge, "unclear", Line::Asks);
+        if let Gate::Readers(readers) = &step.gate {
+            for reader in readers {
+                if let Reader::Judge { step: judge } = reader {
+                    self.link(from, judge.0 as usize, "unclear", Line::Asks);
+                }
+            }
         }
         for edge in step.edges.iter().filter(|edge| !edge.implied) {
             let mut label = words::outcome(step, &edge.on);
@@ -299,39 +297,6 @@ impl Drawing<'_> {
         }
     }
 
-    /// Leaves out the judges that decide between the outcomes of a step: there may be one beside each step, and where
-    /// they lead is where the step does. What was found about them is a mark of the step.
-    fn fold_judges(&mut self) {
-        let mut owners: BTreeMap<usize, usize> = BTreeMap::new();
-        for (owner, step) in self.flow.steps.iter().enumerate() {
-            for judge in judges(step) {
-                let leads_on = self.links.iter().any(|link| link.from == judge);
-                if !leads_on && self.nodes[judge].kind == Kind::Judge {
-                    owners.insert(judge, owner);
-                }
-            }
-        }
-        for (judge, owner) in &owners {
-            let marks = std::mem::take(&mut self.nodes[*judge].marks);
-            self.nodes[*owner].marks.extend(marks);
-            self.nodes[*owner].marks.dedup();
-        }
-        let now: Vec<usize> =
-            (0..self.nodes.len()).map(|index| index - owners.range(..index).count()).collect();
-        let mut index = 0;
-        self.nodes.retain(|_| {
-            index += 1;
-            !owners.contains_key(&(index - 1))
-        });
-        for node in &mut self.nodes {
-            node.parent = node.parent.map(|parent| now[parent]);
-        }
-        self.links.retain(|link| !owners.contains_key(&link.to));
-        for link in &mut self.links {
-            (link.from, link.to) = (now[link.from], now[link.to]);
-        }
-    }
-
     /// A monitor is drawn from the step that ends a round.
     fn monitors(&mut self) {
         for monitor in &self.flow.monitors {
@@ -341,22 +306,6 @@ impl Drawing<'_> {
             }
         }
     }
-}
-
-/// The judges between the outcomes of a step.
-fn judges(step: &Step<StepId>) -> Vec<usize> {
-    let judges: Vec<StepId> = match &step.gate {
-        Gate::Readers(readers) => readers
-            .iter()
-            .filter_map(|reader| match reader {
-                Reader::Judge { step } => Some(*step),
-                _ => None,
-            })
-            .collect(),
-        Gate::Join { judges, .. } => judges.clone(),
-        _ => Vec::new(),
-    };
-    judges.into_iter().map(|judge| judge.0 as usize).collect()
 }
 
 /// Links that begin and end at the same nodes are one, with all labels.
