@@ -13,6 +13,11 @@ pub struct Conduct {
     pub inspects: bool,
 }
 
+impl Conduct {
+    /// How many questions of one visit are answered by [`Conduct::auto_response`]; a person has to answer the next.
+    pub const QUESTIONS_MAX: u32 = 5;
+}
+
 /// Blocks in answers by which an agent asks for something to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actions {
