@@ -14,8 +14,7 @@ pub struct Conduct {
 }
 
 impl Conduct {
-    /// How many questions of one visit are answered without a person: an agent that asks on and on gets nowhere this
-    /// way.
+    /// How many questions of one visit are answered by [`Conduct::auto_response`]; a person has to answer the next.
     pub const QUESTIONS_MAX: u32 = 5;
 }
 

@@ -43,17 +43,6 @@ fn a_loop_ends_at_the_limit() {
 }
 
 #[test]
-fn questions_that_the_definition_answers_are_asks() {
-    let answering = |draft: &mut Draft| draft.conduct.auto_response = Some("Go on.".into());
-    let text = "a: next → b\nb: done → end";
-    let (silent, found) = (price(&flow(text, |_| {}), &terms(20)), price(&flow(text, answering), &terms(20)));
-    assert_eq!((silent.asks, found.asks, found.visits), (2, 12, 2));
-    assert_eq!(found.by_role, [(AskRole::Work, 12)]);
-    let said = |found: &Certificate| found.assumptions.iter().any(|said| said.contains("5 questions"));
-    assert!(said(&found) && !said(&silent));
-}
-
-#[test]
 fn a_verdict_ends_runs_earlier() {
     let text = "a: again → a, done → end";
     let of = |verdict| price(&flow(text, |draft| draft.verdict = verdict), &terms(20)).asks;
@@ -95,6 +84,37 @@ fn parallel_steps_judges_reports_and_remedies() {
     assert_eq!((found.iterations, found.visits, found.asks), (3, 4, 6));
     let by_role = [(AskRole::Work, 3), (AskRole::Report, 1), (AskRole::Judge, 1), (AskRole::Remedy, 1)];
     assert_eq!(found.by_role, by_role);
+}
+
+#[test]
+fn an_answer_that_means_something_at_once_is_not_asked_again() {
+    let of = |change: fn(&mut Step<Name>)| {
+        let flow = flow("a: again → a, done → end", |draft| {
+            let step = &mut draft.steps[0];
+            step.boundary.permission = Permission::AcceptEdits;
+            if let Gate::Readers(readers) = &mut step.gate {
+                readers.push(Reader::Otherwise(Outcome::Named("again".into())));
+            }
+            change(step);
+        });
+        let found = price(&flow, &Terms { repairs_max: 2, ..terms(3) });
+        (found.asks, found.by_role)
+    };
+    assert_eq!(of(|_| {}), (3, vec![(AskRole::Work, 3)]));
+    let repaired = (9, vec![(AskRole::Work, 3), (AskRole::Repair, 6)]);
+    // Who may not write and did is asked again, whatever the answer means.
+    assert_eq!(of(|step| step.boundary.permission = Permission::Plan), repaired);
+    assert_eq!(of(|step| step.gate = Gate::Always(Outcome::Named("again".into()))), repaired);
+}
+
+#[test]
+fn questions_that_the_definition_answers_are_asks() {
+    let answered = flow("a: next → b\nb: done → end", |draft| {
+        draft.conduct.auto_response = Some("go on".into());
+    });
+    let found = price(&answered, &Terms { ask_usd_micro: Some(10), ..terms(9) });
+    assert_eq!((found.asks, found.usd_micro), (12, Some(120)));
+    assert_eq!(found.by_role, [(AskRole::Work, 12)], "nothing is repaired, so that nobody asks in a repair");
 }
 
 #[test]

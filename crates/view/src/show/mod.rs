@@ -93,7 +93,7 @@ mod tests {
           verdict   done where the flow ends
 
         monitors
-          monitor:reviewers+fix: after 2 rounds of reviewers → fix, monitor:reviewers+fix decides
+          monitor:reviewers+fix decides after 2 rounds of reviewers → fix
 
         plan  [work]
           prompt    1 line

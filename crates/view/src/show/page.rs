@@ -109,11 +109,7 @@ fn monitors(flow: &Flow) -> String {
         .map(|monitor| {
             let cycle = words::names(flow, &monitor.cycle).join(" → ");
             let rounds = plural(u64::from(monitor.threshold), "round");
-            format!(
-                "  {}: after {rounds} of {cycle}, {} decides",
-                monitor.name,
-                flow.step(monitor.judge).name
-            )
+            format!("  {} decides after {rounds} of {cycle}", flow.step(monitor.judge).name)
         })
         .collect();
     format!("monitors\n{}", lines.join("\n"))
@@ -260,12 +256,11 @@ fn groups(flow: &Flow, step: &Step<StepId>) -> Vec<(String, Vec<String>)> {
         }
     }
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    // Conditions that are sentences would run into one another.
+    let words = matches!(step.gate, Gate::Exit) || !ways.iter().any(|(name, _)| name.contains([' ', ',']));
     for (name, ways) in ways {
         match groups.last_mut() {
-            // Names that are sentences would run into one another.
-            Some((names, same)) if *same == ways && !names.contains(',') && !name.contains(',') => {
-                names.push_str(&format!(", {name}"));
-            }
+            Some((names, same)) if words && *same == ways => names.push_str(&format!(", {name}")),
             _ => groups.push((name, ways)),
         }
     }

@@ -15,6 +15,8 @@ use crate::{
 
 /// Who a line is about that is about the run as a whole.
 const RUN: &str = "run";
+/// What stands before the reports that came of an ask.
+const WROTE: &str = ", wrote ";
 
 pub(super) struct Words<'t> {
     zone: &'t TimeZone,
@@ -89,8 +91,9 @@ impl<'t> Words<'t> {
                 self.lines.push(Line::new(Kind::Validator, &visit(fold, step), what));
             }
             Event::ReportWritten { step, name, .. } => {
-                let name = clean(name);
-                self.line(fold, step).what.push_str(&format!(", wrote {name}"));
+                let what = &mut self.line(fold, step).what;
+                let wrote = if what.contains(WROTE) { ", " } else { WROTE };
+                what.push_str(&format!("{wrote}{}", clean(name)));
             }
             Event::Decided { step, outcome, reason, fallback, .. } => {
                 self.checked(reason.as_deref());
