@@ -43,17 +43,6 @@ fn a_loop_ends_at_the_limit() {
 }
 
 #[test]
-fn questions_that_the_definition_answers_are_asks() {
-    let answering = |draft: &mut Draft| draft.conduct.auto_response = Some("Go on.".into());
-    let text = "a: next → b\nb: done → end";
-    let (silent, found) = (price(&flow(text, |_| {}), &terms(20)), price(&flow(text, answering), &terms(20)));
-    assert_eq!((silent.asks, found.asks, found.visits), (2, 12, 2));
-    assert_eq!(found.by_role, [(AskRole::Work, 12)]);
-    let said = |found: &Certificate| found.assumptions.iter().any(|said| said.contains("5 questions"));
-    assert!(said(&found) && !said(&silent));
-}
-
-#[test]
 fn a_verdict_ends_runs_earlier() {
     let text = "a: again → a, done → end";
     let of = |verdict| price(&flow(text, |draft| draft.verdict = verdict), &terms(20)).asks;
