@@ -13,6 +13,11 @@ pub struct Conduct {
     pub inspects: bool,
 }
 
+impl Conduct {
+    /// How many questions of one visit are answered by [`Conduct::auto_response`]; a person has to answer the next.
+    pub const QUESTIONS_MAX: u32 = 5;
+}
+
 /// Blocks in answers by which an agent asks for something to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actions {
@@ -52,6 +57,12 @@ impl Actions {
         let allowed = self.types.as_ref().is_none_or(|types| types.iter().any(|known| **known == *action));
         let handler = self.handlers.iter().find(|(name, _)| **name == *action);
         handler.filter(|_| allowed).map(|(_, handler)| handler)
+    }
+
+    /// Whether an action is called so.
+    pub fn names(&self, action: &str) -> bool {
+        let handled = self.handlers.iter().map(|(name, _)| name);
+        self.types.iter().flatten().chain(handled).any(|name| **name == *action)
     }
 
     /// The program that is called so.

@@ -95,8 +95,8 @@ fn every_judge_decides() {
     let status = ran.json();
     insta::assert_snapshot!(rows(&status), @r#"
     work: Done → review (3)
-    tests: ai("there are no tests") → - (2)
     style: approved → - (3)
+    tests: ai("there are no tests") → - (2)
     review: ai("the reviewers contradict each other") → work (1)
     work: Done → review (3)
     style: ai("the style is a matter of taste") → - (2)
@@ -145,16 +145,21 @@ fn without_schemas_plain_words_are_read_visibly() {
     let scenario = Scenario::new()
         .reply(Reply::any().text("I did all of it."))
         .reply(Reply::any().text("# What I did"))
-        .reply(Reply::any().text("It is none of these. [JUDGE:9]"))
+        .reply(
+            Reply::any()
+                .text("It is none of these: {\"outcome\": \"none\", \"reason\": \"it did something\"}"),
+        )
         .reply(Reply::any().text("The first one holds. [WORK:1]"));
     let standin = Standin::start(scenario);
     let toml = format!(
-        "[providers.openai]\nbase_url = \"{}\"\nmodel = \"small\"\nschema = \"none\"\n",
+        "[providers.openai]\nbase_url = \"{}\"\nmodel = \"small\"\nkey_env = \"STANDIN_KEY\"\nschema = \"none\"\n",
         standin.openai_base()
     );
     project.write("cuegate.toml", &toml);
     let run = ["run", "judged", "A task", "--provider", "openai", "--repairs", "0"];
-    let ran = Ran::of(project.command(&run).env("NO_PROXY", "127.0.0.1").output().unwrap());
+    let ran = Ran::of(
+        project.command(&run).env("STANDIN_KEY", "none").env("NO_PROXY", "127.0.0.1").output().unwrap(),
+    );
     assert_eq!(ran.code, 0, "{}\n{:?}", ran.stderr, standin.unmatched());
     let told = "openai does not hold its agent to the schema of `work`, `work@ai`, `work@judge`: it stands in the prompt";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);

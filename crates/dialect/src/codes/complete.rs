@@ -37,6 +37,15 @@ for an intent that the gate allows: no agent can decide it.
 
 Make the schema's `enum` and `allowedIntents` agree.
 "
+BUILT_IN_PROMPT = "built-in-prompt": "\
+a step is asked with a built-in prompt instead of its own
+
+The step has no prompt file, and `fallbackKey` names a built-in prompt. That one is a safety net for a
+definition that is not finished: it knows nothing of this registry, so that the flow would run on words that
+nobody wrote for it. In a finished one every step has a file.
+
+Write the file that the hint names.
+"
 BREAKDOWN_CONFIG = "breakdown-config": "\
 the configuration of another tool does not know a step
 

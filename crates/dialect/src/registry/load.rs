@@ -62,7 +62,8 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
         check_flow::compare(modern, generation, &desk.found);
     }
     if generation == Generation::Check {
-        let limit = agent_json.as_ref().and_then(|modern| check_flow::written_limit(&modern.json));
+        let limit =
+            agent_json.as_ref().and_then(|modern| check_flow::written_limit(&modern.json, &desk.found));
         return load_check_flow(desk, &registry_json, &agent, &agent_dir, (&options.set, limit));
     }
     let registry = read_registry(&registry_json, generation, &desk.found)?;

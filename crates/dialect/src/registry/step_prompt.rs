@@ -3,6 +3,7 @@
 use cuegate_flow::{Diagnostic, Span, Template};
 
 use super::builtin::{built_in, is_known, keys};
+use super::generation::Generation;
 use super::kinds::StepKind;
 use super::matter::User;
 use super::parameters::same_name;
@@ -12,6 +13,7 @@ use super::runner::ClosureAction;
 use super::step::StepDefinition;
 use super::variables::Scope;
 use crate::codes;
+use crate::json::Text;
 use crate::nearest::{list, nearest};
 
 /// The prompts that can serve a step, best first: a closure step tries the adaptation that the closure action
@@ -53,6 +55,7 @@ pub(crate) fn step_prompt(
             if let Some(key) = step.fallback_key.filter(|_| !step.section)
                 && let Some(file) = built_in(key.text, Some(step), compiler.variables, compiler.desk)
             {
+                report_fallback(step, key, &tried, compiler);
                 return compiled(step, &file, keys[0], scope, compiler);
             }
             compiler.reads.unreadable();
@@ -63,6 +66,25 @@ pub(crate) fn step_prompt(
             compiler.reads.unreadable();
             Template::default()
         }
+    }
+}
+
+/// A finished registry of the "complete" generation has a file for every prompt: a built-in one is for safety only
+/// ("Step Flow Design", the contract of prompts).
+fn report_fallback(
+    step: &StepDefinition<'_>,
+    key: Text<'_>,
+    tried: &[String],
+    compiler: &Compiler<'_, '_, '_>,
+) {
+    if step.generation == Generation::Complete {
+        let (id, key_text) = (step.id, key.text);
+        let message = format!("`{id}` has no prompt file, and the built-in `{key_text}` is only for safety");
+        compiler.desk.found.push(
+            Diagnostic::warning(codes::BUILT_IN_PROMPT, key.span, message)
+                .step(id)
+                .hint(format!("write {}", list(tried))),
+        );
     }
 }
 

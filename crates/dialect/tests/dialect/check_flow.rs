@@ -349,6 +349,14 @@ fn the_limit_of_the_document_and_lower_ones() {
         (limit("{}"), limit("{ \"maxIterations\": 7 }"), limit("{ \"maxIterations\": 700 }")),
         (100, 7, 100)
     );
+    let found = |max: u64| {
+        let config = format!("\"completionConfig\": {{ \"maxIterations\": {max} }}");
+        findings(&edit(&sound(), "\"completionConfig\": {}", &config), DIR)
+    };
+    assert_eq!(found(100), "");
+    let cut = "warning[stray-key]: a check flow ends after 100 executions, so that 101 has no effect";
+    assert!(found(101).contains(cut), "{}", found(101));
+    assert!(found(5_000_000_000).contains("5000000000 has no effect"), "{}", found(5_000_000_000));
 }
 
 #[test]

@@ -68,8 +68,8 @@ fn what_each_comes_down_to() {
     Poll(Poll { resource: Api, param: "url", state: Exists }) 20
     Poll(Poll { resource: Api, param: "url", state: Equals("closed") }) 20
     Poll(Poll { resource: Api, param: "url", state: Fields([Field { name: "n", value: Some(Number(1)) }, Field { name: "s", value: Some(String("x")) }]) }) 20
-    Handler(Handler { path: "verdict.sh", name: "verdict.sh", start: ["sh"], body: "echo", config: Object {"handlerPath": String("verdict.sh"), "maxIterations": Number(5)} }) 5
-    Handler(Handler { path: "./run.ts", name: "run.ts", start: ["/usr/bin/env", "-S deno run"], body: "#!/usr/bin/env -S deno run\nexport default 1", config: Object {"handlerPath": String("./run.ts")} }) 20
+    Handler(Handler { program: Program { path: "verdict.sh", name: "verdict.sh", start: ["sh"], body: "echo" }, config: Object {"handlerPath": String("verdict.sh"), "maxIterations": Number(5)} }) 5
+    Handler(Handler { program: Program { path: "./run.ts", name: "run.ts", start: ["/usr/bin/env", "-S deno run"], body: "#!/usr/bin/env -S deno run\nexport default 1" }, config: Object {"handlerPath": String("./run.ts")} }) 20
     Every([Iterations(3), Any([Flow, Keyword("A")]), First([Checks { max: 1, of: ["closure.fix"] }])]) 9
     "##);
 }
@@ -138,7 +138,7 @@ fn what_is_found() {
     # {"type": "meta:custom", "config": {"handlerPath": "other.sh"}}
     agent.json:8:5 warning[unused-parameter]: no prompt reads the parameter `file`, so that giving it changes nothing
     agent.json:9:5 warning[unused-parameter]: no prompt reads the parameter `url`, so that giving it changes nothing
-    agent.json:18:66 error[unreadable-file]: there is no `.agent/fixer/other.sh`
+    agent.json:18:66 error[unreadable-file]: there is no handler `.agent/fixer/other.sh`
     # {"type": "meta:custom", "config": {"handlerPath": "verdict.ts"}}
     agent.json:8:5 warning[unused-parameter]: no prompt reads the parameter `file`, so that giving it changes nothing
     agent.json:9:5 warning[unused-parameter]: no prompt reads the parameter `url`, so that giving it changes nothing

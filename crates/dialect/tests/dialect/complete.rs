@@ -299,6 +299,18 @@ fn steps_and_gates() {
     ");
 }
 
+/// A built-in prompt stands in, and that is said: in this generation it is for safety only.
+#[test]
+fn built_in_prompts_are_for_safety_only() {
+    let without = |key: &str| {
+        let step = "\"c2\": \"continuation\", \"c3\": \"fix\"";
+        let named = format!("\"c2\": \"continuation\", \"c3\": \"mend\", \"fallbackKey\": \"{key}\"");
+        broken(&[(step, &named)])
+    };
+    insta::assert_snapshot!(without("continuation_issue"), @"steps_registry.json:35:103 warning[built-in-prompt]: `continuation.fix` has no prompt file, and the built-in `continuation_issue` is only for safety");
+    assert!(without("continuation.issue").contains("error[missing-prompt]"));
+}
+
 #[test]
 fn ways() {
     insta::assert_snapshot!(table(&[

@@ -51,6 +51,8 @@ mod piece_page;
 #[cfg(test)]
 mod piece_prompts;
 #[cfg(test)]
+mod piece_random;
+#[cfg(test)]
 mod piece_support;
 #[cfg(test)]
 mod registry_page;

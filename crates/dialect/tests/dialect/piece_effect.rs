@@ -439,7 +439,7 @@ fn commands_guard_every_way_but_giving_up() {
             "Done → implement@gates:1",
             "Cannot proceed → Aborted",
             "Again → implement@gates:3",
-            "Which one → implement@person:4"
+            "Which one → implement@person:4, resets [0]"
         ]
     );
     assert_eq!(edges("implement@person:4"), ["answered → implement"], "who needs a person is not done");

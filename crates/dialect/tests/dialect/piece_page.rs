@@ -25,6 +25,10 @@ fn every_test_of_the_page_is_there() {
     assert!(named.len() > 50, "{named:?}");
     let missing: Vec<&&str> = named.iter().filter(|name| !tests.contains(&format!("fn {name}()"))).collect();
     assert!(missing.is_empty(), "{missing:?}");
+    let by_program = std::fs::read_to_string(root().join("crates/cuegate/tests/program/pieces.rs")).unwrap();
+    for name in page.split('`').filter_map(|text| text.strip_prefix("program::")) {
+        assert!(by_program.contains(&format!("fn {name}()")), "{name}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What holds for a whole run: how questions are answered, what is noted of answers, what is done about what they ask for.
 
-use cuegate_flow::{Reaction, Step, StepId, Str};
+use cuegate_flow::{Conduct, Reaction, Step, StepId, Str};
 use serde_json::Value;
 
 use super::Decider;
@@ -17,9 +17,6 @@ use crate::{
     verdict::texts,
 };
 
-/// How many questions of one visit are answered without a person: an agent that asks on and on gets nowhere this way.
-const QUESTIONS_MAX: u32 = 5;
-
 /// After how many milliseconds a program that acts on a block is killed.
 pub(crate) const EFFECT_TIMEOUT_MS: u64 = 10 * 60 * 1000;
 
@@ -32,7 +29,7 @@ pub(super) fn answers_question(
     question: &str,
 ) -> bool {
     let Some(response) = decider.flow.conduct.auto_response.clone() else { return false };
-    if decider.run.questions >= QUESTIONS_MAX {
+    if decider.run.questions >= Conduct::QUESTIONS_MAX {
         return false;
     }
     let question = decider.keep(question);

@@ -87,6 +87,37 @@ fn parallel_steps_judges_reports_and_remedies() {
 }
 
 #[test]
+fn an_answer_that_means_something_at_once_is_not_asked_again() {
+    let of = |change: fn(&mut Step<Name>)| {
+        let flow = flow("a: again → a, done → end", |draft| {
+            let step = &mut draft.steps[0];
+            step.boundary.permission = Permission::AcceptEdits;
+            if let Gate::Readers(readers) = &mut step.gate {
+                readers.push(Reader::Otherwise(Outcome::Named("again".into())));
+            }
+            change(step);
+        });
+        let found = price(&flow, &Terms { repairs_max: 2, ..terms(3) });
+        (found.asks, found.by_role)
+    };
+    assert_eq!(of(|_| {}), (3, vec![(AskRole::Work, 3)]));
+    let repaired = (9, vec![(AskRole::Work, 3), (AskRole::Repair, 6)]);
+    // Who may not write and did is asked again, whatever the answer means.
+    assert_eq!(of(|step| step.boundary.permission = Permission::Plan), repaired);
+    assert_eq!(of(|step| step.gate = Gate::Always(Outcome::Named("again".into()))), repaired);
+}
+
+#[test]
+fn answered_questions_cost_money() {
+    let answered = flow("a: next → b\nb: done → end", |draft| {
+        draft.conduct.auto_response = Some("go on".into());
+    });
+    let found = price(&answered, &Terms { ask_usd_micro: Some(10), ..terms(9) });
+    assert_eq!((found.asks, found.usd_micro), (12, Some(120)));
+    assert_eq!(found.by_role, [(AskRole::Work, 12)], "nothing is repaired, so that nobody asks in a repair");
+}
+
+#[test]
 fn monitors_judge_once_in_so_many_rounds() {
     let watched = flow("a: next → b\nb: again → a, done → end\nj: on → a, off → end", |draft| {
         let name = |name: &str| Name::new(name, Span::default());

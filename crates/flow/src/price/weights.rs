@@ -2,7 +2,7 @@
 
 use super::Terms;
 use crate::check::graph::judges;
-use crate::{Act, Ask, Flow, Role, Step, StepId};
+use crate::{Act, Ask, Conduct, Flow, Gate, Reader, Role, Step, StepId, Target};
 
 /// What an ask is for, as it is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,13 +60,13 @@ impl Weights {
     pub(super) fn new(flow: &Flow, terms: &Terms, measure: Measure) -> Weights {
         let scale = Scale { flow, terms, measure };
         let mut weights = Weights {
-            usual: flow.steps.iter().map(|step| scale.step(step, false)).collect(),
-            remedy: flow.steps.iter().map(|step| scale.step(step, true)).collect(),
+            usual: flow.steps.iter().map(|step| scale.visit(step, false)).collect(),
+            remedy: flow.steps.iter().map(|step| scale.visit(step, true)).collect(),
             monitors: Vec::new(),
         };
         for monitor in &flow.monitors {
             let judge = monitor.judge.0 as usize;
-            weights.monitors.push(scale.step(&flow.steps[judge], false));
+            weights.monitors.push(scale.visit(&flow.steps[judge], false));
         }
         for monitor in flow.monitors.iter().filter(|monitor| !flow.step(monitor.judge).counts) {
             weights.usual[monitor.judge.0 as usize] = 0;
@@ -97,6 +97,20 @@ struct Scale<'s> {
 }
 
 impl Scale<'_> {
+    /// A visit: what its step does, and the questions that the definition answers.
+    fn visit(&self, step: &Step<StepId>, remedy: bool) -> u64 {
+        let usual = self.step(step, remedy);
+        if self.measure == Measure::Visits || self.flow.conduct.auto_response.is_none() {
+            return usual;
+        }
+        // A question is put again as what it was asked in: any ask of the visit can be the one.
+        let each = match self.measure {
+            Measure::Money => self.terms.dearest(self.flow).unwrap_or(0),
+            _ => u64::from(usual > 0),
+        };
+        usual.saturating_add(u64::from(Conduct::QUESTIONS_MAX).saturating_mul(each))
+    }
+
     fn step(&self, step: &Step<StepId>, remedy: bool) -> u64 {
         let own = match &step.act {
             Act::Ask(ask) => {
@@ -107,7 +121,9 @@ impl Scale<'_> {
                     Role::Check => AskRole::Check,
                 };
                 let visit = u64::from(self.measure == Measure::Visits && step.counts);
-                visit + self.ask(ask, role) + self.ask(ask, AskRole::Report) * ask.reports.len() as u64
+                let repairs = if is_settled_at_once(step, ask) { 0 } else { self.terms.repairs_max };
+                let reports = self.ask(ask, AskRole::Report, self.terms.repairs_max);
+                visit + self.ask(ask, role, repairs) + reports * ask.reports.len() as u64
             }
             Act::All { members, .. } => {
                 let member = |id: &StepId| {
@@ -117,12 +133,14 @@ impl Scale<'_> {
                 };
                 members.iter().map(member).fold(0, u64::saturating_add)
             }
-            Act::Exec { .. } | Act::Person { .. } => 0,
+            Act::Exec { .. } | Act::Person { .. } => {
+                u64::from(self.measure == Measure::Visits && step.counts)
+            }
         };
         let judges: u64 = judges(&step.gate)
             .into_iter()
             .filter_map(|judge| match &self.flow.step(judge).act {
-                Act::Ask(ask) => Some(self.ask(ask, AskRole::Judge)),
+                Act::Ask(ask) => Some(self.ask(ask, AskRole::Judge, self.terms.repairs_max)),
                 _ => None,
             })
             .fold(0, u64::saturating_add);
@@ -130,8 +148,8 @@ impl Scale<'_> {
     }
 
     /// One ask, and as many repairs of its answer as there may be.
-    fn ask(&self, ask: &Ask, role: AskRole) -> u64 {
-        let repairs = u64::from(self.terms.repairs_max);
+    fn ask(&self, ask: &Ask, role: AskRole, repairs: u32) -> u64 {
+        let repairs = u64::from(repairs);
         match self.measure {
             Measure::Visits => 0,
             Measure::Asks => 1 + repairs,
@@ -143,4 +161,15 @@ impl Scale<'_> {
             }
         }
     }
+}
+
+/// Whether an answer is never asked again: its definition says what a bad one means, and nothing else can be wrong with
+/// it. An answer of several parts can be half an answer, a selected target can lead nowhere, and who may not write can
+/// have written.
+fn is_settled_at_once(step: &Step<StepId>, ask: &Ask) -> bool {
+    let Gate::Readers(readers) = &step.gate else { return false };
+    readers.iter().any(|reader| matches!(reader, Reader::Otherwise(_)))
+        && ask.fused.is_none()
+        && step.boundary.permission.may_write()
+        && !step.edges.iter().any(|edge| matches!(edge.to, Target::Select { .. }))
 }

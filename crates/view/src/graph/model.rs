@@ -16,7 +16,8 @@ pub struct Graph {
     pub(super) name: String,
     /// The flow's format.
     pub(super) dialect: String,
-    /// The nodes: the steps in definition order, then the ends that are reached.
+    /// The nodes: the steps in definition order, then the ends that are reached. A judge between the outcomes of a step
+    /// belongs to that step.
     pub(super) nodes: Vec<Node>,
     /// The links, in the order of their beginnings.
     pub(super) links: Vec<Link>,
@@ -250,12 +251,8 @@ impl Drawing<'_> {
                 self.link(from, member.0 as usize, if index == 0 { &*label } else { "" }, Line::Asks);
             }
         }
-        if let Gate::Readers(readers) = &step.gate {
-            for reader in readers {
-                if let Reader::Judge { step: judge } = reader {
-                    self.link(from, judge.0 as usize, "unclear", Line::Asks);
-                }
-            }
+        for judge in judges(step) {
+            self.link(from, judge, "unclear", Line::Asks);
         }
         for edge in step.edges.iter().filter(|edge| !edge.implied) {
             let mut label = words::outcome(step, &edge.on);
@@ -306,6 +303,22 @@ impl Drawing<'_> {
             }
         }
     }
+}
+
+/// The judges between the outcomes of a step.
+fn judges(step: &Step<StepId>) -> Vec<usize> {
+    let judges: Vec<StepId> = match &step.gate {
+        Gate::Readers(readers) => readers
+            .iter()
+            .filter_map(|reader| match reader {
+                Reader::Judge { step } => Some(*step),
+                _ => None,
+            })
+            .collect(),
+        Gate::Join { judges, .. } => judges.clone(),
+        _ => Vec::new(),
+    };
+    judges.into_iter().map(|judge| judge.0 as usize).collect()
 }
 
 /// Links that begin and end at the same nodes are one, with all labels.

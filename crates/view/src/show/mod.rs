@@ -13,6 +13,7 @@ pub use page::show;
 mod tests {
     use super::{show, show_json};
     use crate::testing::{piece, registry};
+    use cuegate_flow::{Actions, Conduct, Reaction};
 
     #[test]
     fn a_registry() {
@@ -63,6 +64,27 @@ mod tests {
     }
 
     #[test]
+    fn what_holds_for_every_answer() {
+        let mut flow = registry();
+        let types = Some(vec!["note".into(), "drop".into()]);
+        let handlers = vec![("note".into(), Reaction::Log)];
+        flow.conduct = Conduct {
+            auto_response: Some("Choose the\nsimplest.".into()),
+            actions: Some(Actions { marker: "json".into(), types, handlers }),
+            inspects: true,
+        };
+        let shown = show(&flow);
+        let header = shown.split("\n\n").next().unwrap();
+        let lines: Vec<&str> = header.lines().skip(5).map(str::trim_start).collect();
+        insta::assert_snapshot!(lines.join("\n"), @"
+        questions at most 5 a visit are answered: Choose the simplest.
+        actions   note → log, drop → nothing
+        inspects  each answer is compared with its schema
+        ");
+        insta::assert_snapshot!(show_json(&flow)["conduct"], @r#"{"auto_response":"Choose the\nsimplest.","actions":{"marker":"json","types":["note","drop"],"handlers":{"note":"log"}},"inspects":true}"#);
+    }
+
+    #[test]
     fn a_piece() {
         insta::assert_snapshot!(show(&piece()), @r#"
         review (piece), 8 steps
@@ -71,7 +93,7 @@ mod tests {
           verdict   done where the flow ends
 
         monitors
-          monitor:reviewers+fix: after 2 rounds of reviewers → fix, monitor:reviewers+fix decides
+          monitor:reviewers+fix decides after 2 rounds of reviewers → fix
 
         plan  [work]
           prompt    1 line

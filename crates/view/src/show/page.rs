@@ -1,6 +1,6 @@
 //! A flow as text.
 
-use cuegate_flow::{Act, Ask, Flow, Gate, Input, Param, Reader, Step, StepId, Validator};
+use cuegate_flow::{Act, Ask, Conduct, Flow, Gate, Input, Param, Reader, Step, StepId, Str, Validator};
 
 use super::{verdict, words};
 use crate::{
@@ -42,7 +42,34 @@ fn header(flow: &Flow) -> String {
     if !everywhere.is_empty() {
         lines.push(line("always", &everywhere.join("; ")));
     }
+    conduct(flow, &mut lines);
     lines.join("\n")
+}
+
+/// What holds for every answer.
+fn conduct(flow: &Flow, lines: &mut Vec<String>) {
+    if let Some(response) = &flow.conduct.auto_response {
+        let most = Conduct::QUESTIONS_MAX;
+        lines.push(line("questions", &format!("at most {most} a visit are answered: {}", clean(response))));
+    }
+    if let Some(actions) = &flow.conduct.actions {
+        let handled = |name: &Str| match actions.handler(name) {
+            Some(reaction) => format!("{name} → {}", reaction.as_text()),
+            None => format!("{name} → nothing"),
+        };
+        let told = match &actions.types {
+            Some(types) if types.is_empty() => "none may be asked for".to_owned(),
+            Some(types) => types.iter().map(handled).collect::<Vec<_>>().join(", "),
+            None => {
+                let named = actions.handlers.iter().map(|(name, _)| handled(name));
+                named.chain(["others → nothing".to_owned()]).collect::<Vec<_>>().join(", ")
+            }
+        };
+        lines.push(line("actions", &told));
+    }
+    if flow.conduct.inspects {
+        lines.push(line("inspects", "each answer is compared with its schema"));
+    }
 }
 
 /// The edges that the format's rules add, each once.
@@ -82,11 +109,7 @@ fn monitors(flow: &Flow) -> String {
         .map(|monitor| {
             let cycle = words::names(flow, &monitor.cycle).join(" → ");
             let rounds = plural(u64::from(monitor.threshold), "round");
-            format!(
-                "  {}: after {rounds} of {cycle}, {} decides",
-                monitor.name,
-                flow.step(monitor.judge).name
-            )
+            format!("  {} decides after {rounds} of {cycle}", flow.step(monitor.judge).name)
         })
         .collect();
     format!("monitors\n{}", lines.join("\n"))
@@ -233,12 +256,11 @@ fn groups(flow: &Flow, step: &Step<StepId>) -> Vec<(String, Vec<String>)> {
         }
     }
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    // Conditions that are sentences would run into one another.
+    let words = matches!(step.gate, Gate::Exit) || !ways.iter().any(|(name, _)| name.contains([' ', ',']));
     for (name, ways) in ways {
         match groups.last_mut() {
-            // Names that are sentences would run into one another.
-            Some((names, same)) if *same == ways && !names.contains(',') && !name.contains(',') => {
-                names.push_str(&format!(", {name}"));
-            }
+            Some((names, same)) if words && *same == ways => names.push_str(&format!(", {name}")),
             _ => groups.push((name, ways)),
         }
     }

@@ -3,7 +3,7 @@
 use std::io::BufRead as _;
 
 use cuegate_engine::{Run, Work};
-use cuegate_journal::RunId;
+use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{Letter, lookup, now_ms, waits_for_person};
 
 use crate::{
@@ -16,34 +16,42 @@ use crate::{
 /// it asks is asked there.
 pub(super) fn drive(host: &Host, id: &RunId, ready: Ready) -> Result<(), Failure> {
     super::drive(ready)?;
-    while print::is_interactive() {
-        let Some(question) = question(host, id)? else { return Ok(()) };
-        let Some(answer) = ask(&question)? else { return Ok(()) };
-        let letter = serde_json::to_vec(&Letter::Answer { text: answer }).unwrap_or_default();
-        host.journal.post(id, now_ms(), &letter)?;
+    while asked(&*host.journal, id)? {
         super::drive(begin::resume(host, id, &Again::default())?)?;
     }
     Ok(())
 }
 
+/// Asks at the terminal what a run waits to be told, and leaves the answer for it. Says whether there is one.
+pub(super) fn asked(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> {
+    if !print::is_interactive() {
+        return Ok(false);
+    }
+    let Some(question) = question(journal, id)? else { return Ok(false) };
+    let Some(answer) = ask(&question)? else { return Ok(false) };
+    let letter = serde_json::to_vec(&Letter::Answer { text: answer }).unwrap_or_default();
+    journal.post(id, now_ms(), &letter)?;
+    Ok(true)
+}
+
 /// What the run waits to be told; `None` when it does not wait for a person.
-fn question(host: &Host, id: &RunId) -> Result<Option<String>, Failure> {
-    let entries = cuegate_runner::records(&*host.journal, id)?;
+fn question(journal: &dyn Journal, id: &RunId) -> Result<Option<String>, Failure> {
+    let entries = cuegate_runner::records(journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let Some(question) = run.question.as_ref().filter(|_| waits_for_person(&run.state)) else {
         return Ok(None);
     };
-    Ok(Some(format!("{}{}", said(host, &run)?, lookup(&*host.journal, question)?)))
+    Ok(Some(format!("{}{}", said(journal, &run)?, lookup(journal, question)?)))
 }
 
 /// What was said by whoever led to a question of the definition: that is what it is about. An agent's own question
 /// speaks for itself.
-fn said(host: &Host, run: &Run) -> Result<String, Failure> {
+fn said(journal: &dyn Journal, run: &Run) -> Result<String, Failure> {
     let mut text = String::new();
     if run.node.as_ref().is_some_and(|node| node.work == Work::Person) {
         for spoken in &run.previous {
             if let Some(said) = &spoken.text {
-                let said = lookup(&*host.journal, said)?;
+                let said = lookup(journal, said)?;
                 text.push_str(&format!("{} said:\n{}\n\n", spoken.step, said.trim_end()));
             }
         }

@@ -20,6 +20,9 @@ pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
     let journal = project::open(&place.home, run::durability(args.durability))?;
     let id = project::find(&*journal, &args.run)?;
     let config = config::load(place.home.root())?;
+    if !cuegate_runner::answered(&*journal, &id)? {
+        question::asked(&*journal, &id)?;
+    }
     if let Some(code) = nothing_to_do(&*journal, &id, &args, run::wait_max_ms(&config))? {
         return Ok(code);
     }

@@ -2,6 +2,7 @@
 
 use cuegate_flow::{Diagnostic, Span};
 
+use super::lower::EXECUTIONS_MAX;
 use crate::codes;
 use crate::findings::Findings;
 use crate::json::{Json, Kind};
@@ -39,14 +40,21 @@ pub(crate) fn compare(modern: &Modern, generation: Generation, found: &Findings)
     }
 }
 
-/// The limit of iterations that an agent writes. One that is no number has been reported.
-pub(crate) fn written_limit(agent: &Json) -> Option<u32> {
-    match &verdict(agent)?.get("config")?.get("maxIterations")?.kind {
-        Kind::Number(number) => {
-            number.as_u64().and_then(|limit| u32::try_from(limit).ok()).filter(|limit| *limit > 0)
-        }
-        _ => None,
+/// The limit of executions that an agent writes, at most what the document allows. One that is no number has been
+/// reported.
+pub(crate) fn written_limit(agent: &Json, found: &Findings) -> Option<u32> {
+    let written = verdict(agent)?.get("config")?.get("maxIterations")?;
+    let Kind::Number(number) = &written.kind else { return None };
+    let limit = number.as_u64().filter(|limit| *limit > 0)?;
+    if limit > u64::from(EXECUTIONS_MAX) {
+        let message =
+            format!("a check flow ends after {EXECUTIONS_MAX} executions, so that {limit} has no effect");
+        found.push(
+            Diagnostic::warning(codes::STRAY_KEY, written.span, message)
+                .hint(format!("write at most {EXECUTIONS_MAX}, or remove it")),
+        );
     }
+    u32::try_from(limit.min(u64::from(EXECUTIONS_MAX))).ok()
 }
 
 fn verdict(agent: &Json) -> Option<&Json> {

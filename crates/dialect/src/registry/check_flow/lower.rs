@@ -16,7 +16,7 @@ use crate::registry::prompt_files::PromptFiles;
 use crate::registry::variables::Variables;
 
 /// The most executions of a run (“Limitations” of the document).
-const EXECUTIONS_MAX: u32 = 100;
+pub(super) const EXECUTIONS_MAX: u32 = 100;
 
 /// The outcome of work: that it was done. Whether it is good is the check's to say.
 const DONE: &str = "done";
@@ -33,7 +33,7 @@ pub(crate) fn lower_check_flow(
     draft.params = params(agent, set);
     draft.verdict = Verdict::Flow;
     draft.default_model = Some(SYSTEM_MODEL.into());
-    draft.limits = Limits { iterations_max: limit.unwrap_or(EXECUTIONS_MAX).min(EXECUTIONS_MAX) };
+    draft.limits = Limits { iterations_max: limit.unwrap_or(EXECUTIONS_MAX) };
     enter(flow, definition, &mut draft);
 
     let none = RegistryDefinition { span: flow.span, ..RegistryDefinition::default() };

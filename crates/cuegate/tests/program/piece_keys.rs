@@ -1,0 +1,112 @@
+//! Keys of pieces whose effect is one on the world: files, processes, conversations, limits.
+
+use serde_json::{Value, json};
+
+use crate::support::{Project, visits};
+
+/// A piece of these movements, with two personas.
+fn project(head: &str, movements: &str) -> Project {
+    let project = Project::empty();
+    let piece = format!(
+        "name: keyed\n{head}initial_movement: work\npersonas: {{ coder: You write all the code., looker: You look at it. }}\n\
+         movements:\n{movements}"
+    );
+    project.write(".takt/pieces/keyed.yaml", &piece);
+    project.write(".gitignore", "/script*\n/made.txt\n");
+    project.init();
+    project
+}
+
+/// Runs it, and tells the exit code and the result.
+fn run(project: &Project, answers: &Value) -> (i32, Value) {
+    project.script("script.json", answers);
+    let ran = project.run(&["run", "keyed", "Make it", "--script", "script.json", "--json"]);
+    (ran.code, ran.json())
+}
+
+fn said(step: &str, outcome: &str) -> Value {
+    json!({"step": step, "output": {"outcome": outcome, "response": "so it is"}})
+}
+
+/// A movement that may edit, with these lines more, whose rules are `Done` and `Again`.
+fn work(more: &str) -> String {
+    format!(
+        "  - name: work\n    persona: coder\n    edit: true\n    instruction_template: Work.\n{more}    rules:\n      \
+         - {{ condition: Done, next: COMPLETE }}\n      - {{ condition: Again, next: work }}\n"
+    )
+}
+
+#[test]
+fn as_many_iterations_as_there_may_be() {
+    let project = project("max_iterations: 3\n", &work(""));
+    let again = said("work", "Again");
+    let (code, status) = run(&project, &json!([again, again, again, again]));
+    assert_eq!((code, &status["state"]), (1, &json!("exhausted")), "{status:#}");
+    assert_eq!((visits(&status).len(), &status["asks"]["work"]), (3, &json!(3)));
+}
+
+#[test]
+fn who_may_not_edit_and_does_fails() {
+    let writes = |key: &str| {
+        let project = project("max_iterations: 3\n", &work("").replace("edit: true", key));
+        let mut answer = said("work", "Done");
+        answer["writes"] = json!([{"path": "new.txt", "content": "x"}]);
+        let (code, status) = run(&project, &json!([answer]));
+        (code, status["state"].clone(), status["steps"][0]["violations"].clone())
+    };
+    assert_eq!(writes("edit: true").0, 0);
+    for key in ["edit: false", "permission_mode: readonly"] {
+        assert_eq!(writes(key), (1, json!("failed"), json!(["new.txt"])), "{key}");
+    }
+}
+
+#[test]
+fn a_command_that_takes_too_long_is_killed_and_fails_the_gate() {
+    let gate = "    quality_gates:\n      - { command: \"sleep 600\", timeout_ms: 300 }\n";
+    let project = project("max_iterations: 3\n", &work(gate));
+    project.write("cuegate.toml", "[run]\nquality_gate_retries = 0\n");
+    let (code, status) = run(&project, &json!([said("work", "Done")]));
+    assert_eq!((code, &status["state"]), (1, &json!("failed")), "{status:#}");
+    assert!(status["reason"].as_str().unwrap().contains("the quality gate `sleep 600`"), "{status:#}");
+    project.all_gone();
+}
+
+#[test]
+fn gates_are_mended_twice_and_then_the_run_has_failed() {
+    let gate = "    quality_gates:\n      - { command: \"echo not yet; test -f made.txt\" }\n";
+    let project = project("max_iterations: 3\n", &work(gate));
+    let done = said("work", "Done");
+    let (code, status) = run(&project, &json!([done, done, done, done]));
+    assert_eq!((code, &status["state"]), (1, &json!("failed")), "{status:#}");
+    assert_eq!((&status["asks"]["work"], &status["asks"]["remedy"]), (&json!(1), &json!(2)));
+    assert!(project.prompts()[1].contains("not yet"), "{}", project.prompts()[1]);
+}
+
+/// The persona's conversation goes on through another persona's movement, until one is begun anew.
+#[test]
+fn conversations_go_on_by_persona_and_begin_anew() {
+    let movements = work("").replace("next: COMPLETE", "next: look")
+        + "  - name: look\n    persona: looker\n    edit: false\n    instruction_template: Look.\n    rules:\n      \
+           - { condition: Fine, next: anew }\n      - { condition: Bad, next: work }\n"
+        + &work("    session: refresh\n")
+            .replace("name: work", "name: anew")
+            .replace("next: work", "next: anew");
+    let project = project("max_iterations: 9\n", &movements);
+    let answers = json!([
+        said("work", "Done"),
+        said("look", "Bad"),
+        said("work", "Done"),
+        said("look", "Fine"),
+        said("anew", "Done"),
+    ]);
+    let (code, status) = run(&project, &answers);
+    assert_eq!(code, 0, "{status:#}");
+    let answered = project.events("answered");
+    let session = |nth: usize| answered[nth]["session"].as_str().unwrap().to_owned();
+    assert_eq!(session(0), session(2), "the coder's goes on");
+    assert_eq!(session(1), session(3), "so does the looker's");
+    assert_ne!(session(0), session(1));
+    assert_ne!(session(4), session(0), "`refresh` begins anew");
+    let system = |nth: usize| answered[nth]["system_prompt"].as_str().unwrap().to_owned();
+    assert!(system(0).contains("You write all the code.") && system(1).contains("You look at it."));
+}
