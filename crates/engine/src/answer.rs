@@ -6,9 +6,16 @@ use serde_json::Value;
 ///
 /// Arrays and scalars are no answers.
 pub fn json_in_text(text: &str) -> Option<Value> {
-    let object =
-        |candidate: &str| serde_json::from_str::<Value>(candidate.trim()).ok().filter(Value::is_object);
-    object(text).or_else(|| fenced(text).find_map(object)).or_else(|| embedded(text))
+    json_where(text, |_| true)
+}
+
+/// The same, of the objects that `fits` accepts. What is inside of one that it does not is no answer either.
+pub fn json_where(text: &str, fits: impl Fn(&Value) -> bool) -> Option<Value> {
+    let object = |candidate: &str| {
+        let value = serde_json::from_str::<Value>(candidate.trim()).ok();
+        value.filter(|value| value.is_object() && fits(value))
+    };
+    object(text).or_else(|| fenced(text).find_map(object)).or_else(|| embedded(text, &fits))
 }
 
 /// The contents of fenced code blocks, in order.
@@ -24,16 +31,22 @@ fn fenced(text: &str) -> impl Iterator<Item = &str> {
 const STARTS_MAX: usize = 256;
 
 /// The first object that begins at some `{`, whatever follows it.
-fn embedded(text: &str) -> Option<Value> {
+fn embedded(text: &str, fits: impl Fn(&Value) -> bool) -> Option<Value> {
+    let mut read_to = 0;
     text.match_indices('{').take(STARTS_MAX).find_map(|(at, _)| {
+        if at < read_to {
+            return None;
+        }
         let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
-        values.next()?.ok().filter(Value::is_object)
+        let value = values.next()?.ok().filter(Value::is_object)?;
+        read_to = at + values.byte_offset();
+        fits(&value).then_some(value)
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::json_in_text;
+    use super::{json_in_text, json_where};
     use serde_json::json;
 
     #[test]
@@ -51,6 +64,18 @@ mod tests {
         ] {
             assert_eq!(json_in_text(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_passed_over_whole() {
+        let fits = |value: &serde_json::Value| value.get("a").is_some();
+        for text in [
+            "```json\n{\"b\":{\"a\":0}}\n```\n```json\n{\"a\":1}\n```",
+            "first {\"b\":{\"a\":0}}, then {\"a\":1}",
+        ] {
+            assert_eq!(json_where(text, fits), Some(json!({"a": 1})), "{text}");
+        }
+        assert_eq!(json_where("{\"b\":{\"a\":0}}", fits), None);
     }
 
     #[test]

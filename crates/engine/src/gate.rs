@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 
 use cuegate_flow::{
-    Act, Ending, Flow, Fused, Gate, Outcome, Reader, Selector, Step, StepId, Str, Target, Template,
+    Act, Ending, FieldPath, Flow, Fused, Gate, Outcome, Reader, Selector, Step, StepId, Str, Target, Template,
 };
 use serde_json::Value;
 
-use crate::{answer::json_in_text, completion::Answer, run::Run};
+use crate::{
+    answer::{json_in_text, json_where},
+    completion::Answer,
+    run::Run,
+};
 
 /// What a gate read.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +67,7 @@ pub fn read(
 ) -> Result<Reading, Bad> {
     let readers = match &step.gate {
         Gate::Always(outcome) => {
-            let output = structured(step, output, text);
+            let output = structured(flow, step, output, text);
             // Plain words are an answer as well where one says several things at once.
             if output.is_some() || fused(step).is_none() {
                 validate(flow, step, output.as_ref())?;
@@ -73,7 +77,7 @@ pub fn read(
         Gate::Readers(readers) => readers,
         Gate::Join { .. } | Gate::Exit => return Err(Bad::wrong("this step reads no answers")),
     };
-    let mut output = structured(step, output, text);
+    let mut output = structured(flow, step, output, text);
     // An answer in plain words may stand in its place, half an answer may not.
     let strict = fused(step).is_some() && output.is_some();
     let has_field = readers.iter().any(|reader| matches!(reader, Reader::Field { .. }));
@@ -163,8 +167,13 @@ fn fused(step: &Step<StepId>) -> Option<&Fused> {
 }
 
 /// Why an agent says in its answer that it cannot proceed.
-pub(crate) fn blocked(step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option<String> {
-    let output = structured(step, output, text)?;
+pub(crate) fn blocked(
+    flow: &Flow,
+    step: &Step<StepId>,
+    output: Option<&Value>,
+    text: &str,
+) -> Option<String> {
+    let output = structured(flow, step, output, text)?;
     let why = fused(step)?.blocked.get(&output)?.as_str()?.trim();
     (!why.is_empty()).then(|| why.to_owned())
 }
@@ -194,8 +203,8 @@ pub fn fallback(step: &Step<StepId>, iteration: u32, named: bool) -> Option<&Out
 }
 
 /// Whether an answer names an outcome in a field, whatever else is wrong with it.
-pub fn names_outcome(step: &Step<StepId>, output: Option<&Value>, text: &str) -> bool {
-    let output = structured(step, output, text);
+pub fn names_outcome(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &str) -> bool {
+    let output = structured(flow, step, output, text);
     readers(step).iter().any(|reader| match reader {
         Reader::Field { path, words, .. } => word(path, words, output.as_ref()).is_ok(),
         _ => false,
@@ -218,12 +227,17 @@ fn readers(step: &Step<StepId>) -> &[Reader<StepId>] {
 }
 
 /// The structured answer: what the provider gave apart, else the first object in the text where one is due.
-fn structured(step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option<Value> {
+pub(crate) fn structured(
+    flow: &Flow,
+    step: &Step<StepId>,
+    output: Option<&Value>,
+    text: &str,
+) -> Option<Value> {
     let due = match &step.gate {
         Gate::Readers(readers) => readers.iter().any(|reader| matches!(reader, Reader::Field { .. })),
         _ => false,
     } || matches!(&step.act, Act::Ask(ask) if ask.schema.is_some());
-    let found = output.cloned().or_else(|| due.then(|| json_in_text(text)).flatten());
+    let found = output.cloned().or_else(|| due.then(|| in_text(flow, step, text)).flatten());
     // An object in plain words is the answer only when it looks like one: code may stand there as well.
     match (fused(step), output) {
         (Some(fused), None) => found.filter(|found| is_answer(step, fused, found)),
@@ -231,16 +245,38 @@ fn structured(step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option
     }
 }
 
+/// The first object in a text. Where agents ask for things in blocks of their own, such a block may stand before the
+/// answer: there it is the first one that says something about the outcome.
+fn in_text(flow: &Flow, step: &Step<StepId>, text: &str) -> Option<Value> {
+    let beside = flow.conduct.actions.as_ref().and_then(|actions| {
+        let block = |found: &Value| found["action"].as_str().is_some_and(|action| actions.names(action));
+        let answers = |found: &Value| fields(step).any(|path| path.get(found).is_some());
+        let names = |found: &Value| {
+            readers(step).iter().any(|reader| match reader {
+                Reader::Field { path, words, .. } => word(path, words, Some(found)).is_ok(),
+                _ => false,
+            })
+        };
+        json_where(text, |found| if block(found) { names(found) } else { answers(found) })
+    });
+    beside.or_else(|| json_in_text(text))
+}
+
 fn is_answer(step: &Step<StepId>, fused: &Fused, found: &Value) -> bool {
+    let own = [&fused.response, &fused.reports, &fused.blocked];
+    fields(step).chain(own).any(|path| path.get(found).is_some())
+}
+
+/// Where a step's gate looks for an outcome in structured answers.
+fn fields(step: &Step<StepId>) -> impl Iterator<Item = &FieldPath> {
     let readers = match &step.gate {
         Gate::Readers(readers) => readers.as_slice(),
         _ => &[],
     };
-    let fields = readers.iter().filter_map(|reader| match reader {
+    readers.iter().filter_map(|reader| match reader {
         Reader::Field { path, .. } => Some(path),
         _ => None,
-    });
-    fields.chain([&fused.response, &fused.reports, &fused.blocked]).any(|path| path.get(found).is_some())
+    })
 }
 
 /// How an answer compares with its schema.
@@ -256,7 +292,7 @@ pub struct Inspection {
 pub fn inspect(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option<Inspection> {
     let Act::Ask(ask) = &step.act else { return None };
     let schema = flow.schema(ask.schema?);
-    let Some(mut output) = structured(step, output, text) else {
+    let Some(mut output) = structured(flow, step, output, text) else {
         return Some(Inspection { found: false, problems: Vec::new() });
     };
     let readers = match &step.gate {
@@ -296,11 +332,7 @@ pub(crate) fn brief(text: &str) -> String {
     brief
 }
 
-fn word(
-    path: &cuegate_flow::FieldPath,
-    words: &[(Str, Outcome)],
-    output: Option<&Value>,
-) -> Result<Outcome, Bad> {
+fn word(path: &FieldPath, words: &[(Str, Outcome)], output: Option<&Value>) -> Result<Outcome, Bad> {
     let Some(output) = output else {
         return Err(Bad { absent: true, why: "the answer has no JSON object".to_owned() });
     };

@@ -207,6 +207,25 @@ fn the_answer_itself_is_no_block() {
     assert_eq!(found(&case), []);
 }
 
+/// What an agent without structured answers says, with what it asks for before its answer.
+#[test]
+fn a_block_before_the_answer_is_not_the_answer() {
+    for block_first in ["label", "other"] {
+        let flow = flow(acting());
+        let mut case = start(&flow);
+        let ask = ask(&case);
+        let text = block(block_first, 1) + "So:\n```json\n{\"action\": \"next\"}\n```\n";
+        let answer = Answer { text, ..Answer::default() };
+        case.complete(Completion::Answered { ask, answer: Box::new(answer), seen: None });
+        let rejected =
+            case.events.iter().flatten().any(|event| matches!(event, Event::AnswerRejected { .. }));
+        // A word that is neither an outcome nor an action stays a wrong answer.
+        assert_eq!(rejected, block_first == "other");
+        let asked: Vec<String> = found(&case).into_iter().map(|(action, ..)| action).collect();
+        assert_eq!(asked, if rejected { vec![] } else { vec!["label"] });
+    }
+}
+
 #[test]
 fn a_question_is_answered_in_the_same_conversation() {
     let flow = flow(Conduct { auto_response: Some("Decide yourself.".into()), ..Conduct::default() });

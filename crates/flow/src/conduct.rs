@@ -59,6 +59,12 @@ impl Actions {
         handler.filter(|_| allowed).map(|(_, handler)| handler)
     }
 
+    /// Whether an action is called so.
+    pub fn names(&self, action: &str) -> bool {
+        let handled = self.handlers.iter().map(|(name, _)| name);
+        self.types.iter().flatten().chain(handled).any(|name| **name == *action)
+    }
+
     /// The program that is called so.
     pub fn program(&self, path: &str) -> Option<&Program> {
         self.handlers.iter().find_map(|(_, handler)| match handler {

@@ -43,7 +43,8 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
         return;
     }
     let own_words = asking.judging.is_none() && asking.owing.is_none();
-    let said_blocked = || gate::blocked(asked, answer.output.as_ref(), &answer.text).filter(|_| own_words);
+    let said_blocked =
+        || gate::blocked(decider.flow, asked, answer.output.as_ref(), &answer.text).filter(|_| own_words);
     if let Some(why) = answer.blocked.clone().or_else(said_blocked) {
         blocked(decider, step, member, &why);
         return;

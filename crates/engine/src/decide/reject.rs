@@ -43,7 +43,7 @@ pub(super) fn reject(
         join::member_ended(decider, index, &step.name, end);
         return;
     }
-    let named = names_outcome(asked, answer.output.as_ref(), &answer.text);
+    let named = names_outcome(decider.flow, asked, answer.output.as_ref(), &answer.text);
     if asking.owing.is_none() && fall_back(decider, step, &bad.why, named) {
         return;
     }

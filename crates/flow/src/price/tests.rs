@@ -108,7 +108,7 @@ fn an_answer_that_means_something_at_once_is_not_asked_again() {
 }
 
 #[test]
-fn questions_that_the_definition_answers_are_asks() {
+fn answered_questions_cost_money() {
     let answered = flow("a: next → b\nb: done → end", |draft| {
         draft.conduct.auto_response = Some("go on".into());
     });

@@ -90,7 +90,8 @@ impl Script {
                 (entries, document.on_exhausted, false)
             }
             Root::Sequence => {
-                let scenes: Vec<Scene> = reader.read(text)?;
+                let scenes: Vec<Scene> =
+                    reader.read(text).map_err(|error| reader.other_shape(text, error))?;
                 (scenes.into_iter().map(Entry::from).collect(), OnExhausted::Fail, true)
             }
         };
@@ -171,6 +172,17 @@ impl Reader<'_> {
             hint: Some(hint.to_owned()),
             ..self.error(message)
         })
+    }
+
+    /// A list whose entries are answers has lost its `answers:`.
+    fn other_shape(&self, text: &str, error: ScriptError) -> ScriptError {
+        if self.read::<Vec<Entry>>(text).is_err() {
+            return error;
+        }
+        ScriptError {
+            hint: Some("a bare list holds scenario entries; put this one below the key `answers`".to_owned()),
+            ..error
+        }
     }
 
     fn error(&self, message: impl Into<String>) -> ScriptError {

@@ -78,7 +78,10 @@ impl Local {
         };
         let (holds, failed, said) = match said(&finished) {
             Ok((holds, reason)) => {
-                let reason = reason.unwrap_or_else(|| format!("`{}` says so", handler.program.path));
+                let reason = reason.unwrap_or_else(|| {
+                    let word = if holds { "so" } else { "not yet" };
+                    format!("`{}` says {word}", handler.program.path)
+                });
                 (holds, false, reason)
             }
             Err(why) => (false, true, why),

@@ -37,7 +37,21 @@ pub fn show_json(flow: &Flow) -> Value {
         "params": params,
         "steps": flow.steps.iter().map(|step| step_json(flow, step)).collect::<Vec<_>>(),
         "monitors": monitors,
+        "conduct": conduct(flow),
     })
+}
+
+fn conduct(flow: &Flow) -> Value {
+    let conduct = &flow.conduct;
+    let actions = conduct.actions.as_ref().map(|actions| {
+        let handlers: Map<String, Value> = actions
+            .handlers
+            .iter()
+            .map(|(name, reaction)| (name.to_string(), json!(reaction.as_text())))
+            .collect();
+        json!({ "marker": actions.marker, "types": actions.types, "handlers": handlers })
+    });
+    json!({ "auto_response": conduct.auto_response, "actions": actions, "inspects": conduct.inspects })
 }
 
 fn step_json(flow: &Flow, step: &Step<StepId>) -> Value {

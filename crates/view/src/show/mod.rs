@@ -13,6 +13,7 @@ pub use page::show;
 mod tests {
     use super::{show, show_json};
     use crate::testing::{piece, registry};
+    use cuegate_flow::{Actions, Conduct, Reaction};
 
     #[test]
     fn a_registry() {
@@ -60,6 +61,27 @@ mod tests {
                     2 times; remedy of 2 lines)
                     then                     → @failed (validators of `closure.fix` failed)
         ");
+    }
+
+    #[test]
+    fn what_holds_for_every_answer() {
+        let mut flow = registry();
+        let types = Some(vec!["note".into(), "drop".into()]);
+        let handlers = vec![("note".into(), Reaction::Log)];
+        flow.conduct = Conduct {
+            auto_response: Some("Choose the\nsimplest.".into()),
+            actions: Some(Actions { marker: "json".into(), types, handlers }),
+            inspects: true,
+        };
+        let shown = show(&flow);
+        let header = shown.split("\n\n").next().unwrap();
+        let lines: Vec<&str> = header.lines().skip(5).map(str::trim_start).collect();
+        insta::assert_snapshot!(lines.join("\n"), @"
+        questions at most 5 a visit are answered: Choose the simplest.
+        actions   note → log, drop → nothing
+        inspects  each answer is compared with its schema
+        ");
+        insta::assert_snapshot!(show_json(&flow)["conduct"], @r#"{"auto_response":"Choose the\nsimplest.","actions":{"marker":"json","types":["note","drop"],"handlers":{"note":"log"}},"inspects":true}"#);
     }
 
     #[test]

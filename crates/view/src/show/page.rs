@@ -1,6 +1,6 @@
 //! A flow as text.
 
-use cuegate_flow::{Act, Ask, Flow, Gate, Input, Param, Reader, Step, StepId, Validator};
+use cuegate_flow::{Act, Ask, Conduct, Flow, Gate, Input, Param, Reader, Step, StepId, Str, Validator};
 
 use super::{verdict, words};
 use crate::{
@@ -42,7 +42,34 @@ fn header(flow: &Flow) -> String {
     if !everywhere.is_empty() {
         lines.push(line("always", &everywhere.join("; ")));
     }
+    conduct(flow, &mut lines);
     lines.join("\n")
+}
+
+/// What holds for every answer.
+fn conduct(flow: &Flow, lines: &mut Vec<String>) {
+    if let Some(response) = &flow.conduct.auto_response {
+        let most = Conduct::QUESTIONS_MAX;
+        lines.push(line("questions", &format!("at most {most} a visit are answered: {}", clean(response))));
+    }
+    if let Some(actions) = &flow.conduct.actions {
+        let handled = |name: &Str| match actions.handler(name) {
+            Some(reaction) => format!("{name} → {}", reaction.as_text()),
+            None => format!("{name} → nothing"),
+        };
+        let told = match &actions.types {
+            Some(types) if types.is_empty() => "none may be asked for".to_owned(),
+            Some(types) => types.iter().map(handled).collect::<Vec<_>>().join(", "),
+            None => {
+                let named = actions.handlers.iter().map(|(name, _)| handled(name));
+                named.chain(["others → nothing".to_owned()]).collect::<Vec<_>>().join(", ")
+            }
+        };
+        lines.push(line("actions", &told));
+    }
+    if flow.conduct.inspects {
+        lines.push(line("inspects", "each answer is compared with its schema"));
+    }
 }
 
 /// The edges that the format's rules add, each once.

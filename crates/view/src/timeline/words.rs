@@ -128,7 +128,7 @@ impl<'t> Words<'t> {
                 let what = format!("{word} ({}){last}", duration(*duration_ms));
                 self.lines.push(Line::new(Kind::Other, RUN, what).detail(said));
             }
-            Event::ActionFound { action, handler, allowed, .. } => {
+            Event::ActionFound { step, action, handler, allowed, .. } => {
                 let what = match (handler.as_deref(), allowed) {
                     (Some("log"), _) => format!("asks for {action}, noted"),
                     (Some(handler), _) if handler.starts_with("exec:") => format!("asks for {action}"),
@@ -136,25 +136,26 @@ impl<'t> Words<'t> {
                     (None, true) => format!("asks for {action}: nothing acts on it"),
                     (None, false) => format!("asks for {action}, which it may not"),
                 };
-                self.lines.push(Line::new(Kind::Aside, RUN, what));
+                self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what));
             }
-            Event::EffectFinished { action, done, ended, duration_ms, .. } => {
+            Event::EffectFinished { step, action, done, ended, duration_ms, .. } => {
                 let took = duration(*duration_ms);
                 let what = match done {
                     true => format!("acted on {action} ({took})"),
                     false => format!("acting on {action} failed: {ended} ({took})"),
                 };
-                self.lines.push(Line::new(Kind::Other, RUN, what));
+                self.lines.push(Line::new(Kind::Other, &visit(fold, step), what));
             }
             Event::Inspected { step, found, problems, .. } => {
                 if !found || !problems.is_empty() {
                     let why = if *found { problems.join("; ") } else { "no JSON object".to_owned() };
-                    let what = format!("{step} does not fit its schema");
-                    self.lines.push(Line::new(Kind::Aside, RUN, what).detail(&why));
+                    let what = "does not fit its schema".to_owned();
+                    self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what).detail(&why));
                 }
             }
             Event::QuestionAnswered { step, .. } => {
-                self.lines.push(Line::new(Kind::Aside, step, "asked a person, and was answered".to_owned()));
+                let what = "asked a question, answered by the definition".to_owned();
+                self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what));
             }
             Event::Ending(ending) => {
                 let what = format!("will have {}", end_word(ending.state));

@@ -316,6 +316,7 @@ fn what_is_wrong_in_a_scenario_is_said_with_its_place() {
         r#"[{"content": "x", "status": "block"}]"#,
         r#"[{"content": 5}]"#,
         r#"["x"]"#,
+        r#"[{"step": "work", "text": "y"}]"#,
     ]), @r##"
 [{"content": "x", "personas": "y"}]
 --> s.yaml:1:19: unknown field `personas` | did you mean `persona`?
@@ -329,6 +330,8 @@ fn what_is_wrong_in_a_scenario_is_said_with_its_place() {
 --> s.yaml:1:14: a text belongs here, not `5` | quote it if a text is meant
 ["x"]
 --> s.yaml:1:2: a mapping belongs here
+[{"step": "work", "text": "y"}]
+--> s.yaml:1:3: unknown field `step` | a bare list holds scenario entries; put this one below the key `answers`
 "##);
 }
 
