@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Certificate;
-use crate::{Act, Ask, Flow, Str};
+use crate::{Act, Ask, Conduct, Flow, Str};
 
 /// What a model's tokens cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,7 +80,14 @@ impl Terms {
                 times => format!("a bad answer is asked again {times} times"),
             },
             "an ask that finds no answer and is put again counts once".to_owned(),
-            "nobody answers questions or lets the run go on with more".to_owned(),
+            match flow.conduct.auto_response {
+                None => "nobody answers questions or lets the run go on with more".to_owned(),
+                Some(_) => format!(
+                    "each visit asks the {} questions that the definition answers, and nobody answers others or lets the \
+                     run go on with more",
+                    Conduct::QUESTIONS_MAX
+                ),
+            },
         ];
         if flow.counters.iter().len() > 0 {
             said.push("bounded ways are counted as if their bounds were not there".to_owned());
