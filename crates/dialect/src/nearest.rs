@@ -4,7 +4,7 @@
 const NAME_CHARS_MAX: usize = 64;
 
 /// The known name that differs least, when it differs little enough to be meant.
-pub(crate) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let length = name.chars().count();
     if length > NAME_CHARS_MAX {
         return None;

@@ -23,6 +23,11 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
+    /// Implement, review, fix.
+    pub(super) const MINIMAL: Piece = Piece {
+        text: include_str!("pieces/pieces/minimal-piece.yaml"),
+        rehearsal: Some(include_str!("pieces/rehearsals/minimal-piece.yaml")),
+    };
     /// Plan, implement, review, fix, supervise.
     pub(super) const DEVELOP: Piece = Piece {
         text: include_str!("pieces/pieces/develop.yaml"),
@@ -254,7 +259,7 @@ mod tests {
         for (name, piece) in pieces() {
             let proved = |test| filled(piece, test).matches("command: ").count();
             assert_eq!(proved(None), 0, "{name}");
-            let expected = if matches!(name, "develop" | "test-first") { 2 } else { 0 };
+            let expected = if matches!(name, "minimal-piece" | "develop" | "test-first") { 2 } else { 0 };
             assert_eq!(proved(Some("make test")), expected, "{name}");
         }
     }

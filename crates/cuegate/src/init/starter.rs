@@ -41,13 +41,20 @@ pub(crate) enum Form {
 }
 
 /// All starters.
-pub(crate) const STARTERS: [Starter; 5] = [
+pub(crate) const STARTERS: [Starter; 6] = [
     Starter {
         name: "minimal",
         also: None,
         about: "one task: understand it, do it, report; done only when the project's tests pass",
         tests: Tests::Decide,
         form: Form::Agent(minimal::files),
+    },
+    Starter {
+        name: "minimal-piece",
+        also: None,
+        about: "one task, as a piece: implement, review by somebody else, fix",
+        tests: Tests::Decide,
+        form: Form::Piece(Piece::MINIMAL),
     },
     Starter {
         name: "develop",
@@ -104,6 +111,12 @@ impl File {
 /// The starter that goes by a name.
 pub(crate) fn starter(name: &str) -> Option<&'static Starter> {
     STARTERS.iter().find(|starter| starter.name == name || starter.also == Some(name))
+}
+
+/// The name of a starter that is almost this one.
+pub(crate) fn nearest(name: &str) -> Option<&'static str> {
+    let known = STARTERS.iter().flat_map(|starter| [Some(starter.name), starter.also]).flatten();
+    cuegate_dialect::nearest(name, known)
 }
 
 impl Wanted {
@@ -195,5 +208,7 @@ mod tests {
             assert!(Wanted::new(known.name, None).is_ok());
         }
         assert!(starter("nobody").is_none());
+        assert_eq!(super::nearest("develp"), Some("develop"));
+        assert_eq!(super::nearest("nobody"), None);
     }
 }

@@ -16,6 +16,7 @@ mod judges;
 #[cfg(target_os = "linux")]
 mod kills;
 mod params;
+mod piece_keys;
 mod pieces;
 mod real_input;
 mod registry;

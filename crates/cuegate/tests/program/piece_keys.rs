@@ -102,11 +102,9 @@ fn conversations_go_on_by_persona_and_begin_anew() {
     let (code, status) = run(&project, &answers);
     assert_eq!(code, 0, "{status:#}");
     let answered = project.events("answered");
-    let session = |nth: usize| answered[nth]["session"].as_str().unwrap().to_owned();
-    assert_eq!(session(0), session(2), "the coder's goes on");
-    assert_eq!(session(1), session(3), "so does the looker's");
-    assert_ne!(session(0), session(1));
-    assert_ne!(session(4), session(0), "`refresh` begins anew");
+    // What goes on is branched off, so that an ask that is cut leaves no trace in it.
+    let went_on: Vec<&Value> = answered.iter().map(|answer| &answer["put"]["session"]).collect();
+    assert_eq!(went_on, ["new", "new", "forked", "forked", "new"], "`refresh` begins anew");
     let system = |nth: usize| answered[nth]["system_prompt"].as_str().unwrap().to_owned();
     assert!(system(0).contains("You write all the code.") && system(1).contains("You look at it."));
 }

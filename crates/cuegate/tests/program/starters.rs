@@ -4,7 +4,7 @@ use crate::support::{Project, Ran, rows, tidy};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-const PIECES: [&str; 4] = ["develop", "test-first", "review-only", "research"];
+const PIECES: [&str; 5] = ["minimal-piece", "develop", "test-first", "review-only", "research"];
 
 /// A program that greets, and tests that want it to do so.
 const GREETING: [(&str, &str); 4] = [
@@ -92,15 +92,16 @@ fn changed(project: &Project) -> String {
 fn what_there_is() {
     let project = Project::empty();
     assert_snapshot!(project.run(&["init", "--list"]).stdout.trim_end(), @"
-    minimal      one task: understand it, do it, report; done only when the project's tests pass
-    develop      one task: plan, implement, parallel reviews, fix, supervise; loops are watched
-                 also called plan-implement-review-fix-supervise
-    test-first   one task: failing tests, a review of them, then the code that makes them pass
-    review-only  a change: correctness, tests and security reviewed in parallel; nothing is edited
-    research     a question: broken down, looked into, checked, answered with sources; nothing is edited
+    minimal        one task: understand it, do it, report; done only when the project's tests pass
+    minimal-piece  one task, as a piece: implement, review by somebody else, fix
+    develop        one task: plan, implement, parallel reviews, fix, supervise; loops are watched
+                   also called plan-implement-review-fix-supervise
+    test-first     one task: failing tests, a review of them, then the code that makes them pass
+    review-only    a change: correctness, tests and security reviewed in parallel; nothing is edited
+    research       a question: broken down, looked into, checked, answered with sources; nothing is edited
     ");
     let listed = project.run(&["init", "--list", "--json"]).json();
-    assert_eq!(listed["starters"][1]["also"], "plan-implement-review-fix-supervise");
+    assert_eq!(listed["starters"][2]["also"], "plan-implement-review-fix-supervise");
 }
 
 #[test]
@@ -224,7 +225,7 @@ fn an_agent_of_the_same_name_is_not_meant() {
 
 #[test]
 fn rehearsals_reach_the_end_and_change_nothing() {
-    for name in ["develop", "review-only", "research"] {
+    for name in ["minimal-piece", "develop", "review-only", "research"] {
         let project = project(name, &["--name", "mine"]);
         let script = ".takt/rehearsals/mine.yaml";
         let ran = project.run(&["run", "mine", "A rehearsal.", "--script", script, "--json"]);
@@ -232,6 +233,44 @@ fn rehearsals_reach_the_end_and_change_nothing() {
         assert_eq!(ran.json()["state"], "completed", "{name}");
         assert_eq!(changed(&project), "", "{name}");
     }
+}
+
+#[test]
+fn a_name_that_is_almost_one() {
+    let ran = Project::empty().run(&["init", "develp"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("did you mean `develop`?"), "{}", ran.stderr);
+}
+
+// minimal-piece
+
+#[test]
+fn the_minimal_piece_implements_reviews_and_fixes() {
+    let project = project("minimal-piece", &[]);
+    let made = |step: &str, outcome: &str, kind: &str, greeting: &str| {
+        let answer = json!({"step": step, "output": {"outcome": outcome, "response": "Done."}});
+        let mut answer = writes(answer, kind, "greet.sh", &format!("echo {greeting}\n"));
+        let test = json!({"path": TEST.0, "content": "sh greet.sh | grep -q hello\n"});
+        answer["writes"].as_array_mut().unwrap().push(test);
+        answer
+    };
+    let answers = json!([
+        made("implement", MADE, "work", "hi"),
+        made("implement", MADE, "remedy", "hello"),
+        says("review", "changes needed", "review.md"),
+        made("fix", FIXED, "work", "hello there"),
+        says("review", "approved", "review.md"),
+    ]);
+    let result = ended(&project, "minimal-piece", &answers, 0);
+    assert_snapshot!(rows(&result), @"
+    implement: The change is made and shown to work → implement
+    implement (remedy): The change is made and shown to work → review
+    review: changes needed → fix
+    fix: Every open finding is fixed or answered → review
+    review: approved → @completed
+    ");
+    assert!(report(&project, "review.md").contains("review says: approved."));
+    assert!(project.prompts()[3].contains("review says: changes needed."), "{}", project.prompts()[3]);
 }
 
 // develop

@@ -249,7 +249,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         let asked = self.asked.borrow();
         for entry in self.entries.iter().filter(|entry| !asked.contains(&&*entry.key)) {
             let message = format!("`{}` is no key of {}", entry.key, self.what);
-            let hint = match nearest::nearest(&entry.key, asked.iter().copied()) {
+            let hint = match nearest(&entry.key, asked.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "remove it".to_owned(),
             };

@@ -53,6 +53,8 @@ mod piece_prompts;
 #[cfg(test)]
 mod piece_random;
 #[cfg(test)]
+mod piece_runs;
+#[cfg(test)]
 mod piece_support;
 #[cfg(test)]
 mod registry_page;

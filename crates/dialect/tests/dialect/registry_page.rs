@@ -74,9 +74,14 @@ fn read_below(folder: &Path, text: &mut String) {
 
 #[test]
 fn every_row_names_a_test_that_is_there() {
-    let page = page();
+    let problems = problems(&page());
+    assert!(problems.is_empty(), "docs/registry.md:\n{}", problems.join("\n"));
+}
+
+/// Rows of a page's tables that name no test in their last column, or one that is not there.
+pub fn problems(page: &str) -> Vec<String> {
     let mut problems = Vec::new();
-    for Table { head, rows } in tables(&page) {
+    for Table { head, rows } in tables(page) {
         if head.last().is_none_or(|last| last != "shown by") {
             problems.push(format!("the last column of {head:?} is not `shown by`"));
         }
@@ -88,17 +93,26 @@ fn every_row_names_a_test_that_is_there() {
             if shown.is_empty() {
                 problems.push(format!("line {line} names no test"));
             }
-            for test in shown {
-                let there = test
-                    .split_once("::")
-                    .is_some_and(|(name, test)| sources(name).contains(&format!("fn {test}(")));
-                if !there {
-                    problems.push(format!("line {line}: there is no test `{test}`"));
-                }
-            }
+            let missing = shown.into_iter().filter(|test| !is_there(test));
+            problems.extend(missing.map(|test| format!("line {line}: there is no test `{test}`")));
         }
     }
-    assert!(problems.is_empty(), "docs/registry.md:\n{}", problems.join("\n"));
+    problems
+}
+
+/// Whether a test of this name, `crate::test_name`, is there.
+pub fn is_there(test: &str) -> bool {
+    test.split_once("::").is_some_and(|(name, test)| sources(name).contains(&format!("fn {test}(")))
+}
+
+/// The rows of a page's tables: the cells but the last one, and the tests that the last one names.
+pub fn shown(page: &str) -> Vec<(Vec<String>, Vec<String>)> {
+    let rows = tables(page).into_iter().flat_map(|table| table.rows);
+    rows.map(|(_, mut row)| {
+        let tests = row.pop().map(|cell| quoted(&cell).map(str::to_owned).collect()).unwrap_or_default();
+        (row, tests)
+    })
+    .collect()
 }
 
 /// The keys that the tables of keys list.

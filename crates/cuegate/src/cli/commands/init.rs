@@ -21,7 +21,12 @@ pub(super) fn init(place: &Place, args: &Init) -> Result<u8, Failure> {
     let starter = init::starter(asked).ok_or_else(|| {
         Failure::usage(
             format!("there is no `{asked}` to begin with"),
-            "`cuegate init --list` says what there is",
+            match init::nearest(asked) {
+                Some(nearest) => {
+                    format!("did you mean `{nearest}`? `cuegate init --list` says what there is")
+                }
+                None => "`cuegate init --list` says what there is".to_owned(),
+            },
         )
     })?;
     let root = place.home.root();
