@@ -34,6 +34,7 @@ pub(super) fn step(name: &str, gate: LoweredGate, inputs: Vec<Input>) -> Step<Na
             session: SessionRule::Fresh,
             reports: Vec::new(),
             fused: None,
+            blocked_mark: None,
         }),
         gate,
         boundary: Boundary::default(),
