@@ -1,6 +1,5 @@
 //! What judges read and how they may answer: nothing that is quoted chooses an outcome, and a text can say that none
 //! holds.
-#![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 use std::sync::Arc;
 

@@ -235,7 +235,7 @@ mod tests {
         ");
         scene.says(json!({"action": "unclear"}));
         insta::assert_snapshot!(short(&scene), @r#"
-        waiting for your answer: What is meant?
+        waiting for your answer:
         go on       cuegate answer r1 "…"
         "#);
         let mut scene = Scene::start(registry());

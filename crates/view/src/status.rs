@@ -258,7 +258,11 @@ mod tests {
         insta::assert_snapshot!(status(&view, scene.now_ms + 90_000, &TimeZone::UTC), @r#"
         review (piece)  run r1
         state       suspended, waiting for a person
-        because     What is meant?
+        because     `plan` said:
+                    > {"action":"unclear"}
+
+                    What is meant?
+                    Say more.
         go on       cuegate answer r1 "…"
         at          plan, visit 1
         iterations  1 of at most 12

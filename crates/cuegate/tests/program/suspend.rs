@@ -258,7 +258,7 @@ fn an_agent_that_asks_a_person() {
         says("close", "closing")
     ]));
     assert_eq!(project.go(&[]).code, 3);
-    assert_eq!(waiting(&project)["detail"], "Which colour?");
+    assert_eq!(waiting(&project)["detail"], "Which colour?\nRed or blue?");
     let kept = project.run(&["answer", "last", "blue, like the door", "--no-continue"]);
     assert_eq!((kept.code, &*kept.stdout), (0, ""), "{}", kept.stderr);
     assert!(kept.stderr.contains("the answer is recorded; `cuegate resume "), "{}", kept.stderr);

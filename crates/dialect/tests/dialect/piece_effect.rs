@@ -17,8 +17,8 @@ fn the_whole_structure() {
       Plan Only(["Read", "Grep"])
       ask Work, continues reviewer, model opus, schema Some(SchemaId(2))
       reads outcome: the plan stands=The plan stands none=none
-      tag [plan:1…] The plan stands | none | ai("the task is impossible")
-      tag [STEP:0…] The plan stands | none | ai("the task is impossible")
+      tag [plan:1…] The plan stands | none | none
+      tag [STEP:0…] The plan stands | none | none
       judge plan@ai
       judge plan@judge
       The plan stands → implement
@@ -36,6 +36,7 @@ fn the_whole_structure() {
       reads outcome: the plan stands=The plan stands none=none
       tag [plan:1…] The plan stands | none | none
       tag [STEP:0…] The plan stands | none | none
+      tag [JUDGE:1…] The plan stands | none | none
 
     implement “implement”
       AcceptEdits All
@@ -53,6 +54,7 @@ fn the_whole_structure() {
       reads outcome: done=Done cannot proceed=Cannot proceed none=none
       tag [implement:1…] Done | Cannot proceed
       tag [STEP:0…] Done | Cannot proceed
+      tag [JUDGE:1…] Done | Cannot proceed
 
     implement@gates:1 “implement@gates:1” (not counted)
       AcceptEdits All
@@ -86,6 +88,7 @@ fn the_whole_structure() {
       reads outcome: approved needs_fix none=none
       tag [arch-review:1…] approved | needs_fix
       tag [STEP:0…] approved | needs_fix
+      tag [JUDGE:1…] approved | needs_fix
 
     qa-review “qa-review”
       Plan All
@@ -101,6 +104,7 @@ fn the_whole_structure() {
       reads outcome: approved needs_fix none=none
       tag [qa-review:1…] approved | needs_fix
       tag [STEP:0…] approved | needs_fix
+      tag [JUDGE:1…] approved | needs_fix
 
     reviewers@ai “reviewers@ai” (not counted)
       Plan All
@@ -131,8 +135,8 @@ fn with_somebody_there_asked_apart() {
     plan “Planner”
       Plan Only(["Read", "Grep"])
       ask Work, continues reviewer, model opus, schema None
-      tag [plan:1…] The plan stands | Something is unclear | ai("the task is impossible")
-      tag [STEP:0…] The plan stands | Something is unclear | ai("the task is impossible")
+      tag [plan:1…] The plan stands | Something is unclear | none
+      tag [STEP:0…] The plan stands | Something is unclear | none
       judge plan@ai
       judge plan@judge
       The plan stands → implement
@@ -151,6 +155,7 @@ fn with_somebody_there_asked_apart() {
       reads outcome: the plan stands=The plan stands something is unclear=Something is unclear none=none
       tag [plan:1…] The plan stands | Something is unclear | none
       tag [STEP:0…] The plan stands | Something is unclear | none
+      tag [JUDGE:1…] The plan stands | Something is unclear | none
 
     plan@person:2 “plan@person:2” (not counted)
       Plan All

@@ -152,6 +152,7 @@ fn movements() {
     sound.yaml:87:15 error[unknown-target]: `reviewers` on `ai("the reviewers contradict each other")` leads to `plan`, which is no movement
     # a name twice
     sound.yaml:34:15 error[unknown-target]: `plan` on `The plan stands` leads to `implement`, which is no movement
+    sound.yaml:36:15 error[unknown-target]: `plan` on `Something is unclear` leads to `implement`, which is no movement
     sound.yaml:44:11 error[step-name]: there is another movement `plan`
     sound.yaml:86:15 error[unknown-target]: `reviewers` on `any("needs_fix")` leads to `implement`, which is no movement
     sound.yaml:90:13 error[unknown-target]: the cycle of `monitor:implement+reviewers` leads to `implement`, which is no movement

@@ -137,6 +137,7 @@ fn asked_apart() {
          With this one, end your answer with:
          What is unclear?
          - {Question 1}
+    When you cannot proceed without a person, answer with `[BLOCKED]` and then why, and with nothing before it.
 
     =====
     # 00-plan.md
@@ -162,6 +163,7 @@ fn asked_apart() {
     - none: when none of them holds, or when it cannot be told
 
     Answer with `outcome`, the text of the condition exactly as it stands here, without the number, and `reason`, in a sentence or two. In plain text, end with `[PLAN:N]`, where N is the number of the condition.
+    When none of them holds, that is `[PLAN:0]` or the word `none` alone.
     ");
     assert!(asks.schema.is_none() && asks.fused.is_none());
 }
@@ -179,6 +181,7 @@ fn judges_and_monitors() {
     - none: when none of them holds, or when it cannot be told
 
     Answer with `outcome`, the text of the condition exactly as it stands here, without the number, and `reason`, in a sentence or two. In plain text, end with `[JUDGE:N]`, where N is the number of the condition.
+    When none of them holds, that is `[JUDGE:0]` or the word `none` alone.
 
     =====
     # Where you are

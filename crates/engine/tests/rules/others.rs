@@ -21,10 +21,10 @@ fn parallel_members_join_in_definition_order() {
       run_started · enter plan v1.1 i1 · ask_requested
       ? work plan 0-0
     > tag
-      answered · summarised · decided ready · end plan → implement · enter implement v1.1 i2 · ask_requested
+      answered · summarised · responded · decided ready · end plan → implement · enter implement v1.1 i2 · ask_requested
       ? work implement 1-0
     > answer {"action":"done","plan":"p"}
-      answered · summarised · decided done · end implement → reviewers · enter reviewers v1.1 i3 · ask_requested · ask_requested · ask_requested
+      answered · summarised · responded · decided done · end implement → reviewers · enter reviewers v1.1 i3 · ask_requested · ask_requested · ask_requested
       ? work arch-review 2-0
       ? work qa-review 2-1
     > answer {"action":"approved","plan":"p"}
@@ -35,7 +35,7 @@ fn parallel_members_join_in_definition_order() {
       answered · qa-review: none
       ? work security-review 2-2
     > answer {"action":"needs_fix","plan":"p"}
-      answered · security-review: needs_fix · decided needs_fix · end reviewers → fix · enter fix v1.1 i4 · ask_requested
+      answered · security-review: needs_fix · responded · decided needs_fix · end reviewers → fix · enter fix v1.1 i4 · ask_requested
       ? work fix 5-0
     "#);
 }
@@ -59,8 +59,11 @@ fn a_monitor_judges_a_cycle_and_a_person_answers() {
       run_started · enter plan v1.1 i1 · ask_requested
       ? work plan 0-0
     > answer {"action":"ask","plan":"p"}
-      answered · summarised · decided ask · enter plan@person v1.1 · person_asked · suspended
-      … Person: What should be done?
+      answered · summarised · responded · decided ask · enter plan@person v1.1 · person_asked · suspended
+      … Person: `plan` said:
+    > {"action":"ask","plan":"p"}
+
+    What should be done?
     > person
       person_answered · decided answered · left plan@person · end plan → implement · enter implement v1.1 i2 · ask_requested
       ? work implement 2-0
@@ -68,7 +71,7 @@ fn a_monitor_judges_a_cycle_and_a_person_answers() {
       answered · summarised · ask_requested
       ? judge implement@judge 3-0
     > answer {"action":"done","plan":"p"}
-      answered · decided done · end implement → reviewers · enter reviewers v1.1 i3 · ask_requested · ask_requested · ask_requested
+      answered · responded · decided done · end implement → reviewers · enter reviewers v1.1 i3 · ask_requested · ask_requested · ask_requested
       ? work arch-review 4-0
       ? work qa-review 4-1
     > answer {"action":"needs_fix","plan":"p"}
@@ -79,10 +82,10 @@ fn a_monitor_judges_a_cycle_and_a_person_answers() {
       answered · qa-review: needs_fix
       ? work security-review 4-2
     > answer {"action":"needs_fix","plan":"p"}
-      answered · security-review: needs_fix · decided needs_fix · end reviewers → fix · enter fix v1.1 i4 · ask_requested
+      answered · security-review: needs_fix · responded · decided needs_fix · end reviewers → fix · enter fix v1.1 i4 · ask_requested
       ? work fix 7-0
     > answer {"action":"fixed","plan":"p"}
-      answered · summarised · decided fixed · end fix → reviewers · enter reviewers v2.1 i5 · ask_requested · ask_requested · ask_requested
+      answered · summarised · responded · decided fixed · end fix → reviewers · enter reviewers v2.1 i5 · ask_requested · ask_requested · ask_requested
       ? work arch-review 8-0
       ? work qa-review 8-1
     > answer {"action":"needs_fix","plan":"p"}
@@ -93,10 +96,10 @@ fn a_monitor_judges_a_cycle_and_a_person_answers() {
       answered · qa-review: needs_fix
       ? work security-review 8-2
     > answer {"action":"needs_fix","plan":"p"}
-      answered · security-review: needs_fix · decided needs_fix · end reviewers → fix · enter fix v2.1 i6 · ask_requested
+      answered · security-review: needs_fix · responded · decided needs_fix · end reviewers → fix · enter fix v2.1 i6 · ask_requested
       ? work fix 11-0
     > answer {"action":"fixed","plan":"p"}
-      answered · summarised · decided fixed · monitor:reviewers+fix after 2 · enter monitor:reviewers+fix v1.1 · ask_requested
+      answered · summarised · responded · decided fixed · monitor:reviewers+fix after 2 · enter monitor:reviewers+fix v1.1 · ask_requested
       ? judge monitor:reviewers+fix 12-0
     > answer {"action":"unproductive","plan":"p"}
       answered · summarised · decided unproductive · left monitor:reviewers+fix · end fix → @aborted by monitor:reviewers+fix · ended unvalidated

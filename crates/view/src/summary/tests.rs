@@ -249,7 +249,11 @@ fn a_person_is_waited_for() {
     let mut scene = Scene::start(piece());
     scene.says(json!({"action": "unclear"}));
     let json = scene.view().to_json();
-    assert_eq!(json["waiting"], json!({"kind": "person", "detail": "What is meant?", "until": null}));
+    assert_eq!(
+        json["waiting"],
+        json!({"kind": "person", "until": null,
+        "detail": "`plan` said:\n> {\"action\":\"unclear\"}\n\nWhat is meant?\nSay more."})
+    );
     assert_eq!(
         (&json["state"], &json["exit_code"], &json["steps"]),
         (&json!("suspended"), &json!(3), &json!([]))

@@ -70,10 +70,10 @@ fn persons_limits_interruptions() {
             None,
         )
         .happens(Completion::Cancelled { seen: None });
-    insta::assert_snapshot!(told(&scene), @"
+    insta::assert_snapshot!(told(&scene), @r#"
     12:00:00  run                    started review with scripted on 2026-11-21 → plan
     12:00:01  plan #1                answered in 1.2 s, 1,500 tokens, $0.0120 → unclear
-    12:00:01  run                    waits for a person: What is meant?
+    12:00:01  run                    waits for a person: `plan` said: > {"action":"unclear"} What is me…
     12:00:06  plan #1                a person answered → answered → plan
     12:00:06  plan #2                no answer, rate_limited: slow down
     12:00:06  run                    waits for the provider until 2026-11-21 14:00:06: rate_limited: sl…
@@ -83,7 +83,7 @@ fn persons_limits_interruptions() {
     12:00:21  plan #2                no answer, auth: the key is not accepted and this line is long eno…
     12:00:21  run                    waits until something is mended: auth: the key is not accepted and…
     12:00:26  run                    cancelled
-    ");
+    "#);
 }
 
 #[test]

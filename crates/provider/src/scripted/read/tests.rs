@@ -317,22 +317,22 @@ fn what_is_wrong_in_a_scenario_is_said_with_its_place() {
         r#"[{"content": 5}]"#,
         r#"["x"]"#,
         r#"[{"step": "work", "text": "y"}]"#,
-    ]), @r##"
-[{"content": "x", "personas": "y"}]
---> s.yaml:1:19: unknown field `personas` | did you mean `persona`?
-[{"content": "x", "agent": "y"}]
---> s.yaml:1:19: unknown field `agent` | the fields are `persona`, `status`, `content`, `structured_output`
-[{"persona": "x"}]
---> s.yaml:1:3: the field `content` is missing
-[{"content": "x", "status": "block"}]
---> s.yaml:1:29: unknown word `block` | did you mean `blocked`?
-[{"content": 5}]
---> s.yaml:1:14: a text belongs here, not `5` | quote it if a text is meant
-["x"]
---> s.yaml:1:2: a mapping belongs here
-[{"step": "work", "text": "y"}]
---> s.yaml:1:3: unknown field `step` | a bare list holds scenario entries; put this one below the key `answers`
-"##);
+    ]), @r#"
+    [{"content": "x", "personas": "y"}]
+    --> s.yaml:1:19: unknown field `personas` | did you mean `persona`?
+    [{"content": "x", "agent": "y"}]
+    --> s.yaml:1:19: unknown field `agent` | the fields are `persona`, `status`, `content`, `structured_output`
+    [{"persona": "x"}]
+    --> s.yaml:1:3: the field `content` is missing | a bare list holds scenario entries; put this one below the key `answers`
+    [{"content": "x", "status": "block"}]
+    --> s.yaml:1:29: unknown word `block` | did you mean `blocked`?
+    [{"content": 5}]
+    --> s.yaml:1:14: a text belongs here, not `5` | quote it if a text is meant
+    ["x"]
+    --> s.yaml:1:2: a mapping belongs here
+    [{"step": "work", "text": "y"}]
+    --> s.yaml:1:3: unknown field `step` | a bare list holds scenario entries; put this one below the key `answers`
+    "#);
 }
 
 #[test]
