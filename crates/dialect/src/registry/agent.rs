@@ -11,7 +11,7 @@ use crate::findings::Findings;
 use crate::json::{Fields, Json, Text};
 use crate::loaded::LogRule;
 
-/// An agent as written, with the defaults of 002 for what is not.
+/// An agent as written, with the defaults of the runner reference for what is not.
 #[derive(Debug)]
 pub(crate) struct AgentDefinition<'j> {
     /// Whether there is an `agent.json`.
@@ -80,7 +80,7 @@ impl Default for AgentDefinition<'_> {
     }
 }
 
-/// Reads an agent in the shape of 002. `None` when it is no object, which a finding says.
+/// Reads an agent in the shape of the runner reference. `None` when it is no object, which a finding says.
 pub(crate) fn read_agent<'j>(
     json: &'j Json,
     agent_dir: &str,

@@ -1,6 +1,6 @@
 //! `agent.json` of the generations before `runner`: the same settings, under `behavior` and at the top of the file.
 //!
-//! They are brought into the shape of 002 with all their places kept, so that each setting has one reader.
+//! They are brought into the shape of the runner reference with all their places kept, so that each setting has one reader.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use crate::findings::Findings;
 use crate::json::{Entry, Fields, Json, Kind};
 use crate::nearest::suggestion;
 
-/// An agent in the shape of 002.
+/// An agent in the shape of the runner reference.
 pub(crate) struct Modern {
     /// The agent.
     pub(crate) json: Rc<Json>,
@@ -32,7 +32,7 @@ pub(crate) const OLDER_TYPES: [(&str, &str); 8] = [
     ("custom", "meta:custom"),
 ];
 
-/// The `completionType` of an agent whose registry is a check flow (003). Such a run is done where its flow ends.
+/// The `completionType` of an agent whose registry is a check flow ("Step Flow Design"). Such a run is done where its flow ends.
 const STEP_FLOW: (&str, &str) = ("stepFlow", "detect:graph");
 
 /// Keys at the top of an agent that only the older generations have.
@@ -59,7 +59,7 @@ const WORDS: [(&str, &str); 14] = [
     ("registryPath` from the verdict", "registryPath` from `completionConfig`"),
 ];
 
-/// Brings an agent into the shape of 002. `None` when it mixes the generations, which a finding says.
+/// Brings an agent into the shape of the runner reference. `None` when it mixes the generations, which a finding says.
 pub(crate) fn modern(json: Rc<Json>, found: &Findings) -> Option<Modern> {
     let Some(older) = OLDER_KEYS.iter().find_map(|key| json.entry(key)) else {
         return Some(Modern { json, step_flow: None });
@@ -152,7 +152,7 @@ fn kind_of(word: &str) -> Option<&'static str> {
     older.map(|(_, newer)| *newer).or_else(newer)
 }
 
-/// A `completionConfig` in the words of 002, that of combined conditions too.
+/// A `completionConfig` in the words of the runner reference, that of combined conditions too.
 fn modern_config(mut config: Entry) -> Entry {
     let Kind::Object(entries) = &mut config.value.kind else { return config };
     for entry in entries {

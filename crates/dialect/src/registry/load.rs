@@ -120,7 +120,7 @@ fn settings(agent: &AgentDefinition<'_>, name: &str, lowered: &Lowered) -> RunSe
     }
 }
 
-/// What is not written has other defaults in the "complete" generation than 002 gives: a run is done where its flow
+/// What is not written has other defaults in the "complete" generation than the runner reference gives: a run is done where its flow
 /// ends, and at most 20 iterations long.
 fn defaults_of_complete(
     agent: &mut AgentDefinition<'_>,

@@ -7,7 +7,7 @@ use crate::files::join;
 use crate::json::{Fields, Kind};
 use crate::loaded::{LogFormat, LogRule};
 
-/// Where log files are, when nothing is written (002).
+/// Where log files are, when nothing is written (the runner reference).
 const DIRECTORY: &str = "logs";
 
 /// Reads `logging`.

@@ -6,7 +6,7 @@ use crate::codes;
 use crate::json::Fields;
 use crate::nearest::{list, nearest};
 
-/// The models that the format names (002).
+/// The models that the format names (the runner reference).
 const MODELS: [&str; 3] = ["sonnet", "opus", "haiku"];
 
 /// The model that a key names. Another name than the format's is handed to the provider as it is: people use the

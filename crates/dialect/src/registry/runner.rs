@@ -1,4 +1,4 @@
-//! The `runner` of an agent: every key of 002. What is read but not done yet is said.
+//! The `runner` of an agent: every key of the runner reference. What is read but not done yet is said.
 
 use cuegate_flow::Diagnostic;
 
@@ -180,7 +180,7 @@ fn read_execution<'j>(execution: Option<Fields<'j, '_>>, agent: &mut AgentDefini
         agent.worktree.root = worktree.filled("root").map(|root| root.text);
         worktree.finish();
     }
-    // A worktree without `finalize` is merged by the defaults of 002, so that leaving it out is said as well.
+    // A worktree without `finalize` is merged by the defaults of the runner reference, so that leaving it out is said as well.
     let finalize_at = execution.entry("finalize").map(|entry| entry.key_span);
     let wanted = match execution.object("finalize") {
         Some(finalize) => {

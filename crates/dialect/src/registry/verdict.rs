@@ -8,7 +8,7 @@ use crate::codes;
 use crate::files::{join, lies_in};
 use crate::json::{Fields, Json, Kind, Text};
 
-/// The verdict types of 002.
+/// The verdict types of the runner reference.
 pub(crate) const VERDICT_TYPES: [&str; 8] = [
     "count:iteration",
     "count:check",
@@ -179,7 +179,7 @@ fn read_settings<'j>(
     settings
 }
 
-/// The keys that the table of 002 requires of a type.
+/// The keys that the table of the runner reference requires of a type.
 fn required(kind: &str) -> &'static [&'static str] {
     match kind {
         "count:iteration" => &["maxIterations"],

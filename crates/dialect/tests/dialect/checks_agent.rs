@@ -110,7 +110,7 @@ fn flow_and_boundaries() {
         ("tools are texts", &[("[\"*\"]", "[\"Read\", 3]")]),
         ("sandbox", &[("\"permissionMode\": \"acceptEdits\"", "\"sandbox\": {\"network\": {\"mode\": \"nine\"}}")]),
         ("sandbox off", &[("\"permissionMode\": \"acceptEdits\"", "\"sandbox\": {\"enabled\": false}")]),
-        ("defaults of 002", &[("\"boundaries\": { \"allowedTools\": [\"*\"], \"permissionMode\": \"acceptEdits\" }",
+        ("defaults of the runner reference", &[("\"boundaries\": { \"allowedTools\": [\"*\"], \"permissionMode\": \"acceptEdits\" }",
                                "\"boundaries\": {}")]),
     ]), @"
     # no system prompt named
@@ -145,7 +145,7 @@ fn flow_and_boundaries() {
     agent.json:17:76 error[invalid-value]: `nine` is no `mode`
     # sandbox off
     nothing
-    # defaults of 002
+    # defaults of the runner reference
     nothing
     ");
 }

@@ -1,4 +1,4 @@
-//! `agent.json` in the shape of 002, with what was a default written out.
+//! `agent.json` in the shape of the runner reference, with what was a default written out.
 
 use serde_json::{Map, Value, json};
 
