@@ -11,7 +11,7 @@ use std::{
 
 use cuegate_dialect::RunSettings;
 use cuegate_engine::{Budget, Load, Place, Resume, Run, Seen, SourceBlob, Start, Started, State, TreeState};
-use cuegate_flow::{Act, BlobRef, Conduct, Fact, Flow, Limits, Source, StepId, Str, Verdict};
+use cuegate_flow::{Act, BlobRef, Conduct, Fact, Flow, Limits, Resource, Source, StepId, Str, Verdict};
 use cuegate_journal::{Journal, RunId};
 use cuegate_provider::{openai::OpenAiProgram, scripted::ScriptedProgram};
 use cuegate_runner::{
@@ -223,6 +223,36 @@ pub fn nothing_missing(flow: &Flow, wishes: &Wishes) -> Result<(), Failure> {
                 ));
             }
         }
+    }
+    Ok(())
+}
+
+/// Every file that the verdict waits for can be looked at, from a run in `root` or in a worktree of its own.
+///
+/// # Errors
+/// When one cannot: with the parameter that names it, and why.
+pub fn nothing_out_of_sight(
+    root: &Path,
+    flow: &Flow,
+    wishes: &Wishes,
+    worktree: bool,
+) -> Result<(), Failure> {
+    for (_, part) in flow.verdict.places() {
+        let Verdict::Poll(poll) = part else { continue };
+        let Some(value) = wishes.params.get(&*poll.param).filter(|_| poll.resource == Resource::File) else {
+            continue;
+        };
+        let why = match cuegate_runner::within(value, root) {
+            Ok(()) if worktree && Path::new(value).is_absolute() => {
+                "lies in the project, and the run works in a worktree of its own"
+            }
+            Ok(()) => continue,
+            Err(why) => why,
+        };
+        return Err(Failure::usage(
+            format!("the verdict waits for the file `{value}`, which {why}"),
+            format!("give `{}` a path from the project's folder, such as `out/done`", poll.param),
+        ));
     }
     Ok(())
 }

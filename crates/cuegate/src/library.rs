@@ -29,6 +29,7 @@ const WAIT_MAX_MS: u64 = 60_000;
 pub struct Definition {
     typed: String,
     set: Vec<String>,
+    folder: PathBuf,
     root: PathBuf,
     location: Location,
     read: definition::Definition,
@@ -63,7 +64,7 @@ impl Definition {
         })?;
         let set: Vec<String> = set.iter().map(|name| (*name).to_owned()).collect();
         let read = definition::load(&files, &location.base, location.file.as_deref(), &set, &Load::default());
-        Ok(Definition { typed: typed.to_owned(), set, root, location, read })
+        Ok(Definition { typed: typed.to_owned(), set, folder, root, location, read })
     }
 
     /// Everything that was found, errors and warnings, sorted by place.
@@ -104,7 +105,7 @@ impl RunOptions {
         RunOptions { script: Some(script.into()), ..RunOptions::new(program, "scripted") }
     }
 
-    /// Gives a parameter of the definition a value.
+    /// Gives a parameter of the definition a value; or a variable that its prompts read and nothing declares.
     #[must_use]
     pub fn arg(mut self, name: &str, value: impl ToString) -> RunOptions {
         self.args.push((name.to_owned(), value.to_string()));
@@ -270,6 +271,8 @@ pub async fn run_async(
     tell: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<RunResult, Failure> {
     let RunOptions { program, mut wishes, args, script } = options;
+    let again = with_args(definition, &args)?;
+    let definition = again.as_ref().unwrap_or(definition);
     let Some(flow) = definition.read.flow.clone() else { return Err(unsound(definition)) };
     let config = config::load(&definition.root)?;
     wishes.path = definition.typed.clone();
@@ -284,6 +287,8 @@ pub async fn run_async(
         return Err(Failure::usage("the definition needs a task", "give it with `RunOptions::task`"));
     }
     begin::nothing_missing(&flow, &wishes)?;
+    let apart = wishes.worktree || definition.read.settings.worktree.enabled;
+    begin::nothing_out_of_sight(&definition.root, &flow, &wishes, apart)?;
     let agent = Agent::find(
         &wishes.provider,
         wishes.script.as_ref(),
@@ -301,6 +306,17 @@ pub async fn run_async(
     let ready = begin::begin(&host, &id, &definition.location, &definition.read, ground, agent, &wishes)?;
     ready.drive(stop, tell).await?;
     result(&host, &id)
+}
+
+/// The definition with the arguments as given from outside, where it is not sound without them: an agent need not declare
+/// what its prompts read.
+fn with_args(definition: &Definition, args: &[(String, String)]) -> Result<Option<Definition>, Failure> {
+    if definition.is_sound() || args.is_empty() {
+        return Ok(None);
+    }
+    let given = args.iter().map(|(name, _)| name.as_str());
+    let set: Vec<&str> = definition.set.iter().map(String::as_str).chain(given).collect();
+    Definition::load_with(&definition.typed, &definition.folder, &set).map(Some)
 }
 
 /// The run as the journal has it.

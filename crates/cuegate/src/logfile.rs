@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::Write as _,
+    io::{ErrorKind, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -47,11 +47,19 @@ impl LogFile {
             Failure::environment(format!("failed to write the log `{}`: {error}", path.display()))
         };
         let ignore = folder.join(".gitignore");
-        if !ignore.exists() {
-            fs::write(&ignore, IGNORED).map_err(|error| failed(&ignore, error))?;
+        // Whatever is there, a link that leads nowhere too, is not ours to write.
+        match File::create_new(&ignore) {
+            Ok(mut file) => file.write_all(IGNORED.as_bytes()).map_err(|error| failed(&ignore, error))?,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(failed(&ignore, error)),
         }
         let path = folder.join(format!("{PREFIX}{run}.{}", extension(rule.format)));
-        let file = File::create(&path).map_err(|error| failed(&path, error))?;
+        // A link of that name is removed, and what it leads to stays as it is.
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(&path, error)),
+            _ => {}
+        }
+        let file = File::create_new(&path).map_err(|error| failed(&path, error))?;
         let timeline = Timeline::new(TimeZone::system());
         let (run, format) = (run.to_string(), rule.format);
         let mut log = LogFile { run, path, file, format, timeline, trouble: None };

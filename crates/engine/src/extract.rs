@@ -70,6 +70,11 @@ fn status(text: &str, wanted: impl Fn(char, char) -> bool) -> Value {
     list(text.lines().filter_map(|line| {
         let mut letters = line.chars();
         let (x, y) = (letters.next()?, letters.next()?);
+        // Neither a branch (`## main...origin/main`) nor text that is indented is a file.
+        let known = |letter: char| " MTADRCU?!".contains(letter);
+        if !known(x) || !known(y) || (x, y) == (' ', ' ') {
+            return None;
+        }
         let path = line.get(3..).filter(|_| line.as_bytes().get(2) == Some(&b' '))?;
         wanted(x, y).then(|| json!(unquote(path.rsplit_once(" -> ").map_or(path, |(_, new)| new))))
     }))
@@ -267,6 +272,9 @@ mod tests {
         assert_eq!(of(Extractor::StagedFiles, out, ""), json!(["staged.rs", "naïve.rs", "both.rs"]));
         assert_eq!(of(Extractor::UnstagedFiles, out, ""), json!(["src/a b.rs", "both.rs"]));
         assert_eq!(of(Extractor::ChangedFiles, "M\nä\n\n", ""), json!([]), "short lines are no status");
+        let out = "## main...origin/main\n   (use git add)\n   indented.rs\n M a.rs\nA  b.rs\nab c.rs\n";
+        assert_eq!(of(Extractor::ChangedFiles, out, ""), json!(["a.rs", "b.rs"]));
+        assert_eq!(of(Extractor::StagedFiles, out, ""), json!(["b.rs"]));
     }
 
     #[test]

@@ -486,11 +486,23 @@ pub fn target(
         Target::Select { by, cases, default } => {
             let value = match by {
                 Selector::Field(path) => output.and_then(|output| path.get(output)).map(as_text),
-                Selector::Handoff(key) => handed.get(key).map(as_text).or_else(|| newest(run, key)),
+                Selector::Handoff(key) => {
+                    let handed = handed.get(key).filter(|value| !value.is_null());
+                    handed.map(as_text).or_else(|| newest(run, key))
+                }
             };
+            let number = match by {
+                Selector::Field(path) => output.and_then(|output| path.get(output)).and_then(Value::as_f64),
+                Selector::Handoff(key) => handed.get(key).and_then(Value::as_f64),
+            };
+            let equals = |case: &str| number.is_some() && case.parse().ok() == number;
             let chosen = value
                 .as_ref()
-                .and_then(|value| cases.iter().find(|(case, _)| **case == **value))
+                .and_then(|value| {
+                    let exact = cases.iter().find(|(case, _)| **case == **value);
+                    // A number is the same however it is written: `1` and `1.0`.
+                    exact.or_else(|| cases.iter().find(|(case, _)| equals(case)))
+                })
                 .map(|(_, step)| *step)
                 .or(*default);
             chosen.map(Route::Step).ok_or_else(|| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::{Field, Signal, Str, Verdict};
+use cuegate_flow::{Field, FieldPath, Gate, Reader, Selector, Signal, Step, StepId, Str, Target, Verdict};
 use serde_json::Value;
 
 use crate::{
@@ -154,9 +154,64 @@ fn collect(run: &Run, verdict: &Verdict, place: &str, now: i64, found: &mut Vec<
 }
 
 /// Whether an answer says a keyword: in its text, or in any text of its structured answer, because a step with a schema
-/// has nowhere else to say it. As it is written, also within a word.
-pub fn says(keyword: &str, output: Option<&Value>, text: &str) -> bool {
-    texts(output, text).iter().any(|text| text.contains(keyword))
+/// has nowhere else to say it. As it is written, also within a word. What only says where the answer leads (`routing`) is
+/// not searched, neither in the structured answer nor where the same object stands in the text.
+pub fn says(keyword: &str, output: Option<&Value>, text: &str, routing: &[FieldPath]) -> bool {
+    let plain = output.map(|output| {
+        let mut plain = output.clone();
+        routing.iter().for_each(|path| path.set(&mut plain, Value::Null));
+        plain
+    });
+    let routes = |object: &Value| routing.iter().any(|path| path.get(object).is_some());
+    // Such an object has been searched already, without what routes.
+    let (words, objects) = apart(text, routes);
+    let said = |value: &Value| texts(Some(value), "").iter().any(|text| text.contains(keyword));
+    words.contains(keyword)
+        || plain.as_ref().is_some_and(said)
+        || objects.into_iter().any(|mut object| {
+            routing.iter().for_each(|path| path.set(&mut object, Value::Null));
+            said(&object)
+        })
+}
+
+/// How many opening braces of a text are tried: a long listing must not take quadratic time.
+const STARTS_MAX: usize = 256;
+
+/// A text without the JSON objects in it that `taken` wants, and these objects.
+fn apart(text: &str, taken: impl Fn(&Value) -> bool) -> (String, Vec<Value>) {
+    let (mut words, mut objects, mut from) = (String::new(), Vec::new(), 0);
+    for (at, _) in text.match_indices('{').take(STARTS_MAX) {
+        if at < from {
+            continue;
+        }
+        let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
+        let Some(Ok(object)) = values.next() else { continue };
+        if taken(&object) {
+            words.push_str(&text[from..at]);
+            from = at + values.byte_offset();
+            objects.push(object);
+        }
+    }
+    words.push_str(&text[from..]);
+    (words, objects)
+}
+
+/// The fields of a step's answers that say where it goes on: its intent, what selects a target, and its own name.
+pub(crate) fn routing(step: &Step<StepId>) -> Vec<FieldPath> {
+    let mut found: Vec<FieldPath> = FieldPath::parse("stepId").into_iter().collect();
+    if let Gate::Readers(readers) = &step.gate {
+        found.extend(readers.iter().filter_map(|reader| match reader {
+            Reader::Field { path, .. } => Some(path.clone()),
+            _ => None,
+        }));
+    }
+    found.extend(step.edges.iter().filter_map(|edge| match &edge.to {
+        Target::Select { by: Selector::Field(path), .. } | Target::Jump { field: Some(path), .. } => {
+            Some(path.clone())
+        }
+        _ => None,
+    }));
+    found
 }
 
 /// Whether an answer gives a signal: its structured answer names the type in `signal`, `type` or `action`, or one of its
@@ -217,6 +272,28 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn what_routes_is_no_word_of_an_answer() {
+        let routing: Vec<FieldPath> =
+            ["stepId", "next_action.action"].iter().filter_map(|path| FieldPath::parse(path)).collect();
+        for (output, text, expected) in [
+            (Some(json!({"next_action": {"action": "DONE"}, "stepId": "DONE"})), "", false),
+            (Some(json!({"next_action": {"action": "DONE", "reason": "DONE"}})), "", true),
+            (
+                Some(json!({"next_action": {"action": "x"}})),
+                "{\"next_action\": {\"action\": \"DONE\"}}",
+                false,
+            ),
+            (None, "so: {\"next_action\": {\"action\": \"DONE\"}} and on", false),
+            (None, "{\"next_action\": {\"action\": \"x\"}, \"note\": \"DONE\"}", true),
+            (None, "DONE {\"next_action\": {\"action\": \"x\"}}", true),
+            (None, "{\"next_action\": {\"action\": \"x\"}} DONE", true),
+            (None, "{ broken { DONE", true),
+        ] {
+            assert_eq!(says("DONE", output.as_ref(), text, &routing), expected, "{output:?} {text}");
+        }
+    }
+
+    #[test]
     fn keywords_in_all_that_is_said() {
         for (output, text, expected) in [
             (None, "all DONE.", true),
@@ -225,7 +302,7 @@ mod tests {
             (Some(json!({"a": ["x", {"b": "so: DONE"}]})), "", true),
             (Some(json!({"DONE": true})), "", false),
         ] {
-            assert_eq!(says("DONE", output.as_ref(), text), expected, "{output:?} {text}");
+            assert_eq!(says("DONE", output.as_ref(), text, &[]), expected, "{output:?} {text}");
         }
     }
 

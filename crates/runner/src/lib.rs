@@ -21,4 +21,5 @@ pub use error::Error;
 pub use home::Home;
 pub use local::{FormerProviders, Local, Setting, state_of};
 pub use performer::{Look, Performance, Performed, Performer};
+pub use poll::within;
 pub use prompt::{join, lookup};

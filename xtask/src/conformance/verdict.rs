@@ -23,7 +23,7 @@ pub(super) fn counted(input: &Value, count: &str, max: &str) -> Result<Got, Stri
 pub(super) fn keyword(input: &Value) -> Result<Got, String> {
     let state = member(input, "state")?;
     let keyword = text(state, "verdictKeyword")?;
-    Ok(Got::Value(json!(answer(state).is_some_and(|(output, said)| says(keyword, output, &said)))))
+    Ok(Got::Value(json!(answer(state).is_some_and(|(output, said)| says(keyword, output, &said, &[])))))
 }
 
 /// Says whether an answer gives the signal.

@@ -36,6 +36,29 @@ fn long(param: &Param, taken: &[String]) -> Option<String> {
     (usable && !taken.iter().any(|own| own == long)).then(|| long.to_owned())
 }
 
+/// The arguments with `--flag true` and `--flag false` of boolean parameters as `--flag=true` and `--flag=false`: such a
+/// flag takes nothing else from the words after it.
+pub(super) fn joined(args: &[OsString], params: &[Param]) -> Vec<OsString> {
+    let is_boolean = |word: &OsString| {
+        params
+            .iter()
+            .any(|param| param.kind == ParamType::Boolean && *word == *param.flag && *param.flag != *"")
+    };
+    let mut joined: Vec<OsString> = Vec::with_capacity(args.len());
+    let mut open = true;
+    for word in args {
+        open &= word != "--";
+        match joined.last_mut() {
+            Some(flag) if open && is_boolean(flag) && (word == "true" || word == "false") => {
+                flag.push("=");
+                flag.push(word);
+            }
+            _ => joined.push(word.clone()),
+        }
+    }
+    joined
+}
+
 /// The command line with an option for each parameter that can have one.
 pub(super) fn extend(command: Command, params: &[Param]) -> Command {
     command.mut_subcommand("run", |mut run| {

@@ -348,6 +348,12 @@ fn the_library_runs_it() {
     s_c9d4: complete (all good)
     ");
     assert_eq!(project.status()["state"], "completed", "it is a run like any other");
+    // An agent that declares no parameters is given them all the same.
+    let mut bare = agent();
+    bare.as_object_mut().unwrap().remove("parameters");
+    project.write(".agent/code-improver/agent.json", &bare.to_string());
+    let ran = run(&[".", "code-improver", "Refactoring", "script.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
     let nobody = run(&[".", "nobody", "Refactoring", "script.json"]);
     assert_eq!(nobody.code, 2, "{}", nobody.stderr);
     project.all_gone();

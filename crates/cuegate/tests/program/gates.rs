@@ -229,6 +229,7 @@ fn a_handed_on_value_selects_the_way() {
         (booleans(), json!(true), "left"),
         (booleans(), json!(false), "right"),
         (numbers(), json!(1), "left"),
+        (numbers(), json!(1.0), "left"),
         (numbers(), json!(11), "right"),
     ] {
         let mut output = json!({"next_action": {"action": "next"}});

@@ -290,6 +290,31 @@ fn a_log_folder_stays_in_the_project() {
 }
 
 #[test]
+fn links_in_a_log_folder_are_not_written_through() {
+    let project = small()
+        .runner(json!({"logging": {}}))
+        .project(json!([says("work", "handoff"), says("close", "closing")]));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let ignore = elsewhere.path().join("escaped");
+    std::fs::create_dir(project.path().join("logs")).unwrap();
+    std::os::unix::fs::symlink(&ignore, project.path().join("logs/.gitignore")).unwrap();
+    assert_eq!(project.go(&[]).code, 0);
+    assert!(!ignore.exists(), "a link that leads nowhere is not followed");
+}
+
+#[test]
+fn a_log_folder_is_not_git_s_nor_ours() {
+    for directory in [".git/logs", ".cuegate/logs", "a/.GIT"] {
+        let project = small()
+            .runner(json!({"logging": {"directory": directory}}))
+            .project(json!([says("work", "handoff"), says("close", "closing")]));
+        let ran = project.go(&[]);
+        assert_eq!(ran.code, 2, "{directory}: {}", ran.stderr);
+        assert!(ran.stderr.contains("which is not for log files"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_parameter_has_to_be_what_its_validation_says() {
     let project = small()
         .agent(json!({"parameters": {"count": {

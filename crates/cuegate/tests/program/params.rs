@@ -73,6 +73,11 @@ fn flags_stand_before_and_after_the_path() {
     // A boolean flag takes nothing from the words after it.
     let boolean = ["run", "--deep-check", "agent", "--who", "me", "--script", "script.json"];
     assert_eq!(told(&project, &boolean), "tone=calm; deep=true; n=3; who=me; tags=a,b.");
+    // But for the two words that can only be its value.
+    let apart = ["run", "--deep-check", "false", "agent", "--who", "me", "--script", "script.json"];
+    assert_eq!(told(&project, &apart), "tone=calm; deep=false; n=3; who=me; tags=a,b.");
+    let after = begin(&["--who", "me", "--deep-check", "true"]);
+    assert_eq!(told(&project, &after), "tone=calm; deep=true; n=3; who=me; tags=a,b.");
     // The value of a flag may have the name of a definition too.
     let named = ["run", "--who", "agent", "agent", "--script", "script.json"];
     assert_eq!(told(&project, &named), "tone=calm; deep=false; n=3; who=agent; tags=a,b.");

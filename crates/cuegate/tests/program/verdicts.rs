@@ -164,11 +164,16 @@ fn resources_are_looked_at_once_in_an_interval() {
 fn a_path_that_leads_out_is_never_looked_at() {
     let registry = agent_of("file", "poll:state", json!({"resourceType": "file", "maxIterations": 1}));
     let project = registry.project(json!([says("work", "repeat")]));
-    let (end, _) = ended(&project.go(&["--file", "/etc/passwd", "--json"]), 1);
-    assert!(end.starts_with("exhausted"), "{end}");
-    let look = &project.events("probed")[0];
-    assert_eq!((&look["holds"], &look["failed"]), (&json!(false), &json!(true)));
-    assert_eq!(look["said"], "`/etc/passwd` is no path within the working tree");
+    for path in ["/etc/passwd", "../x", "a/../../x", ""] {
+        let ran = project.go(&["--file", path, "--json"]);
+        assert_eq!((ran.code, project.runs()), (2, 0), "{path}: {}", ran.stderr);
+        assert!(ran.stderr.contains("the verdict waits for the file"), "{path}: {}", ran.stderr);
+    }
+    // An absolute path inside is one, unless the run works elsewhere.
+    let inside = project.path().join("x").display().to_string();
+    assert_eq!(project.go(&["--file", &inside, "--worktree"]).code, 2);
+    assert_eq!(project.go(&["--file", &inside]).code, 1);
+    assert_ne!(project.events("probed")[0]["failed"], true);
 }
 
 /// Answers each request with the next body, the last one for ever; counts them.

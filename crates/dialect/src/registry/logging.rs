@@ -26,6 +26,14 @@ pub(super) fn read_logging(logging: Fields<'_, '_>) -> LogRule {
                 let message = "`directory` is the project itself".to_owned();
                 logging.invalid(written.span, message, "name a folder of its own, such as `logs`");
             }
+            let kept = joined.as_deref().and_then(|path| {
+                let parts = |name: &&&str| path.split('/').any(|part| part.eq_ignore_ascii_case(name));
+                [".git", ".cuegate"].iter().find(parts)
+            });
+            if let Some(kept) = kept {
+                let message = format!("`{}` lies in `{kept}`, which is not for log files", written.text);
+                logging.invalid(written.span, message, "name a folder of its own, such as `logs`");
+            }
             joined.filter(|path| !path.is_empty())
         }
     };

@@ -10,12 +10,13 @@ use crate::{
     event::Event,
     facts::{EndState, Hold},
     run::Work,
-    verdict::{CHECKS, FAILURES_MAX, LOOKS_MAX, checks, due, holds, says, signals},
+    verdict::{CHECKS, FAILURES_MAX, LOOKS_MAX, checks, due, holds, routing, says, signals},
 };
 
 /// An answer that counts: what it says is kept, because nobody looks at it again.
 pub(super) fn answered(decider: &mut Decider<'_>, step: &Str, output: Option<&Value>, text: &str) {
     let flow = decider.flow;
+    let routing = flow.find(step).map(|id| routing(flow.step(id))).unwrap_or_default();
     let mut counted = false;
     for (place, part) in flow.verdict.places() {
         let found = match part {
@@ -23,7 +24,7 @@ pub(super) fn answered(decider: &mut Decider<'_>, step: &Str, output: Option<&Va
                 counted |= of.contains(step);
                 None
             }
-            Verdict::Keyword(keyword) if says(keyword, output, text) => {
+            Verdict::Keyword(keyword) if says(keyword, output, text, &routing) => {
                 Some(format!("`{step}` said `{keyword}`"))
             }
             Verdict::Signal(signal) if signals(signal, output, text) => {

@@ -1,6 +1,9 @@
 //! A file of the working tree.
 
-use std::{fs, io, path::Path};
+use std::{
+    fs, io,
+    path::{Component, Path},
+};
 
 use cuegate_flow::PollState;
 
@@ -15,14 +18,10 @@ pub(super) struct File;
 impl Poller for File {
     fn look(&self, which: &str, wanted: &PollState, work: &Path) -> Seen {
         let shown = format!("`{which}`");
-        let path = Path::new(which);
-        let within = path
-            .components()
-            .all(|part| matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir));
-        if !within || which.trim().is_empty() {
+        if within(which, work).is_err() {
             return Seen::failed(format!("{shown} is no path within the working tree"));
         }
-        let there = match real(&work.join(path), work) {
+        let there = match real(&work.join(which), work) {
             Ok(there) => there,
             Err(why) => return Seen::failed(format!("{shown} {why}")),
         };
@@ -44,6 +43,24 @@ impl Poller for File {
             PollState::Fields(_) => Seen::failed(format!("{shown} has no fields")),
         }
     }
+}
+
+/// Whether a run that works in `work` may look at a path: a relative one that goes nowhere up, or an absolute one inside.
+///
+/// # Errors
+/// Why not, in words that follow the path.
+pub fn within(which: &str, work: &Path) -> Result<(), &'static str> {
+    if which.trim().is_empty() {
+        return Err("is empty");
+    }
+    let path = Path::new(which);
+    let real = fs::canonicalize(work).ok();
+    let inside = match real.as_deref().and_then(|real| path.strip_prefix(real).ok()) {
+        Some(inside) => inside,
+        None => path.strip_prefix(work).unwrap_or(path),
+    };
+    let plain = inside.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if plain { Ok(()) } else { Err("lies outside of the project") }
 }
 
 /// Where a path leads, `None` where nothing is. A link that leads out of the working tree is not followed.
@@ -79,6 +96,17 @@ fn compare(path: &Path, shown: &str, check: impl FnOnce(&str) -> (bool, String))
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_absolute_path_inside_is_looked_at() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("state"), "").unwrap();
+        let path = root.path().join("state").display().to_string();
+        let said = format!("`{path}` exists");
+        assert_eq!(File.look(&path, &PollState::Exists, root.path()), Seen { holds: Ok(true), said });
+        let up = root.path().join("../x").display().to_string();
+        assert_eq!(within(&up, root.path()), Err("lies outside of the project"));
+    }
 
     #[test]
     fn states_of_files() {

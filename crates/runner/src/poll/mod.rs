@@ -5,6 +5,8 @@
 mod api;
 mod file;
 
+pub use file::within;
+
 use std::path::Path;
 
 use cuegate_flow::{PollState, Resource};

@@ -36,7 +36,7 @@ use crate::{
 /// Parses the arguments and does what they say.
 pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
     let place = Place::here()?;
-    let command = command_for(&place, &args);
+    let (command, args) = command_for(&place, args);
     let matches = match command.try_get_matches_from(args) {
         Ok(matches) => matches,
         Err(error) => {
@@ -72,23 +72,24 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
 ///
 /// The definition is named among words that may be values of such options as well, so each word is tried: it is the
 /// one when the command line, read with its parameters, names it as PATH.
-fn command_for(place: &Place, args: &[OsString]) -> clap::Command {
-    for word in params::candidates(args) {
+fn command_for(place: &Place, args: Vec<OsString>) -> (clap::Command, Vec<OsString>) {
+    for word in params::candidates(&args) {
         let Ok(location) = locate(&word, &place.here, place.home.root()) else { continue };
-        let Ok(Definition { flow: Some(flow), .. }) = load(&location, &params::set_names(args)) else {
+        let Ok(Definition { flow: Some(flow), .. }) = load(&location, &params::set_names(&args)) else {
             continue;
         };
         let command = params::extend(Cli::command(), &flow.params);
+        let args = params::joined(&args, &flow.params);
         // A question for help would end the reading before the path is known.
         let asked = |word: &&OsString| *word != "--help" && *word != "-h";
         let read = command.clone().ignore_errors(true).try_get_matches_from(args.iter().filter(asked));
         let path =
             read.ok().and_then(|read| read.subcommand_matches("run")?.get_one::<String>("path").cloned());
         if path.as_deref() == Some(word.as_str()) {
-            return command;
+            return (command, args);
         }
     }
-    Cli::command()
+    (Cli::command(), args)
 }
 
 /// Where the program was started.

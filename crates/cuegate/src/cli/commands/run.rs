@@ -59,6 +59,8 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
         load: how,
     };
     begin::nothing_missing(&flow, &wishes)?;
+    let apart = wishes.worktree || definition.settings.worktree.enabled;
+    begin::nothing_out_of_sight(place.home.root(), &flow, &wishes, apart)?;
     tell_unread(&flow, &wishes);
     let program = Program::current()?;
     // What cannot work is said before anything is made.
