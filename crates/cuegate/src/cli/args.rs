@@ -140,7 +140,7 @@ pub(super) struct Show {
 
 #[derive(Debug, Args)]
 pub(super) struct Price {
-    /// An agent folder, a registry file, or the name of an agent below `.agent`
+    /// An agent folder, a registry file, a piece, or the name of an agent below `.agent` or a piece below `.takt/pieces`
     pub(super) path: String,
     /// Count this variable as given
     #[arg(long, value_name = "NAME")]
@@ -184,7 +184,7 @@ pub(super) struct Migrate {
 
 #[derive(Debug, Args)]
 pub(super) struct Graph {
-    /// An agent folder, a registry file, or the name of an agent below `.agent`
+    /// An agent folder, a registry file, a piece, or the name of an agent below `.agent` or a piece below `.takt/pieces`
     pub(super) path: String,
     /// In which form it is printed
     #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
