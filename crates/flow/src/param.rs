@@ -34,6 +34,8 @@ pub enum ParamType {
     Number,
     /// `true` or `false`; the bare flag means `true`.
     Boolean,
+    /// Texts separated by commas; each time that the flag is given adds some.
+    List,
 }
 
 /// What a value has to be besides of its kind; by default anything.

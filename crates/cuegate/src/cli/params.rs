@@ -76,8 +76,12 @@ pub(super) fn extend(command: Command, params: &[Param]) -> Command {
                     ParamType::Text => "TEXT",
                     ParamType::Number => "NUMBER",
                     ParamType::Boolean => "true|false",
+                    ParamType::List => "TEXT,…",
                 })
-                .action(ArgAction::Set)
+                .action(match param.kind {
+                    ParamType::List => ArgAction::Append,
+                    ParamType::Text | ParamType::Number | ParamType::Boolean => ArgAction::Set,
+                })
                 .allow_negative_numbers(param.kind == ParamType::Number);
             if param.kind == ParamType::Boolean {
                 arg = arg.num_args(0..=1).require_equals(true).default_missing_value("true");
@@ -112,9 +116,10 @@ pub(crate) fn values(
         }
     }
     for param in &flow.params {
-        let flag = matches.and_then(|matches| matches.try_get_one::<String>(&id(param)).ok().flatten());
-        if let Some(value) = flag {
-            given.insert(param.name.to_string(), value.clone());
+        let flag = matches.and_then(|matches| matches.try_get_many::<String>(&id(param)).ok().flatten());
+        if let Some(values) = flag {
+            let values: Vec<&str> = values.map(String::as_str).collect();
+            given.insert(param.name.to_string(), values.join(","));
         } else if let (Some(default), false) = (&param.default, given.contains_key(&*param.name)) {
             given.insert(param.name.to_string(), default.to_string());
         }
@@ -150,7 +155,7 @@ pub(crate) fn same(a: &str, b: &str) -> bool {
 
 fn right_kind(param: &Param, value: &str) -> Result<(), Failure> {
     let (fits, kind) = match param.kind {
-        ParamType::Text => (true, "text"),
+        ParamType::Text | ParamType::List => (true, "text"),
         ParamType::Number => (value.parse::<f64>().is_ok_and(f64::is_finite), "a number"),
         ParamType::Boolean => (matches!(value, "true" | "false"), "`true` or `false`"),
     };

@@ -70,6 +70,8 @@ fn flags_stand_before_and_after_the_path() {
         "agent",
     ];
     assert_eq!(told(&project, &before), "tone=sharp and clear; deep=false; n=3; who=me; tags=a,b.");
+    let often = begin(&["--who", "me", "--tags", "x,y", "--tags", "z"]);
+    assert_eq!(told(&project, &often), "tone=calm; deep=false; n=3; who=me; tags=x,y,z.");
     // A boolean flag takes nothing from the words after it.
     let boolean = ["run", "--deep-check", "agent", "--who", "me", "--script", "script.json"];
     assert_eq!(told(&project, &boolean), "tone=calm; deep=true; n=3; who=me; tags=a,b.");

@@ -95,12 +95,21 @@ A key of `entryStepMapping` is none of the eight verdict types, so that its entr
 
 Correct the key. The hint names the nearest type, or the new name of an older one.
 "
+SHADOWED_VARIABLE = "shadowed-variable": "\
+a parameter has the name of a built-in variable
+
+Prompts read `iteration`, `completed_iterations`, `max_iterations`, `remaining`, `previous_summary`, `task`
+and `check_count` without any parameter. A parameter of such a name wins: `{uv-NAME}` is the value that the
+run was given at its start, and what the run knows itself cannot be read any more.
+
+Give the parameter another name, or remove it where the built-in variable is meant.
+"
 VERDICT_PAST_VALIDATORS = "verdict-past-validators": "\
 the verdict can complete the run past its validators
 
 The registry has validators, which guard `closing`. Every verdict but `detect:graph` completes the run as soon
-as it holds after a finished visit, whether a closure step was reached or not, and whether its validators
-passed or not. Such a run is marked as not validated.
+as it holds after a finished visit, whether a closure step was reached or not. Only where a validator has just
+failed, its remedy comes first. Such a run is marked as not validated.
 
 Use `detect:graph`, where only `closing` completes the run.
 "

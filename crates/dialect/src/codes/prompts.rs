@@ -51,6 +51,15 @@ Blocks are `{{#each name}}…{{/each}}` and `{{#if name}}…{{else}}…{{/if}}`,
 
 Correct the place that the finding shows.
 "
+LITERAL_BLOCK = "literal-block": "\
+an ordinary prompt holds what only failure prompts know
+
+`{{name}}`, `{{#each name}}` and `{{#if name}}` stand for what a failed validator tells. Only the prompts of
+`failurePatterns` are filled so. In the prompt of a step, a section or an agent they stay as they are, and
+the agent reads the braces.
+
+Write `{uv-name}` for a value of the run, or move the text into a failure prompt.
+"
 UNKNOWN_SECTION = "unknown-section": "\
 a prompt includes a section that is not there
 

@@ -134,9 +134,15 @@ fn verdict(behavior: &Fields<'_, '_>) -> (Option<Entry>, Option<Span>) {
     };
     let text = Json { span: written.span, kind: Kind::Text(kind.into()) };
     let kind = Entry { key: "type".into(), key_span: written.span, value: text };
+    // Their document names no key that an iteration budget needs: with an empty configuration the limit is unset.
+    let config = config.filter(|entry| kind.value.as_text() != Some("count:iteration") || !is_empty(entry));
     let config = config.map(|entry| Entry { key: "config".into(), ..entry.clone() }).map(modern_config);
     let step_flow = (written.text == STEP_FLOW.0).then_some(written.span);
     (Some(object("verdict", written.span, std::iter::once(kind).chain(config))), step_flow)
+}
+
+fn is_empty(object: &Entry) -> bool {
+    matches!(&object.value.kind, Kind::Object(entries) if entries.is_empty())
 }
 
 /// The verdict that has nothing to find fault with, where what is written has been reported.

@@ -68,12 +68,16 @@ fn report_unknown(key: &str, span: cuegate_flow::Span, generation: Generation, f
         );
         return;
     }
-    let renamed = OLDER_TYPES.iter().find(|(older, _)| *older == key);
-    let hint = match renamed {
-        Some((_, now)) => format!("it is called `{now}` now"),
-        None => suggestion(key, &VERDICT_TYPES),
-    };
+    if let Some((_, now)) = OLDER_TYPES.iter().find(|(older, _)| *older == key) {
+        let (older, this) = (Generation::Complete.name(), generation.name());
+        let message =
+            format!("`{key}` in `entryStepMapping` is a type of {older}, and this registry is of {this}");
+        let hint = format!("it is called `{now}` now");
+        fields.push(Diagnostic::error(codes::MIXED_GENERATIONS, span, message).hint(hint));
+        return;
+    }
     let message = format!("`{key}` in `entryStepMapping` is no verdict type");
+    let hint = suggestion(key, &VERDICT_TYPES);
     fields.push(Diagnostic::error(codes::UNKNOWN_VERDICT_TYPE, span, message).hint(hint));
 }
 

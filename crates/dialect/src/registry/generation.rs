@@ -9,6 +9,7 @@ use crate::codes;
 use crate::desk::Desk;
 use crate::findings::Findings;
 use crate::json::{Entry, Json, Kind};
+use crate::registry::behavior::OLDER_TYPES;
 
 /// A generation of step registries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,6 +51,8 @@ struct Sign<'j> {
     what: &'j str,
     /// The step it stands in.
     step: Option<&'j str>,
+    /// Whether it tells registries with gates from check flows only, not which of them it is.
+    gates: bool,
 }
 
 /// How many signs of a generation a finding names.
@@ -69,10 +72,10 @@ pub(crate) fn detect(registry: &Json, otherwise: Option<Generation>, desk: &Desk
         );
         return None;
     }
-    let signs = signs(registry);
-    let mut seen: Vec<Generation> = signs.iter().map(|sign| sign.generation).collect();
-    seen.sort_unstable();
-    seen.dedup();
+    let mut signs = signs(registry);
+    let mut seen = generations(&signs);
+    weaker_signs(registry, &seen, &mut signs);
+    seen = generations(&signs);
     match seen.as_slice() {
         [] => Some(by_names(registry).or(otherwise).unwrap_or(Generation::Closing)),
         [only] => Some(*only),
@@ -89,11 +92,11 @@ pub(crate) fn is_piece_path(path: &str, span: Span, found: &Findings) -> bool {
     if piece {
         found.push(
             Diagnostic::error(
-                codes::UNSUPPORTED_YET,
+                codes::INVALID_VALUE,
                 span,
-                format!("`{path}` is a piece, which is not supported yet"),
+                format!("`{path}` is a piece, which an agent cannot have as its registry"),
             )
-            .hint("this version runs agents with a `steps_registry.json`"),
+            .hint(format!("check and run the piece by itself: `cuegate check {path}`")),
         );
     }
     piece
@@ -109,7 +112,9 @@ fn report_mixed(generations: &[Generation], signs: &[Sign<'_>], desk: &Desk<'_>)
             if of.len() > SIGNS_SHOWN_MAX {
                 shown.push(format!("{} more", of.len() - SIGNS_SHOWN_MAX));
             }
-            format!("{} has {}", generation.name(), shown.join(", "))
+            let name =
+                if of.iter().all(|sign| sign.gates) { "a registry with gates" } else { generation.name() };
+            format!("{name} has {}", shown.join(", "))
         })
         .collect();
     // The rarer signs are the ones that somebody added to a registry of the other generation.
@@ -159,6 +164,23 @@ const STEP_KEYS: [(&str, Generation); 4] = [
 const GATE_KEYS: [(&str, Generation); 2] =
     [("failFast", Generation::Closing), ("intentSchemaRef", Generation::Closing)];
 
+/// Keys of a step that has a gate, of either generation.
+const GATED_STEP_KEYS: [(&str, Generation); 6] = [
+    ("structuredGate", Generation::Closing),
+    ("transitions", Generation::Closing),
+    ("outputSchemaRef", Generation::Closing),
+    ("stepId", Generation::Closing),
+    ("uvVariables", Generation::Closing),
+    ("fallbackKey", Generation::Closing),
+];
+
+/// Keys of a check flow that are too ordinary to make a registry one.
+const CHECKED_KEYS: [(&str, Generation); 1] = [("basePath", Generation::Check)];
+
+/// Such keys of its steps.
+const CHECKED_STEP_KEYS: [(&str, Generation); 3] =
+    [("id", Generation::Check), ("prompt", Generation::Check), ("iterations", Generation::Check)];
+
 /// Intents, wherever a step names them.
 const INTENTS: [(&str, Generation); 4] = [
     ("closing", Generation::Closing),
@@ -187,11 +209,54 @@ fn signs(registry: &Json) -> Vec<Sign<'_>> {
                 span: word.span,
                 what,
                 step: id,
+                gates: false,
             }));
         }
     }
     signs.sort_by_key(|sign| sign.span.start);
     signs
+}
+
+fn generations(signs: &[Sign<'_>]) -> Vec<Generation> {
+    let mut seen: Vec<Generation> = signs.iter().map(|sign| sign.generation).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    seen
+}
+
+/// Adds signs that decide nothing alone, but do not fit what the others have decided.
+fn weaker_signs<'j>(registry: &'j Json, seen: &[Generation], signs: &mut Vec<Sign<'j>>) {
+    let steps = registry.get("steps").map(Json::pairs).unwrap_or_default();
+    // Beside signs of another generation its reader says of each such type what it is called there.
+    if seen.is_empty() {
+        for entry in registry.get("entryStepMapping").map(Json::pairs).unwrap_or_default() {
+            let older = OLDER_TYPES.iter().find(|(older, _)| *older == &*entry.key);
+            signs.extend(older.map(|(what, _)| Sign {
+                generation: Generation::Complete,
+                span: entry.key_span,
+                what,
+                step: None,
+                gates: false,
+            }));
+        }
+    }
+    match seen {
+        [Generation::Check] => {
+            let before = signs.len();
+            for step in steps {
+                keys(&step.value, &GATED_STEP_KEYS, Some(&step.key), signs);
+            }
+            signs[before..].iter_mut().for_each(|sign| sign.gates = true);
+        }
+        [_, ..] => {
+            keys(registry, &CHECKED_KEYS, None, signs);
+            for step in steps {
+                keys(&step.value, &CHECKED_STEP_KEYS, Some(&step.key), signs);
+            }
+        }
+        [] => {}
+    }
+    signs.sort_by_key(|sign| sign.span.start);
 }
 
 fn keys_of<'j>(
@@ -213,7 +278,7 @@ fn keys<'j>(
 ) {
     for (what, generation) in known {
         if let Some(entry) = object.entry(what) {
-            signs.push(Sign { generation: *generation, span: entry.key_span, what, step });
+            signs.push(Sign { generation: *generation, span: entry.key_span, what, step, gates: false });
         }
     }
 }
@@ -297,5 +362,29 @@ mod tests {
         insta::assert_snapshot!(detected(text).1.join("\n"), @"this registry mixes generations: the “closing” generation has `stepKind` of `a` (line 2), `stepKind` of `b` (line 4); the “complete” generation has `complete` of `a` (line 3); the check flow has `onFail` of `b` (line 4)");
         assert_eq!(detected(text).0, None);
         assert_eq!(detected("{\"movements\": []}").0, None);
+    }
+
+    #[test]
+    fn ordinary_keys_in_the_wrong_place_are_named_too() {
+        for (text, expected) in [
+            (
+                r#"{"steps": {"s_a1b2": {"check": {}, "structuredGate": {}, "uvVariables": []}}}"#,
+                "a registry with gates has `structuredGate` of `s_a1b2` (line 1), `uvVariables` of `s_a1b2` (line 1); \
+                 the check flow has `check` of `s_a1b2` (line 1)",
+            ),
+            (
+                r#"{"basePath": "p", "steps": {"a": {"stepKind": "work", "iterations": {}}}}"#,
+                "the “closing” generation has `stepKind` of `a` (line 1); \
+                 the check flow has `basePath` (line 1), `iterations` of `a` (line 1)",
+            ),
+        ] {
+            let message = format!("this registry mixes generations: {expected}");
+            assert_eq!(detected(text), (None, vec![message]), "{text}");
+        }
+        let typed = r#"{"entryStepMapping": {"externalState": "a"}}"#;
+        assert_eq!(detected(typed), (Some(Generation::Complete), Vec::new()));
+        // Alone they decide nothing.
+        let alone = r#"{"basePath": "p", "steps": {"a": {"prompt": {}, "transitions": {}}}}"#;
+        assert_eq!(detected(alone), (Some(Generation::Closing), Vec::new()));
     }
 }

@@ -76,6 +76,7 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
                 .hint("remove `required`, or the default"),
         );
     }
+    report_shadowed(name, entry, &fields);
     let rule = match fields.object("validation") {
         Some(validation) => read_rule(validation, kind),
         None => ParamRule::default(),
@@ -89,6 +90,7 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
         kind: match kind {
             Some("number") => ParamType::Number,
             Some("boolean") => ParamType::Boolean,
+            Some("array") => ParamType::List,
             _ => ParamType::Text,
         },
         rule,
@@ -97,6 +99,28 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
         description: description.into(),
         span: entry.key_span,
     })
+}
+
+/// What prompts can read without any parameter, besides of what a definition tells itself.
+const BUILT_IN: [&str; 7] = [
+    "iteration",
+    "completed_iterations",
+    "max_iterations",
+    "remaining",
+    "previous_summary",
+    "task",
+    "check_count",
+];
+
+/// What is declared wins over what is built in, which nobody can read then.
+fn report_shadowed(name: &str, entry: &Entry, fields: &Fields<'_, '_>) {
+    if let Some(hidden) = BUILT_IN.iter().find(|known| same_name(known, name)) {
+        let message = format!("the parameter `{name}` hides the built-in variable `{hidden}`");
+        fields.push(
+            Diagnostic::warning(codes::SHADOWED_VARIABLE, entry.key_span, message)
+                .hint("give it another name, or remove it where the built-in one is meant"),
+        );
+    }
 }
 
 /// A default is a value like any other.

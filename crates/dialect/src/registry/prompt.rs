@@ -109,6 +109,9 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
             }
             body.nodes(&nodes, matter.body_at, &mut pieces);
         } else {
+            if first {
+                body.literal_blocks(matter.body, matter.body_at);
+            }
             body.text(matter.body, matter.body_at, &mut pieces);
         }
         let emptied = std::mem::take(&mut body.emptied);
@@ -211,6 +214,27 @@ impl<'j> Body<'_, '_, '_, 'j> {
                     pieces.push(Piece::Each { name: (*name).into(), body: inner });
                 }
             }
+        }
+    }
+
+    /// Reports the first place where an ordinary prompt is written like a failure prompt: it stays as it is.
+    fn literal_blocks(&self, text: &str, text_at: usize) {
+        // A `$` before the braces is somebody else's notation, as in the files of code hosts; a fence is a quotation.
+        let fences =
+            |at: usize| text[..at].lines().filter(|line| line.trim_start().starts_with("```")).count();
+        let foreign = |at: usize| text[..at].ends_with('$') || fences(at) % 2 == 1;
+        let found = nodes(text).0.into_iter().find_map(|node| match node {
+            Node::Value { name, at } if !foreign(at) => Some((format!("{{{{{name}}}}}"), at)),
+            Node::Each { name, at, .. } if !foreign(at) => Some((format!("{{{{#each {name}}}}}"), at)),
+            Node::If { name, at, .. } if !foreign(at) => Some((format!("{{{{#if {name}}}}}"), at)),
+            _ => None,
+        });
+        if let Some((written, at)) = found {
+            let message = format!("`{written}` stays as it is: only failure prompts are filled so");
+            self.push(
+                Diagnostic::warning(codes::LITERAL_BLOCK, self.span(text_at + at, written.len()), message)
+                    .hint("write `{uv-name}` for a value of the run"),
+            );
         }
     }
 

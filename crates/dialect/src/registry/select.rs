@@ -64,7 +64,8 @@ pub(super) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath,
         lowering.step.gate.as_ref().is_some_and(|gate| matches!(gate.fail_fast, Some((false, _))));
     let values = lowering.schema.and_then(|schema| schema.values_at(path)).filter(|_| !falls_back);
     let Some(values) = values else { return };
-    let values: Vec<String> = values.iter().map(text_of).collect();
+    // What is `null` counts as absent, and selects nothing.
+    let values: Vec<String> = values.iter().filter(|value| !value.is_null()).map(text_of).collect();
     for (value, target) in cases.iter().filter(|(value, _)| !values.iter().any(|listed| listed == value)) {
         let message = format!("`{path}` is never `{value}`, so that `{}` is not selected by it", target.text);
         lowering.push(
@@ -87,7 +88,7 @@ pub(super) fn covers(schema: Option<&Schema>, path: &FieldPath, cases: &[(&str, 
     let Some(values) = schema.and_then(|schema| schema.values_at(path)) else { return false };
     values.iter().all(|value| {
         let text = text_of(value);
-        cases.iter().any(|(case, _)| *case == text)
+        !value.is_null() && cases.iter().any(|(case, _)| *case == text)
     })
 }
 

@@ -54,6 +54,8 @@ fn parameters() {
         ("bad flag", &[("\"cli\": \"--issue\"", "\"cli\": \"-i\"")]),
         ("flag twice", &[("\"cli\": \"--base-branch\"", "\"cli\": \"--issue\"")]),
         ("own flag", &[("\"cli\": \"--base-branch\"", "\"cli\": \"--model\"")]),
+        ("a built-in name", &[("\"baseBranch\": {", "\"maxIterations\": {")]),
+        ("a built-in name as it is", &[("\"baseBranch\": {", "\"task\": {")]),
         ("same variable", &[("\"issue\": {", "\"base-branch\": {")]),
         ("validation", &[("\"default\": \"main\"", "\"default\": \"main\", \"validation\": {\"min\": 1}")]),
     ]), @"
@@ -75,6 +77,13 @@ fn parameters() {
     agent.json:8:5 error[duplicate-flag]: `--issue` is the flag of `issue` and of `baseBranch`
     # own flag
     agent.json:8:88 warning[reserved-flag]: `--model` is a flag of Cuegate itself
+    # a built-in name
+    agent.json:8:5 warning[unused-parameter]: no prompt reads the parameter `maxIterations`, so that giving it changes nothing
+    steps_registry.json:29:5 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
+    # a built-in name as it is
+    agent.json:8:5 warning[shadowed-variable]: the parameter `task` hides the built-in variable `task`
+    agent.json:8:5 warning[unused-parameter]: no prompt reads the parameter `task`, so that giving it changes nothing
+    steps_registry.json:29:5 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
     # same variable
     agent.json:8:5 error[duplicate-key]: `base-branch` and `baseBranch` are the same variable
     f_failed_git-dirty.md:1:88 error[unknown-variable]: the failure prompt reads `issue`, which nobody gives there
@@ -129,7 +138,7 @@ fn flow_and_boundaries() {
     # registry outside
     agent.json:13:32 error[escapes-root]: `../../../x.json` leads out of the project
     # a piece
-    agent.json:13:32 error[unsupported-yet]: `.agent/fixer/piece.yaml` is a piece, which is not supported yet
+    agent.json:13:32 error[invalid-value]: `.agent/fixer/piece.yaml` is a piece, which an agent cannot have as its registry
     # inspection
     nothing
     # auto response

@@ -149,6 +149,9 @@ fn intents_and_transitions() {
         ("only a default", &[("\"repeat\": { \"target\": \"continuation.fix\" }", "\"repeat\": { \"condition\": \"status\", \"targets\": { \"default\": \"continuation.fix\" } }")]),
         ("a case that never is", &[("\"repeat\": { \"target\": \"continuation.fix\" }",
             "\"repeat\": { \"condition\": \"status\", \"targets\": { \"redy\": \"initial.fix\", \"default\": \"continuation.fix\" } }")]),
+        ("a case for `null`", &[("\"repeat\": { \"target\": \"continuation.fix\" }",
+            "\"repeat\": { \"condition\": \"status\", \"targets\": { \"null\": \"initial.fix\", \"ready\": \"continuation.fix\", \"blocked\": \"continuation.fix\" } }"),
+            ("[\"ready\", \"blocked\"]", "[\"ready\", \"blocked\", null]")]),
         ("a case of an answer that need not fit", &[("\"repeat\": { \"target\": \"continuation.fix\" }",
             "\"repeat\": { \"condition\": \"status\", \"targets\": { \"redy\": \"initial.fix\", \"default\": \"continuation.fix\" } }"),
             ("\"handoffFields\": [\"status\"]", "\"failFast\": false, \"fallbackIntent\": \"repeat\", \"handoffFields\": [\"status\"]")]),
@@ -181,6 +184,9 @@ fn intents_and_transitions() {
     steps_registry.json:52:49 warning[stray-key]: `condition` `status` has no effect: every value leads to `default`
     # a case that never is
     steps_registry.json:52:80 warning[unreachable-case]: `status` is never `redy`, so that `initial.fix` is not selected by it
+    # a case for `null`
+    steps_registry.json:52:24 warning[transition-without-default]: `status` can hold a value that no entry of `targets` names
+    steps_registry.json:52:80 warning[unreachable-case]: `status` is never `null`, so that `initial.fix` is not selected by it
     # a case of an answer that need not fit
     nothing
     # a case that may be left by another step

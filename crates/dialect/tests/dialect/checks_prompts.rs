@@ -291,3 +291,25 @@ fn a_path_out_of_the_project_is_never_read() {
         "agent.json:13:70 error[escapes-root]: `../../..` leads out of the project\n"
     );
 }
+
+#[test]
+fn blocks_of_failure_prompts_in_other_prompts() {
+    insta::assert_snapshot!(table(&[
+        ("a value", &[("Close #{uv-issue}", "Close #{uv-issue}: {{files}} and {{tests}}")]),
+        ("a block", &[("Close #{uv-issue}", "Close #{uv-issue}{{#if files}} with files{{/if}}")]),
+        ("in a section", &[("Be kind. \n", "Be kind to {{names}}.\n")]),
+        ("other notations", &[("Close #{uv-issue}", "Close #{uv-issue} ${{ secrets.KEY }} ${{name}} {{ a + b }}")]),
+        ("in a fence", &[("Close #{uv-issue}", "Close #{uv-issue}\n```\n{{name}}\n```\n")]),
+    ]), @"
+    # a value
+    f_default.md:1:20 warning[literal-block]: `{{files}}` stays as it is: only failure prompts are filled so
+    # a block
+    f_default.md:1:18 warning[literal-block]: `{{#if files}}` stays as it is: only failure prompts are filled so
+    # in a section
+    f_default.md:1:12 warning[literal-block]: `{{names}}` stays as it is: only failure prompts are filled so
+    # other notations
+    nothing
+    # in a fence
+    nothing
+    ");
+}

@@ -32,7 +32,7 @@ fn registry() {
     nothing
     # unknown verdict type
     steps_registry.json:7:52 error[unknown-verdict-type]: `detect:grph` in `entryStepMapping` is no verdict type
-    steps_registry.json:7:82 error[unknown-verdict-type]: `externalState` in `entryStepMapping` is no verdict type
+    steps_registry.json:7:82 error[mixed-generations]: `externalState` in `entryStepMapping` is a type of the “complete” generation, and this registry is of the “closing” generation
     # entry that is no step
     steps_registry.json:7:16 error[unknown-target]: the entry leads to `initial.fx`, which is no step
     # schema base outside

@@ -419,7 +419,7 @@ fn limits_that_nobody_sets() {
 /// The older shape of an agent says its completion type in `behavior`.
 #[test]
 fn an_agent_with_behavior() {
-    let behavior = |kind: &str| {
+    let configured = |kind: &str, config: &str| {
         let files = edit(
             &edit(
                 &project(COMPLETE),
@@ -427,7 +427,7 @@ fn an_agent_with_behavior() {
                    \"verdict\": { \"type\": \"detect:graph\" },\n    \
                    \"boundaries\": { \"allowedTools\": [\"*\"], \"permissionMode\": \"acceptEdits\" }\n  }",
                 &format!(
-                    "  \"behavior\": {{ \"systemPromptPath\": \"prompts/system.md\", \"completionType\": \"{kind}\",\n    \
+                    "  \"behavior\": {{ \"systemPromptPath\": \"prompts/system.md\", \"completionType\": \"{kind}\",{config}\n    \
                        \"allowedTools\": [\"*\"], \"permissionMode\": \"acceptEdits\" }}"
                 ),
             ),
@@ -438,11 +438,16 @@ fn an_agent_with_behavior() {
         let entry = loaded.draft.entry.as_ref().map(|entry| entry.text.to_string());
         (entry, loaded.draft.verdict.clone(), loaded.draft.limits.iterations_max, findings_of(loaded))
     };
+    let behavior = |kind: &str| configured(kind, "");
     let (entry, verdict, max, found) = behavior("stepMachine");
     assert_eq!((entry.as_deref(), verdict, max), (Some("initial.fix"), Verdict::Flow, 20));
     assert_eq!(found, "");
     let (entry, verdict, max, _) = behavior("iterationBudget");
     assert_eq!((entry.as_deref(), verdict, max), (Some("continuation.fix"), Verdict::Iterations(20), 20));
+    // An empty configuration leaves the limit unset as well.
+    let (_, verdict, max, found) = configured("iterationBudget", " \"completionConfig\": {},");
+    assert_eq!((verdict, max), (Verdict::Iterations(20), 20));
+    assert!(!found.contains("missing-key"), "{found}");
     let (_, _, _, found) = behavior("externalState");
     assert!(
         found.contains(

@@ -154,6 +154,12 @@ fn on(
         }
     }
     let next = hold(decider, step, edge, next, failure);
+    // A validator has just failed, and its remedy is next: a verdict speaks only where no validator ran.
+    let redone = edge.remedy.is_some() || edge.again;
+    if redone && matches!(step.act, Act::Exec { .. }) && last_command_failed(decider) {
+        proceed(decider, step, next);
+        return;
+    }
     verdict::visit_done(decider, step, next);
 }
 

@@ -13,7 +13,9 @@ mod weights;
 pub use terms::{Rate, Terms};
 pub use weights::AskRole;
 
-use crate::{Flow, Str, Verdict};
+use std::collections::BTreeSet;
+
+use crate::{Act, CounterId, Flow, Str, Verdict};
 use graph::Ways;
 use weights::{Measure, Weights};
 
@@ -75,8 +77,8 @@ pub struct Lever {
 pub fn price(flow: &Flow, terms: &Terms) -> Certificate {
     let ways = Ways::of(flow);
     let mut terms = terms.clone();
-    if let Some(max) = iterations_of(&flow.verdict) {
-        terms.iterations_max = terms.iterations_max.min(max);
+    if let (Some(max), Some(remedies)) = (iterations_of(&flow.verdict), remedies_max(flow)) {
+        terms.iterations_max = terms.iterations_max.min(max.saturating_add(remedies));
     }
     let terms = &terms;
     let most = |terms: &Terms, measure: Measure| most(flow, &ways, terms, measure);
@@ -128,6 +130,21 @@ fn iterations_of(verdict: &Verdict) -> Option<u32> {
     }
 }
 
+/// How often a validator that has just failed can put its remedy before the verdict's word; `None` without a limit.
+fn remedies_max(flow: &Flow) -> Option<u32> {
+    let execs = flow.steps.iter().filter(|step| matches!(step.act, Act::Exec { .. }));
+    let remedies = execs.flat_map(|step| &step.edges).filter(|edge| edge.remedy.is_some() || edge.again);
+    let bounds: Option<BTreeSet<(CounterId, u32)>> =
+        remedies.map(|edge| edge.bound.map(|bound| (bound.counter, bound.max))).collect();
+    let bounds = bounds?;
+    let resets =
+        |counter| flow.steps.iter().flat_map(|step| &step.edges).any(|edge| edge.resets.contains(&counter));
+    if bounds.iter().any(|(counter, _)| resets(*counter)) {
+        return None;
+    }
+    Some(bounds.iter().fold(0, |sum, (_, max)| sum.saturating_add(*max)))
+}
+
 /// The most of one measure, what monitors' judges add included.
 fn most(flow: &Flow, ways: &Ways, terms: &Terms, measure: Measure) -> u64 {
     let weights = Weights::new(flow, terms, measure);
@@ -138,7 +155,7 @@ fn most(flow: &Flow, ways: &Ways, terms: &Terms, measure: Measure) -> u64 {
 /// What the dearest walk costs: each ask at its cap, never more than the budget.
 fn money(flow: &Flow, ways: &Ways, terms: &Terms, asks: u64) -> Option<u64> {
     let unknown = flow.steps.iter().any(|step| match &step.act {
-        crate::Act::Ask(ask) => terms.usd_of(flow, ask).is_none(),
+        Act::Ask(ask) => terms.usd_of(flow, ask).is_none(),
         _ => false,
     });
     let walked = (!unknown).then(|| most(flow, ways, terms, Measure::Money));

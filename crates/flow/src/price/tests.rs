@@ -54,6 +54,27 @@ fn a_verdict_ends_runs_earlier() {
 }
 
 #[test]
+fn a_remedy_comes_before_the_verdict() {
+    let of = |max: Option<u32>| {
+        let text = "a: done → v\nv: pass → end";
+        let flow = flow(text, |draft| {
+            draft.verdict = Verdict::Iterations(3);
+            draft.counters.push(Counter { name: "a attempts".into() });
+            draft.steps[1].act = Act::Exec { commands: Vec::new() };
+            draft.steps[1].counts = false;
+            let target = Target::Step(Name::new("a", Span::default()));
+            let mut edge = Edge::new(Outcome::Fail(0), target, Span::default());
+            edge.remedy = Some(Template::default());
+            edge.bound = max.map(|max| Bound { counter: CounterId(0), max });
+            draft.steps[1].edges.push(edge);
+        });
+        price(&flow, &terms(20)).asks
+    };
+    // What a failed validator leads to comes on top, as often as it may; else only the limit ends the run.
+    assert_eq!((of(Some(2)), of(None)), (5, 20));
+}
+
+#[test]
 fn parallel_steps_judges_reports_and_remedies() {
     let work = |draft: &mut Draft, step: usize| match &mut draft.steps[step].act {
         Act::Ask(ask) => {

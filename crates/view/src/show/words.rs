@@ -147,6 +147,7 @@ pub(crate) fn param_type(kind: ParamType) -> &'static str {
         ParamType::Text => "text",
         ParamType::Number => "number",
         ParamType::Boolean => "boolean",
+        ParamType::List => "list",
     }
 }
 
