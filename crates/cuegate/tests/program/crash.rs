@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use cuegate::definition::{self, DiskFiles};
 use cuegate_engine::{Answer, Command, Completion, Exec, Exit, Run, Usage};
 use cuegate_flow::{Act, Flow, Gate, Reader};
-use cuegate_testkit::world::{Case, answers_of, roll};
+use cuegate_testkit::world::{self, Case, answers_of, roll};
 use serde_json::{Map, Value, json};
 
 use crate::support::example;
@@ -43,8 +43,7 @@ fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
     let (step, what) = match command {
         Command::Ask(ask) => (&ask.step, "ask".to_owned()),
         Command::Exec(exec) => (&exec.step, exec.validator.name.to_string()),
-        Command::Probe(probe) => (&probe.condition, "look".to_owned()),
-        Command::Effect(effect) => (&effect.effect.step, "effect".to_owned()),
+        Command::Probe(_) | Command::Effect(_) => return world::respond(case, seed, command),
     };
     let roll = roll(seed, &format!("{step} {what} {}", answers_of(case, step)));
     let Command::Ask(ask) = command else {
@@ -115,10 +114,22 @@ fn run(flow: &Flow, seed: u64, cut: bool) -> Vec<String> {
     panic!("seed {seed}: no end");
 }
 
+/// The records without the time of looks, which take place later in a run that was cut.
+fn untimed(records: &[String]) -> Vec<Value> {
+    let untimed = |record: &String| {
+        let mut record: Value = serde_json::from_str(record).unwrap();
+        for event in record["events"].as_array_mut().unwrap() {
+            event.as_object_mut().unwrap().remove("at_ms");
+        }
+        record
+    };
+    records.iter().map(untimed).collect()
+}
+
 fn check(flow: &Flow, seed: u64, ends: &mut BTreeMap<String, usize>) {
-    let whole = run(flow, seed, false);
-    assert_eq!(run(flow, seed, true), whole, "seed {seed}");
-    let last: Value = serde_json::from_str(whole.last().unwrap()).unwrap();
+    let whole = untimed(&run(flow, seed, false));
+    assert_eq!(untimed(&run(flow, seed, true)), whole, "seed {seed}");
+    let last = whole.last().unwrap();
     let ended = last["events"].as_array().unwrap().last().unwrap()["state"].as_str().unwrap().to_owned();
     *ends.entry(ended).or_default() += 1;
 }
@@ -135,6 +146,30 @@ fn the_example_ends_the_same_wherever_it_is_cut() {
     for state in ["completed", "failed", "exhausted", "aborted"] {
         assert!(ends.contains_key(state), "no run ended {state}: {ends:?}");
     }
+}
+
+/// A verdict of any type; composite ones combine up to three others, two levels deep.
+fn random_verdict(dice: &mut impl FnMut(u64) -> u64, depth: u32) -> Value {
+    let (kind, mut config) = match dice(if depth < 2 { 10 } else { 8 }) {
+        0 => ("count:iteration", json!({"maxIterations": 3 + dice(6)})),
+        1 => ("count:check", json!({"maxChecks": 1 + dice(4)})),
+        2 => ("detect:keyword", json!({"verdictKeyword": format!("text {}", dice(5))})),
+        3 => ("detect:structured", json!({"signalType": "over", "requiredFields": ["status"]})),
+        4 => ("detect:graph", json!({})),
+        5 => ("poll:state", json!({"resourceType": "file", "targetState": "exists"})),
+        6 => ("poll:state", json!({"resourceType": "api", "targetState": {"status": "done"}})),
+        7 => ("meta:custom", json!({"handlerPath": "verdict.sh"})),
+        _ => {
+            let operator = ["and", "or", "first"][dice(3) as usize];
+            let parts: Vec<Value> = (0..2 + dice(2)).map(|_| random_verdict(dice, depth + 1)).collect();
+            ("meta:composite", json!({"operator": operator, "conditions": parts}))
+        }
+    };
+    // The limit of a whole verdict is its own; a counted part has one where it stands.
+    if depth == 0 && kind != "count:iteration" {
+        config["maxIterations"] = json!(12);
+    }
+    json!({"type": kind, "config": config})
 }
 
 /// A registry with work, verification and closure steps wired at random, as files.
@@ -166,7 +201,8 @@ fn random_registry(seed: u64) -> BTreeMap<String, Vec<u8>> {
             json!({"type": "object", "required": ["next", "status"], "properties": {
             "next": {"type": "object", "required": ["action"], "properties": {
                 "action": {"type": "string", "enum": intents}, "to": {"type": "string", "enum": names}}},
-            "status": {"enum": ["ready", "blocked", true]}, "summary": {"type": "string"}}}),
+            "status": {"enum": ["ready", "blocked", true]}, "summary": {"type": "string"},
+            "signal": {"enum": ["on", "on", "on", "over"]}}}),
         );
         files.insert(format!("prompts/steps/{c2}/{c3}/f_default.md"), b"Work on {input_text}.\n".to_vec());
     };
@@ -212,14 +248,16 @@ fn random_registry(seed: u64) -> BTreeMap<String, Vec<u8>> {
         files.insert("prompts/steps/retry/it/f_failed.md".to_owned(), b"Mend {{output}}\n".to_vec());
     }
     let agent = json!({"version": "1.0.0", "name": "random", "displayName": "Random", "description": "at random",
+        "parameters": {
+            "file": {"type": "string", "description": "f", "default": "out/done", "cli": "--file"},
+            "url": {"type": "string", "description": "u", "default": "http://127.0.0.1:9/", "cli": "--url"}},
         "runner": {"flow": {"systemPromptPath": "prompts/system.md", "prompts": {"registry": "steps_registry.json",
-            "fallbackDir": "prompts"}}, "verdict": if dice(3) == 0 {
-            json!({"type": "count:iteration", "config": {"maxIterations": 3 + dice(6)}})
-        } else { json!({"type": "detect:graph", "config": {"maxIterations": 12}}) },
+            "fallbackDir": "prompts"}}, "verdict": random_verdict(&mut dice, 0),
         "boundaries": {"allowedTools": ["*"], "permissionMode": "acceptEdits"}}});
     files.insert("agent.json".to_owned(), agent.to_string().into_bytes());
     files.insert("steps_registry.json".to_owned(), registry.to_string().into_bytes());
     files.insert("schemas/s.json".to_owned(), json!({"definitions": schemas}).to_string().into_bytes());
+    files.insert("verdict.sh".to_owned(), b"exit 1\n".to_vec());
     files.insert("prompts/system.md".to_owned(), b"You work.\n".to_vec());
     files
 }
