@@ -292,6 +292,16 @@ impl Builder {
         })
     }
 
+    /// A bounded edge on an outcome that has no name, which goes on with the same visit.
+    pub fn bounded_on(mut self, on: Outcome, to: &str, counter: &str, max: u32) -> Builder {
+        let counter = self.counter(counter);
+        let mut edge = Edge::new(on, target(to), Span::default());
+        edge.bound = Some(Bound { counter, max });
+        edge.again = true;
+        self.last().edges.push(edge);
+        self
+    }
+
     /// The last edge starts these counters anew.
     pub fn resets(mut self, counters: &[&str]) -> Builder {
         let ids: Vec<CounterId> = counters.iter().map(|name| self.counter(name)).collect();

@@ -92,6 +92,23 @@ impl Schema {
         *at != Value::Bool(false)
     }
 
+    /// Whether every answer that fits has a value at this path, by `required` all along it.
+    pub fn requires(&self, path: &FieldPath) -> bool {
+        let mut at = &self.value;
+        path.segments().iter().all(|segment| {
+            let names = at.get("required").and_then(Value::as_array);
+            let is_required = names.is_some_and(|names| names.iter().any(|name| name == &**segment));
+            let is_object = at.get("type").and_then(Value::as_str) == Some("object");
+            match at.get("properties").and_then(|properties| properties.get(&**segment)) {
+                Some(next) => {
+                    at = next;
+                    is_required && is_object
+                }
+                None => false,
+            }
+        })
+    }
+
     /// Every value that can stand at this path, when the schema lists them (`enum`, `const`, boolean).
     pub fn values_at(&self, path: &FieldPath) -> Option<Vec<Value>> {
         let at = self.at(path)?;

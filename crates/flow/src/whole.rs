@@ -30,6 +30,8 @@ pub struct Draft {
     pub dialect: &'static str,
     /// Where it begins.
     pub span: Span,
+    /// Whether reading it found errors: then what is missing may be only what could not be read.
+    pub faulted: bool,
     /// The step that is entered first.
     pub entry: Option<Name>,
     /// Further steps that other ways of running the definition would enter first.
@@ -61,6 +63,7 @@ impl Draft {
             name: name.into(),
             dialect,
             span: Span::default(),
+            faulted: false,
             entry: None,
             other_entries: Vec::new(),
             steps: Vec::new(),

@@ -74,14 +74,6 @@ member has a rule with this one.
 
 Correct the text; the hint names the nearest one. Or add the rule to the member.
 "
-INERT_RULE = "inert-rule": "\
-a rule that never holds
-
-`all(\"…\")` holds when every member has that outcome. Some member has no rule with that condition, so that
-it never can.
-
-Give every member that rule, or write `all` with one outcome for each member, or `any`.
-"
 NO_RULE_LEFT = "no-rule-left": "\
 a movement that leads nowhere when nobody is there
 

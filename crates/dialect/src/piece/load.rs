@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cuegate_flow::{Diagnostic, Draft, Span, Str, sort};
+use cuegate_flow::{Diagnostic, Draft, Severity, Span, Str, sort};
 
 use super::lower::lower_piece;
 use super::monitors::{self, MonitorDefinition};
@@ -48,6 +48,7 @@ pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> Loaded {
     let (mut diagnostics, unsupported) = found.into_parts();
     run.unsupported = unsupported;
     sort(&mut diagnostics, &sources);
+    draft.faulted = diagnostics.iter().any(|finding| finding.severity == Severity::Error);
     Loaded { draft, diagnostics, sources, run }
 }
 

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use cuegate_flow::{Diagnostic, Draft, sort};
+use cuegate_flow::{Diagnostic, Draft, Severity, sort};
 
 use super::agent::{AgentDefinition, read_agent};
 use super::behavior::modern;
@@ -36,6 +36,7 @@ pub fn load_agent(files: &dyn Files, options: &Options) -> Loaded {
     let (mut diagnostics, unsupported) = found.into_parts();
     sort(&mut diagnostics, &sources);
     run.unsupported = unsupported;
+    draft.faulted = diagnostics.iter().any(|finding| finding.severity == Severity::Error);
     Loaded { draft, diagnostics, sources, run }
 }
 

@@ -230,7 +230,6 @@ fn verdicts() {
     # graph
     agent.json:16:68 error[escapes-root]: `../x.json` leads out of the agent's folder
     # graph entry
-    steps_registry.json:43:41 error[unassigned-value]: `continuation.fix` reads `initial.fix.approach`, but a run can come here without passing `initial.fix`
     # composite
     agent.json:16:66 error[invalid-value]: `xor` is no `operator`
     agent.json:16:122 error[missing-key]: `maxChecks` is missing in `config`

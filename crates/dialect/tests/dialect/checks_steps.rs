@@ -192,6 +192,7 @@ fn transitions() {
     steps_registry.json:39:44 error[unknown-target]: `initial.fix` on `next` leads to `continuation.fx`, which is no step
     # next to closure
     steps_registry.json:39:44 error[wrong-direction]: `next` of `initial.fix` leads to `closure.fix`, a closure step
+    steps_registry.json:41:5 warning[unreachable-step]: no run can come to `continuation.fix`
     # repeat to closure
     steps_registry.json:52:46 error[wrong-direction]: `repeat` of `continuation.fix` leads to `closure.fix`, a closure step
     # next to itself

@@ -34,7 +34,7 @@ Commit first.
 //- .agent/solver/schemas/fix.json
 {
   "definitions": {
-    "initial.fix": { "type": "object", "required": ["stepId", "next_action"], "properties": {
+    "initial.fix": { "type": "object", "required": ["stepId", "next_action", "approach"], "properties": {
       "stepId": { "const": "initial.fix" }, "approach": { "type": "string" },
       "next_action": { "type": "object", "required": ["action"], "properties": {
         "action": { "enum": ["continue", "retry", "complete", "escalate"] } } } } },
@@ -341,6 +341,7 @@ fn ways() {
     steps_registry.json:31:33 error[unknown-target]: `initial.fix` on `complete` leads to `complete.other`, which is no step
     # next to the end
     steps_registry.json:29:29 error[wrong-direction]: `next` of `initial.fix` leads to `complete.fix`, a step that completes the run
+    steps_registry.json:34:5 warning[unreachable-step]: no run can come to `continuation.fix`
     # abort with a target
     steps_registry.json:30:69 warning[stray-key]: `abort` gives the run up, so that it never comes to `initial.fix`
     # completion step of another name

@@ -287,7 +287,7 @@ fn rules() {
     sound.yaml:83:20 error[unknown-outcome]: `approved` is no rule of `qa-review`
     sound.yaml:83:20 error[unknown-outcome]: `passed` is no rule of `arch-review`
     # what never holds
-    sound.yaml:83:20 warning[inert-rule]: `all("approved")` never holds: `qa-review` has no such rule
+    sound.yaml:83:9 warning[join-never-fires]: `all("approved")` of `reviewers` never counts: not every member it is about can come to that
     "#);
 }
 
@@ -390,6 +390,7 @@ fn graphs() {
     sound.yaml:66:11 warning[unreachable-step]: no run can come to `reviewers`
     sound.yaml:68:15 warning[unreachable-step]: no run can come to `arch-review`
     sound.yaml:75:15 warning[unreachable-step]: no run can come to `qa-review`
+    sound.yaml:90:5 warning[monitor-never-acts]: `monitor:implement+reviewers` never acts: `implement` does not lead to `reviewers`
     ");
 }
 

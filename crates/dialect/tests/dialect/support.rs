@@ -304,11 +304,11 @@ Be kind.
 {
   "$defs": {
     "initial.fix": {
-      "type": "object", "required": ["next_action"],
+      "type": "object", "required": ["next_action", "plan"],
       "properties": {
         "next_action": { "type": "object", "properties": {
           "action": { "type": "string", "enum": ["next", "repeat"] }, "reason": { "type": "string" } } },
-        "plan": { "type": "object", "properties": { "approach": { "type": "string" } } }
+        "plan": { "type": "object", "required": ["approach"], "properties": { "approach": { "type": "string" } } }
       }
     },
     "continuation.fix": {

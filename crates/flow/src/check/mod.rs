@@ -3,6 +3,11 @@
 //! One file a kind of finding: its manual page, its function, its tests.
 
 pub(crate) mod graph;
+mod join_never_fires;
+mod live;
+mod maybe_unassigned;
+mod monitor_never_acts;
+mod newest;
 mod no_entry;
 mod no_way_to_end;
 mod optional_parameter;
@@ -14,7 +19,8 @@ mod unknown_target;
 mod unknown_variable;
 mod unreachable_step;
 
-use crate::{Diagnostic, Draft, Flow, Severity};
+use crate::{Diagnostic, Draft, Flow, Severity, StepId};
+use live::Live;
 
 /// What came out of checking.
 #[derive(Debug)]
@@ -40,6 +46,9 @@ pub struct Code {
 /// Every code that [`check`] can report.
 pub fn codes() -> &'static [Code] {
     &[
+        join_never_fires::CODE,
+        maybe_unassigned::CODE,
+        monitor_never_acts::CODE,
         no_entry::CODE,
         no_way_to_end::CODE,
         optional_parameter::CODE,
@@ -57,18 +66,33 @@ pub fn check(draft: Draft) -> Checked {
     let mut diagnostics = Vec::new();
     no_entry::check(&draft, &mut diagnostics);
     step_name::check(&draft, &mut diagnostics);
+    let faulted = draft.faulted;
     let Some(resolved) = resolve::resolve(draft, &mut diagnostics) else {
         return Checked { flow: None, unsound: None, diagnostics };
     };
     let flow = resolved.flow;
     outcome_without_edge::check(&flow, &mut diagnostics);
-    unknown_variable::check(&flow, &mut diagnostics);
     optional_parameter::check(&flow, &mut diagnostics);
     // Where paths lead can be asked only when every name leads somewhere.
     if resolved.complete {
-        unreachable_step::check(&flow, &resolved.other_entries, &mut diagnostics);
-        no_way_to_end::check(&flow, &mut diagnostics);
-        unassigned_value::check(&flow, &mut diagnostics);
+        let live = Live::of(&flow, &[flow.entry], !faulted);
+        if resolved.other_entries.is_empty() {
+            unreachable_step::check(&flow, &live, &mut diagnostics);
+        } else {
+            let entries: Vec<StepId> = [flow.entry].into_iter().chain(resolved.other_entries).collect();
+            unreachable_step::check(&flow, &Live::of(&flow, &entries, !faulted), &mut diagnostics);
+        }
+        unknown_variable::check(&flow, &live.steps, &mut diagnostics);
+        no_way_to_end::check(&flow, &live, &mut diagnostics);
+        unassigned_value::check(&flow, &live, &mut diagnostics);
+        if !faulted {
+            maybe_unassigned::check(&flow, &live, &mut diagnostics);
+            join_never_fires::check(&flow, &mut diagnostics);
+            monitor_never_acts::check(&flow, &live, &mut diagnostics);
+        }
+    } else {
+        // Any step may be one that a run comes to.
+        unknown_variable::check(&flow, &vec![true; flow.steps.len()], &mut diagnostics);
     }
     let sound = diagnostics.iter().all(|finding| finding.severity != Severity::Error);
     let (flow, unsound) = if sound { (Some(flow), None) } else { (None, Some(flow)) };

@@ -1,5 +1,5 @@
-use super::{Code, graph};
-use crate::{Act, Diagnostic, Flow, StepId, Target};
+use super::{Code, live::Live};
+use crate::{Diagnostic, Flow, Step, StepId, Target};
 
 pub(super) const CODE: Code = Code {
     name: "no-way-to-end",
@@ -15,16 +15,15 @@ Lead some transition of the trap to an end: in a step registry a closure step wi
 ",
 };
 
-pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
     // A run that goes round may still be done, by a verdict that does not wait for an end of the flow.
     if flow.verdict.can_fire() {
         return;
     }
-    let reachable = graph::reachable(flow, &[flow.entry]);
-    let ends = can_end(flow);
+    let ends = can_end(flow, live);
     let trapped: Vec<StepId> = (0..flow.steps.len() as u32)
         .map(StepId)
-        .filter(|id| reachable[id.0 as usize] && !ends[id.0 as usize])
+        .filter(|id| live.steps[id.0 as usize] && !ends[id.0 as usize])
         .collect();
     // One finding names the whole trap: its members all share the cause.
     let Some(first) = trapped.iter().copied().find(|id| flow.step(*id).counts) else {
@@ -40,41 +39,38 @@ pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
         Diagnostic::error(CODE.name, step.span, format!("from {} no path leads to an end", names.join(", ")))
             .step(&step.name)
             .hint("lead a transition of one of them to an end")
-            .trace(graph::shortest_trace(flow, first, None).unwrap_or_default()),
+            .trace(live.shortest(flow, first, None).unwrap_or_default()),
     );
 }
 
 /// Which steps have a path to an end that an author meant.
-fn can_end(flow: &Flow) -> Vec<bool> {
-    let mut ends: Vec<bool> = flow
-        .steps
-        .iter()
-        .map(|step| {
-            step.edges
-                .iter()
-                .any(|edge| !edge.implied && matches!(edge.to, Target::End(_) if is_goal(&edge.to)))
+fn can_end(flow: &Flow, live: &Live) -> Vec<bool> {
+    let meant = |step: &Step<StepId>, edge: usize| !step.edges[edge].implied;
+    let mut ends: Vec<bool> = (0..flow.steps.len() as u32)
+        .map(|id| {
+            let step = flow.step(StepId(id));
+            let mut ends = live.ends(StepId(id)).iter();
+            ends.any(|edge| meant(step, *edge) && is_goal(&step.edges[*edge].to))
         })
         .collect();
+    // Who has come to an end when a step has.
     let mut from = vec![Vec::new(); flow.steps.len()];
-    for (index, step) in flow.steps.iter().enumerate() {
-        for edge in step.edges.iter().filter(|edge| !edge.implied) {
-            for to in graph::targets(&edge.to) {
-                from[to.0 as usize].push(StepId(index as u32));
+    for (index, ways) in live.ways.iter().enumerate() {
+        let step = &flow.steps[index];
+        for way in ways {
+            match way.edge {
+                // Members and judges hand their outcome to the step that entered them, so they end when that does.
+                None if way.inner => from[index].push(way.to.0 as usize),
+                Some(edge) if !meant(step, edge) => {}
+                _ => from[way.to.0 as usize].push(index),
             }
         }
     }
-    let mut queue: Vec<StepId> =
-        (0..flow.steps.len() as u32).map(StepId).filter(|id| ends[id.0 as usize]).collect();
+    let mut queue: Vec<usize> = (0..ends.len()).filter(|id| ends[*id]).collect();
     while let Some(id) = queue.pop() {
-        let parallel = matches!(flow.step(id).act, Act::All { .. });
-        // Members and judges hand their outcome to the step that entered them, so they end when that does.
-        let inner = graph::ways(flow, id)
-            .into_iter()
-            .filter(|(edge, inner)| edge.is_none() && (parallel || flow.step(*inner).edges.is_empty()))
-            .map(|(_, inner)| inner);
-        for next in from[id.0 as usize].iter().copied().chain(inner) {
-            if !std::mem::replace(&mut ends[next.0 as usize], true) {
-                queue.push(next);
+        for next in &from[id] {
+            if !std::mem::replace(&mut ends[*next], true) {
+                queue.push(*next);
             }
         }
     }

@@ -1,4 +1,4 @@
-use super::{Code, graph};
+use super::{Code, graph, live};
 use crate::{Diagnostic, Flow};
 
 pub(super) const CODE: Code = Code {
@@ -20,7 +20,7 @@ pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
         if step.edges.is_empty() && asked_by_others[index] {
             continue;
         }
-        for outcome in graph::outcomes(flow, step) {
+        for outcome in live::outcomes(flow, step) {
             if step.edges.iter().any(|edge| edge.on == outcome && edge.bound.is_none()) {
                 continue;
             }

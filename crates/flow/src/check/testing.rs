@@ -54,6 +54,10 @@ pub(crate) fn draft(text: &str) -> Draft {
     draft
 }
 
+pub(crate) fn name(text: &str) -> Name {
+    Name::new(text, Span::default())
+}
+
 pub(crate) fn prompt(draft: &mut Draft, step: usize, pieces: Vec<Piece>) {
     if let Act::Ask(ask) = &mut draft.steps[step].act {
         ask.prompt = Template { pieces };

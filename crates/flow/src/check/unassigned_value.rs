@@ -1,4 +1,4 @@
-use super::{Code, graph};
+use super::{Code, live::Live};
 use crate::{Act, Diagnostic, Fact, Flow, Source, Span, Step, StepId, Str};
 
 pub(super) const CODE: Code = Code {
@@ -15,12 +15,11 @@ Lead every path through the step that leaves the data, give the input a `default
 ",
 };
 
-pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
-    let reachable = graph::reachable(flow, &[flow.entry]);
+pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
     for (index, step) in flow.steps.iter().enumerate() {
         let id = StepId(index as u32);
         for need in needs(step) {
-            if let Some(finding) = examine(flow, id, step, &need, reachable[index]) {
+            if let Some(finding) = examine(flow, id, step, &need, live) {
                 found.push(finding.step(&step.name));
             }
         }
@@ -28,13 +27,14 @@ pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
 }
 
 /// Data a step cannot do without.
-struct Need {
-    from: Str,
-    key: Str,
-    span: Span,
+pub(super) struct Need {
+    /// The step that leaves it; empty for what the last answer said.
+    pub(super) from: Str,
+    pub(super) key: Str,
+    pub(super) span: Span,
 }
 
-fn needs(step: &Step<StepId>) -> Vec<Need> {
+pub(super) fn needs(step: &Step<StepId>) -> Vec<Need> {
     let declared = step
         .inputs
         .iter()
@@ -55,7 +55,7 @@ fn needs(step: &Step<StepId>) -> Vec<Need> {
     declared.chain(direct).collect()
 }
 
-fn examine(flow: &Flow, id: StepId, step: &Step<StepId>, need: &Need, reachable: bool) -> Option<Diagnostic> {
+fn examine(flow: &Flow, id: StepId, step: &Step<StepId>, need: &Need, live: &Live) -> Option<Diagnostic> {
     let Need { from, key, span } = need;
     if from.is_empty() {
         return (id == flow.entry).then(|| {
@@ -96,11 +96,8 @@ fn examine(flow: &Flow, id: StepId, step: &Step<StepId>, need: &Need, reachable:
         );
     }
     // A step that reads its own data has none at its first visit.
-    let trace = if producer == id {
-        reachable.then(|| graph::shortest_trace(flow, id, None)).flatten()
-    } else {
-        graph::shortest_trace(flow, id, Some(producer))
-    };
+    let trace =
+        if producer == id { live.shortest(flow, id, None) } else { live.shortest(flow, id, Some(producer)) };
     trace.map(|trace| {
         Diagnostic::error(
             CODE.name,

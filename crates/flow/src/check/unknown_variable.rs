@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use super::{Code, graph, unknown_target::nearest};
+use super::{Code, unknown_target::nearest};
 use crate::{Act, Diagnostic, Flow, Source, Str};
 
 pub(super) const CODE: Code = Code {
@@ -16,10 +16,9 @@ For a step that only another way of starting this definition can come to, this i
 ",
 };
 
-pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
-    let reachable = graph::reachable(flow, &[flow.entry]);
+pub(super) fn check(flow: &Flow, live: &[bool], found: &mut Vec<Diagnostic>) {
     let declared: Vec<&str> = flow.params.iter().map(|param| &*param.name).collect();
-    for (step, reachable) in flow.steps.iter().zip(reachable) {
+    for (step, live) in flow.steps.iter().zip(live) {
         let Act::Ask(ask) = &step.act else { continue };
         let unknown: BTreeSet<&Str> = ask
             .prompt
@@ -33,7 +32,7 @@ pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
             .collect();
         for name in unknown {
             let message = format!("the prompt of `{}` reads `{name}`, which nobody gives", step.name);
-            let finding = if reachable {
+            let finding = if *live {
                 Diagnostic::error(CODE.name, step.span, message)
             } else {
                 Diagnostic::warning(CODE.name, step.span, message)

@@ -1,5 +1,5 @@
-use super::{Code, graph};
-use crate::{Diagnostic, Flow, StepId};
+use super::{Code, live::Live};
+use crate::{Diagnostic, Flow};
 
 pub(super) const CODE: Code = Code {
     name: "unreachable-step",
@@ -13,10 +13,9 @@ Add the transition that was meant, or remove the step.
 ",
 };
 
-pub(super) fn check(flow: &Flow, other_entries: &[StepId], found: &mut Vec<Diagnostic>) {
-    let entries: Vec<StepId> = std::iter::once(flow.entry).chain(other_entries.iter().copied()).collect();
-    let seen = graph::reachable(flow, &entries);
-    for (step, _) in flow.steps.iter().zip(seen).filter(|(step, seen)| step.counts && !seen) {
+/// `live`: from the entry, and from any other one that the definition names.
+pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
+    for (step, _) in flow.steps.iter().zip(&live.steps).filter(|(step, seen)| step.counts && !**seen) {
         found.push(
             Diagnostic::warning(CODE.name, step.span, format!("no run can come to `{}`", step.name))
                 .step(&step.name)

@@ -1,0 +1,333 @@
+//! Walks every configuration that a flow's runs can come to, with nothing but `decide`: whatever its gates can yield
+//! is answered. It knows no graph; what it says about a flow is what runs did.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use cuegate_engine::{
+    Answer, AskCommand, AskKind, Asking, Command, Completion, EndState, Event, Exec, Exit, Run, Start, State,
+    Work, decide, pending,
+};
+use cuegate_flow::{Act, Flow, Gate, Outcome, Reader, Selector, Step, StepId, Str, Target};
+use cuegate_testkit::world::started;
+use serde_json::{Map, Value, json};
+
+/// The most configurations that are looked at; a flow that has more is not compared.
+const CONFIGURATIONS_MAX: usize = 4_000;
+
+/// What all runs of a flow together do.
+#[derive(Debug, Default)]
+pub struct Explored {
+    /// How many configurations there are.
+    pub configurations: usize,
+    /// Whether there are more than were looked at.
+    pub truncated: bool,
+    /// Steps that were entered, asked as members or as judges.
+    pub met: BTreeSet<Str>,
+    /// Steps from which, once control stands on them, no run finishes.
+    pub trapped: BTreeSet<Str>,
+    /// Steps that were entered before what they need was left: the step, who should have left it, and its name.
+    pub unassigned: BTreeSet<Need>,
+    /// Why runs failed.
+    pub failures: BTreeSet<String>,
+    /// Monitors that acted.
+    pub monitors: BTreeSet<Str>,
+    /// What steps came to.
+    pub decided: BTreeSet<(Str, Str)>,
+}
+
+/// A step, and what it needs: of which step, and of which name.
+pub type Need = (Str, Str, Str);
+
+struct Configuration {
+    run: Run,
+    /// The step whose visit is open.
+    at: Option<Str>,
+    came_from: Vec<usize>,
+    goal: bool,
+}
+
+/// Looks at a flow, whether it is sound or not. No input is required in it: `needs` are what would be, so that runs go
+/// on where one is missing.
+pub fn explore(flow: &Flow, needs: &[Need]) -> Explored {
+    let mut explorer =
+        Explorer { flow, needs, all: Vec::new(), known: HashMap::new(), found: Explored::default() };
+    let mut begin = started(flow);
+    begin.repairs_max = 0;
+    let start = Completion::Start(Box::new(Start { started: begin }));
+    explorer.follow(&Run::default(), start, None, "start");
+    let mut next = 0;
+    while next < explorer.all.len() {
+        if explorer.all.len() > CONFIGURATIONS_MAX {
+            explorer.found.truncated = true;
+            break;
+        }
+        let run = explorer.all[next].run.clone();
+        for (completion, said) in explorer.completions(&run) {
+            explorer.follow(&run, completion, Some(next), &said);
+        }
+        next += 1;
+    }
+    explorer.finish()
+}
+
+struct Explorer<'f> {
+    flow: &'f Flow,
+    needs: &'f [Need],
+    all: Vec<Configuration>,
+    known: HashMap<String, usize>,
+    found: Explored,
+}
+
+impl Explorer<'_> {
+    fn follow(&mut self, run: &Run, completion: Completion, from: Option<usize>, said: &str) {
+        let decision = decide(self.flow, run, 1_000, completion);
+        assert!(!decision.events.is_empty(), "an answer to what is pending decides something: {said}");
+        let mut next = run.clone();
+        next.apply_record(&decision.events);
+        for event in &decision.events {
+            self.note(event, &next);
+        }
+        let key = key(self.flow, self.needs, &next);
+        let goal = goal(&decision.events, said);
+        let at = match self.known.get(&key) {
+            Some(at) => *at,
+            None => {
+                let at = self.all.len();
+                let visited = next.visit.as_ref().map(|visit| visit.step.clone());
+                if let State::Ended { state: EndState::Failed, reason, .. } = &next.state {
+                    self.found.failures.insert(reason.clone());
+                }
+                self.all.push(Configuration { run: next, at: visited, came_from: Vec::new(), goal });
+                self.known.insert(key, at);
+                at
+            }
+        };
+        self.all[at].goal |= goal;
+        if let Some(from) = from {
+            self.all[at].came_from.push(from);
+        }
+    }
+
+    fn note(&mut self, event: &Event, run: &Run) {
+        if let Event::StepEntered { step, .. } = event {
+            let missing =
+                |(_, from, key): &&Need| run.handoffs.get(from).is_none_or(|kept| !kept.contains_key(key));
+            let missing = self.needs.iter().filter(|(of, ..)| of == step).filter(missing);
+            self.found.unassigned.extend(missing.cloned());
+        }
+        match event {
+            Event::StepEntered { step, .. } | Event::AskRequested { step, .. } => {
+                self.found.met.insert(step.clone());
+            }
+            Event::MonitorFired { monitor, .. } => {
+                self.found.monitors.insert(monitor.clone());
+            }
+            Event::Decided { step, outcome, .. } => {
+                self.found.decided.insert((step.clone(), outcome.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Everything that can be answered to what is pending. Members answer one after the other: that their order does
+    /// not matter is shown elsewhere.
+    fn completions(&self, run: &Run) -> Vec<(Completion, String)> {
+        if let State::Suspended(_) = &run.state {
+            let text = "go on".to_owned();
+            return vec![(Completion::PersonAnswered { text, found: None }, "a person answers".to_owned())];
+        }
+        let commands = pending(self.flow, run);
+        let Some(command) = commands.first() else { return Vec::new() };
+        match command {
+            Command::Exec(exec) => [0, 1]
+                .into_iter()
+                .map(|code| {
+                    let done = Exec {
+                        exit: Exit::Code(code),
+                        stdout: String::new(),
+                        stderr: String::new(),
+                        duration_ms: 1,
+                    };
+                    let said = format!("{} exits {code}", exec.step);
+                    (Completion::Executed { id: exec.id, exec: done, seen: None }, said)
+                })
+                .collect(),
+            Command::Ask(ask) => self
+                .answers(ask)
+                .into_iter()
+                .map(|(answer, said)| {
+                    let said = format!("{} says {said}", ask.step);
+                    (Completion::Answered { ask: ask.id, answer: Box::new(answer), seen: None }, said)
+                })
+                .collect(),
+            other => panic!("no flow here looks or acts: {other:?}"),
+        }
+    }
+
+    fn answers(&self, ask: &AskCommand) -> Vec<(Answer, String)> {
+        let text = |text: &str| Answer { text: text.to_owned(), ..Answer::default() };
+        if ask.kind == AskKind::Report {
+            return vec![(text("# Report"), "a report".to_owned())];
+        }
+        let step = self.flow.step(self.flow.find(&ask.step).expect("a step is asked"));
+        let Gate::Readers(readers) = &step.gate else {
+            return vec![(text("done"), "something".to_owned())];
+        };
+        let mut answers = Vec::new();
+        let member_of = |parent: &Step<StepId>| match &parent.act {
+            Act::All { members, .. } => members.iter().any(|member| self.flow.step(*member).name == ask.step),
+            _ => false,
+        };
+        if self.flow.steps.iter().any(member_of) {
+            // A member may fail, and the others decide.
+            answers.push((text("mumble"), "nothing".to_owned()));
+        }
+        for reader in readers {
+            match reader {
+                Reader::Field { words, .. } => {
+                    for (word, outcome) in words {
+                        answers.extend(self.outputs(step.name.clone(), word, outcome));
+                    }
+                }
+                Reader::Judge { .. } => answers.push((text("hard to say"), "nothing clear".to_owned())),
+                _ => {}
+            }
+        }
+        answers
+    }
+
+    /// Answers of one word: with each value that its schema takes for what is handed on, and with each target.
+    fn outputs(&self, name: Str, word: &str, outcome: &Outcome) -> Vec<(Answer, String)> {
+        let step = self.flow.step(self.flow.find(&name).expect("it is a step"));
+        let Act::Ask(ask) = &step.act else { return Vec::new() };
+        let schema = ask.schema.map(|id| self.flow.schema(id).value().clone()).unwrap_or_default();
+        let mut objects = vec![Map::from_iter([("action".to_owned(), json!(word))])];
+        for key in ["plan", "status"] {
+            let Some(property) = schema["properties"].get(key) else { continue };
+            let required = schema["required"].as_array().is_some_and(|all| all.contains(&json!(key)));
+            let values = property["enum"].as_array().cloned().unwrap_or_else(|| vec![json!("a plan")]);
+            let absent = (!required).then_some(Value::Null);
+            let values: Vec<Value> = values.into_iter().chain(absent).collect();
+            objects = product(objects, key, &values);
+        }
+        let jumps = step.edges.iter().find_map(|edge| match &edge.to {
+            Target::Jump { among, .. } if edge.on == *outcome => Some(among),
+            _ => None,
+        });
+        if let Some(among) = jumps {
+            let names: Vec<Value> =
+                among.iter().map(|id: &StepId| json!(*self.flow.step(*id).name)).collect();
+            let names: Vec<Value> = names.into_iter().chain([json!("nowhere")]).collect();
+            objects = product(objects, "to", &names);
+        }
+        let answer = |object: Map<String, Value>| {
+            let said = Value::Object(object.clone()).to_string();
+            (Answer { output: Some(Value::Object(object)), ..Answer::default() }, said)
+        };
+        objects.into_iter().map(answer).collect()
+    }
+
+    fn finish(mut self) -> Explored {
+        self.found.configurations = self.all.len();
+        self.found.trapped = self.trapped(|configuration| configuration.goal);
+        self.found
+    }
+
+    /// The steps from which no run comes to such a configuration.
+    fn trapped(&self, is_end: impl Fn(&Configuration) -> bool) -> BTreeSet<Str> {
+        let mut can: Vec<bool> = self.all.iter().map(is_end).collect();
+        let mut queue: Vec<usize> = (0..can.len()).filter(|at| can[*at]).collect();
+        while let Some(at) = queue.pop() {
+            for from in &self.all[at].came_from {
+                if !std::mem::replace(&mut can[*from], true) {
+                    queue.push(*from);
+                }
+            }
+        }
+        let (mut finishing, mut standing) = (BTreeSet::new(), BTreeSet::new());
+        for (configuration, can) in self.all.iter().zip(can) {
+            let Some(step) = configuration.at.clone() else { continue };
+            if !matches!(configuration.run.state, State::Ended { .. }) {
+                standing.insert(step.clone());
+            }
+            if can {
+                finishing.insert(step);
+            }
+        }
+        standing.difference(&finishing).cloned().collect()
+    }
+}
+
+fn product(objects: Vec<Map<String, Value>>, key: &str, values: &[Value]) -> Vec<Map<String, Value>> {
+    let with = |object: &Map<String, Value>, value: &Value| {
+        let mut object = object.clone();
+        if !value.is_null() {
+            object.insert(key.to_owned(), value.clone());
+        }
+        object
+    };
+    objects.iter().flat_map(|object| values.iter().map(|value| with(object, value))).collect()
+}
+
+/// Whether a run finished as its author meant; giving up, which every step may do, is no such end.
+fn goal(events: &[Event], said: &str) -> bool {
+    let gave_up = said.contains("\"abort\"");
+    events.iter().any(|event| match event {
+        Event::Ended { state, .. } => super::random::is_goal(*state) && !gave_up,
+        _ => false,
+    })
+}
+
+/// What the rest of a run depends on: configurations that differ in nothing else are one.
+fn key(flow: &Flow, needs: &[Need], run: &Run) -> String {
+    let longest = flow.monitors.iter().map(|monitor| monitor.cycle.len() * monitor.threshold as usize).max();
+    let history = &run.history[run.history.len().saturating_sub(longest.unwrap_or(0))..];
+    let is_kept = |(_, from, key): &&Need| run.handoffs.get(from).is_some_and(|kept| kept.contains_key(key));
+    let kept: BTreeSet<(&Str, &Str)> =
+        needs.iter().filter(is_kept).map(|(_, from, key)| (from, key)).collect();
+    let edges = || flow.steps.iter().flat_map(|step| &step.edges);
+    let selecting: BTreeMap<&Str, Option<&Str>> = edges()
+        .filter_map(|edge| match &edge.to {
+            Target::Select { by: Selector::Handoff(key), .. } => Some((key, newest(run, key))),
+            _ => None,
+        })
+        .collect();
+    let returning = edges().any(|edge| matches!(edge.to, Target::Origin { .. }));
+    let work = run.node.as_ref().map(|node| match &node.work {
+        Work::Joining(members) => {
+            let member = |member: &cuegate_engine::Member| {
+                format!("{:?} {:?}", member.ended, member.asking.as_ref().map(asked))
+            };
+            members.iter().map(member).collect::<Vec<_>>().join(", ")
+        }
+        Work::Asking(asking) => asked(asking),
+        Work::Running { index, .. } => format!("command {index}"),
+        other => format!("{:?}", std::mem::discriminant(other)),
+    });
+    let ended = match &run.state {
+        State::Ended { state, reason, .. } => format!("{state:?} {reason}"),
+        State::Suspended(waiting) => format!("{:?}", waiting.kind),
+        _ => String::new(),
+    };
+    format!(
+        "{ended}|{:?}|{work:?}|{:?}|{:?}|{:?}|{history:?}|{kept:?}|{selecting:?}|{}|{}",
+        run.node.as_ref().map(|node| &node.step),
+        run.visit.as_ref().map(|visit| (&visit.step, &visit.monitor, visit.outcome.is_some())),
+        run.counters,
+        returning.then_some(&run.origins),
+        run.again,
+        run.iterations == 1,
+    )
+}
+
+/// What an ask is for, and what is known already of the answer that it is about.
+fn asked(asking: &Asking) -> String {
+    let owing = asking.owing.as_ref().map(|owing| (owing.report, &owing.then));
+    format!("{:?} {} {owing:?}", asking.kind, asking.judging.is_some())
+}
+
+/// The newest value of a name.
+fn newest<'r>(run: &'r Run, name: &str) -> Option<&'r Str> {
+    let holders = run.handoffs.values().filter_map(|kept| kept.get(name));
+    holders.max_by_key(|kept| kept.order)?.scalar.as_ref()
+}

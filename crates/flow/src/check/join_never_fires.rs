@@ -1,0 +1,83 @@
+use super::{Code, live};
+use crate::{Act, Diagnostic, Flow, Gate, Outcome};
+use std::collections::BTreeSet;
+
+pub(super) const CODE: Code = Code {
+    name: "join-never-fires",
+    page: "\
+join-never-fires: a rule over parallel members can never be the one that counts
+
+Rules over members are tried in order, and the first that fits counts. Whatever the members come to, this one
+does not fit, or an earlier one fits as well: `all(\"x\")` after `any(\"x\")` for example, or an outcome that no
+member has. Where it leads is dead text.
+
+Move it before the rule that takes its cases, correct its condition, or remove it.
+",
+};
+
+pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
+    for step in &flow.steps {
+        let (Gate::Join { rules, .. }, Act::All { members, .. }) = (&step.gate, &step.act) else { continue };
+        let outcomes: Vec<BTreeSet<Outcome>> =
+            members.iter().map(|member| live::outcomes(flow, flow.step(*member))).collect();
+        for (at, rule) in rules.iter().enumerate() {
+            if live::fires(rules, at, &outcomes) {
+                continue;
+            }
+            let span =
+                step.edges.iter().find(|edge| edge.on == rule.outcome).map_or(step.span, |edge| edge.span);
+            let alone = live::fires(std::slice::from_ref(rule), 0, &outcomes);
+            let (why, hint) = if alone {
+                ("an earlier rule fits whenever it does", "move it before that rule, or remove it")
+            } else {
+                (
+                    "not every member it is about can come to that",
+                    "give every member that outcome, name one for each of them, or remove the rule",
+                )
+            };
+            let message = format!("`{}` of `{}` never counts: {why}", rule.outcome, step.name);
+            found.push(Diagnostic::warning(CODE.name, span, message).step(&step.name).hint(hint));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{draft, findings_of, name};
+    use crate::{Act, Draft, Gate, JoinPattern, JoinRule, Outcome};
+
+    /// Two members with the outcomes `x` and `y`, and rules over them.
+    fn joined(patterns: Vec<JoinPattern>) -> Vec<String> {
+        let text = "all: r0 → end, r1 → end\na: x → end, y → end\nb: x → end, y → end";
+        let mut draft: Draft = draft(text);
+        let rule = |(at, pattern)| JoinRule { pattern, outcome: Outcome::Named(format!("r{at}").into()) };
+        draft.steps[0].gate =
+            Gate::Join { rules: patterns.into_iter().enumerate().map(rule).collect(), judges: Vec::new() };
+        draft.steps[0].act = Act::All { members: vec![name("a"), name("b")], width: 2 };
+        for member in [1, 2] {
+            draft.steps[member].counts = false;
+            draft.steps[member].edges.clear();
+        }
+        findings_of(draft)
+            .into_iter()
+            .map(|finding| format!("{}: {}", finding.code, finding.message))
+            .collect()
+    }
+
+    #[test]
+    fn found_and_mended() {
+        let named = |word: &str| Outcome::Named(word.into());
+        let (all, any) = (JoinPattern::All(named("x")), JoinPattern::Any(vec![named("x")]));
+        let late = joined(vec![any.clone(), all.clone()]);
+        assert_eq!(
+            late,
+            ["join-never-fires: `r1` of `all` never counts: an earlier rule fits whenever it does"]
+        );
+        assert!(joined(vec![all, any.clone()]).is_empty());
+        let unknown = joined(vec![any, JoinPattern::Each(vec![named("y"), named("z")])]);
+        assert_eq!(
+            unknown,
+            ["join-never-fires: `r1` of `all` never counts: not every member it is about can come to that"]
+        );
+    }
+}

@@ -1,0 +1,362 @@
+//! What can be: the steps that some run comes to, and the ways that some run takes.
+//!
+//! Exact for runs in which every outcome that a gate can yield may follow from every ask: an outcome leads where its
+//! first open edge says; a value selects only what its schema can produce; a join's rule counts only where members can
+//! come to what it wants and no earlier rule takes it; a monitor acts only where its cycle can be walked. Counters are
+//! not followed: a bounded edge is taken to be open and, later, to be used up. Values of several names that select are
+//! followed each by itself, and not together with who handed off.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::graph::{judges, outcomes_of_readers};
+use super::newest::{self, Value, Values};
+use crate::{Act, Edge, Flow, Gate, JoinPattern, JoinRule, Outcome, Selector, Step, StepId, Str, Target};
+
+/// A way that some run takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Way {
+    /// The edge, by its place in its step; `None` for a member, a judge, or a monitor's judge.
+    pub(super) edge: Option<usize>,
+    /// Where to.
+    pub(super) to: StepId,
+    /// Whether the other step hands its outcome back to this one, which then goes on.
+    pub(super) inner: bool,
+}
+
+/// What can be.
+#[derive(Debug)]
+pub(super) struct Live {
+    /// Where walks begin.
+    entries: Vec<StepId>,
+    /// By step: whether a run comes to it.
+    pub(super) steps: Vec<bool>,
+    /// By step: the ways out of it that some run takes.
+    pub(super) ways: Vec<Vec<Way>>,
+    /// By step: the edges of it that some run takes and that end the run.
+    ends: Vec<Vec<usize>>,
+    /// By step: from which steps ways lead to it.
+    before: Vec<Vec<usize>>,
+    /// By monitor: whether it can act.
+    pub(super) monitors: Vec<bool>,
+    /// The names of values that select, and by step what the newest of each can be when it is entered.
+    keys: Vec<Str>,
+    newest: Vec<Vec<Values>>,
+    /// By step: whether it is still to be followed.
+    waiting: Vec<bool>,
+    /// Whether only outcomes count that gates can yield.
+    strict: bool,
+}
+
+impl Live {
+    /// What can be in runs that begin at one of some steps. Where a definition has faults (`!strict`) every edge counts:
+    /// what an outcome lacks there may be what could not be read.
+    pub(super) fn of(flow: &Flow, entries: &[StepId], strict: bool) -> Live {
+        let (count, keys) = (flow.steps.len(), newest::keys(flow));
+        let mut live = Live {
+            entries: entries.to_vec(),
+            steps: vec![false; count],
+            ways: vec![Vec::new(); count],
+            ends: vec![Vec::new(); count],
+            before: vec![Vec::new(); count],
+            monitors: vec![false; flow.monitors.len()],
+            newest: vec![vec![Values::new(); keys.len()]; count],
+            waiting: vec![false; count],
+            strict,
+            keys,
+        };
+        let nothing = vec![Values::from([Value::Absent]); live.keys.len()];
+        let mut queue = VecDeque::new();
+        entries.iter().for_each(|entry| live.come(*entry, &nothing, &mut queue));
+        loop {
+            while let Some(id) = queue.pop_front() {
+                live.waiting[id.0 as usize] = false;
+                live.leave(flow, id, &mut queue);
+            }
+            live.go_back(flow, &mut queue);
+            live.watch(flow, &mut queue);
+            if queue.is_empty() {
+                return live;
+            }
+        }
+    }
+
+    /// A run comes to a step, with such values. What is new has to be followed.
+    fn come(&mut self, to: StepId, values: &[Values], queue: &mut VecDeque<StepId>) {
+        let at = to.0 as usize;
+        let mut is_new = !std::mem::replace(&mut self.steps[at], true);
+        for (known, values) in self.newest[at].iter_mut().zip(values) {
+            let before = known.len();
+            known.extend(values.iter().cloned());
+            is_new |= known.len() > before;
+        }
+        if is_new && !std::mem::replace(&mut self.waiting[at], true) {
+            queue.push_back(to);
+        }
+    }
+
+    /// Goes a way.
+    fn go(&mut self, from: usize, way: Way, values: &[Values], queue: &mut VecDeque<StepId>) {
+        if !self.ways[from].contains(&way) {
+            self.ways[from].push(way);
+            self.before[way.to.0 as usize].push(from);
+        }
+        self.come(way.to, values, queue);
+    }
+
+    /// Follows the ways out of a step.
+    fn leave(&mut self, flow: &Flow, id: StepId, queue: &mut VecDeque<StepId>) {
+        let (at, step) = (id.0 as usize, flow.step(id));
+        let entered = self.newest[at].clone();
+        let members = match &step.act {
+            Act::All { members, .. } => members.as_slice(),
+            _ => &[],
+        };
+        for to in members.iter().copied().chain(judges(&step.gate)) {
+            self.go(at, Way { edge: None, to, inner: true }, &entered, queue);
+        }
+        let left = self.left(flow, at);
+        for index in open_edges(flow, step, self.strict) {
+            let way = |to: StepId| Way { edge: Some(index), to, inner: false };
+            match &step.edges[index].to {
+                Target::Step(to) => self.go(at, way(*to), &left, queue),
+                Target::End(_) if !self.ends[at].contains(&index) => self.ends[at].push(index),
+                Target::End(_) | Target::Origin { .. } => {}
+                Target::Jump { among, default, .. } => {
+                    among.iter().chain(default).for_each(|to| self.go(at, way(*to), &left, queue));
+                }
+                Target::Select { by, cases, default } => {
+                    let key = match by {
+                        Selector::Field(_) => None,
+                        Selector::Handoff(key) => self.keys.iter().position(|known| known == key),
+                    };
+                    let values = match by {
+                        Selector::Field(path) => newest::answered(newest::schema_of(flow, step), path),
+                        Selector::Handoff(_) => key.map(|key| left[key].clone()).unwrap_or_default(),
+                    };
+                    for (to, chosen) in newest::select(&values, cases, *default) {
+                        let mut values = left.clone();
+                        if let Some(key) = key {
+                            values[key] = chosen;
+                        }
+                        self.go(at, way(to), &values, queue);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the newest values can be when a step is left.
+    fn left(&self, flow: &Flow, at: usize) -> Vec<Values> {
+        let step = &flow.steps[at];
+        let own = self.keys.iter().enumerate().map(|(index, key)| {
+            let mut values = newest::after(flow, step, key, &self.newest[at][index]);
+            if let Act::All { members, .. } = &step.act {
+                // Members answer in any order, so that each of them may be the last that leaves it.
+                let member =
+                    |member: &StepId| newest::after(flow, flow.step(*member), key, &self.newest[at][index]);
+                values.extend(members.iter().flat_map(member));
+            }
+            values
+        });
+        own.collect()
+    }
+
+    /// Follows the ways back to who handed off.
+    fn go_back(&mut self, flow: &Flow, queue: &mut VecDeque<StepId>) {
+        for at in 0..flow.steps.len() {
+            let step = &flow.steps[at];
+            for index in open_edges(flow, step, self.strict) {
+                let Target::Origin { among } = &step.edges[index].to else { continue };
+                if !self.steps[at] {
+                    continue;
+                }
+                let left = self.left(flow, at);
+                for to in self.origins(flow, StepId(at as u32), among) {
+                    self.go(at, Way { edge: Some(index), to, inner: false }, &left, queue);
+                }
+            }
+        }
+    }
+
+    /// Who can have handed off to the visit that a step belongs to; else that visit's step itself.
+    fn origins(&self, flow: &Flow, id: StepId, among: &[StepId]) -> Vec<StepId> {
+        let hands = |from: &StepId| {
+            let edges = &flow.step(*from).edges;
+            self.ways[from.0 as usize].iter().any(|way| way.edge.is_some_and(|edge| edges[edge].hands_off))
+        };
+        let mut found: Vec<StepId> = among.iter().filter(|from| hands(from)).copied().collect();
+        found.extend(self.visited_by(flow, id));
+        found
+    }
+
+    /// The steps that count to whose visits a step belongs.
+    fn visited_by(&self, flow: &Flow, id: StepId) -> Vec<StepId> {
+        let (mut found, mut seen, mut queue) = (Vec::new(), BTreeSet::from([id]), vec![id]);
+        while let Some(at) = queue.pop() {
+            if flow.step(at).counts {
+                found.push(at);
+                continue;
+            }
+            let before = self.before[at.0 as usize].iter().map(|from| StepId(*from as u32));
+            queue.extend(before.filter(|from| seen.insert(*from)));
+        }
+        found
+    }
+
+    /// Follows the ways to the judges of monitors whose cycles can be walked.
+    fn watch(&mut self, flow: &Flow, queue: &mut VecDeque<StepId>) {
+        for (at, monitor) in flow.monitors.iter().enumerate() {
+            let Some(last) = monitor.cycle.last() else { continue };
+            let next = monitor.cycle.iter().cycle().skip(1);
+            if monitor.cycle.iter().zip(next).all(|(from, to)| self.follows(flow, *from, *to)) {
+                self.monitors[at] = true;
+                let left = self.left(flow, last.0 as usize);
+                self.go(last.0 as usize, Way { edge: None, to: monitor.judge, inner: false }, &left, queue);
+            }
+        }
+    }
+
+    /// Whether a step that counts can follow another one, with nothing but uncounted ones between them.
+    pub(super) fn follows(&self, flow: &Flow, from: StepId, to: StepId) -> bool {
+        let (mut seen, mut queue) = (BTreeSet::new(), vec![from]);
+        while let Some(at) = queue.pop() {
+            for way in self.ways[at.0 as usize].iter().filter(|way| !way.inner) {
+                if way.to == to {
+                    return true;
+                }
+                if !flow.step(way.to).counts && seen.insert(way.to) {
+                    queue.push(way.to);
+                }
+            }
+        }
+        false
+    }
+
+    /// The edges of a step that end runs.
+    pub(super) fn ends(&self, id: StepId) -> &[usize] {
+        &self.ends[id.0 as usize]
+    }
+
+    /// A shortest walk to a step that passes no step of `avoid` before it, one hop an entry.
+    pub(super) fn shortest(&self, flow: &Flow, to: StepId, avoid: Option<StepId>) -> Option<Vec<String>> {
+        let mut came_from: Vec<Option<(StepId, String)>> = vec![None; flow.steps.len()];
+        let mut seen = vec![false; flow.steps.len()];
+        let mut queue: VecDeque<StepId> = self.entries.iter().copied().collect();
+        queue.iter().for_each(|entry| seen[entry.0 as usize] = true);
+        while let Some(at) = queue.pop_front() {
+            if at == to {
+                let mut trace = vec![flow.step(at).name.to_string()];
+                let mut step = at;
+                while let Some((previous, hop)) = came_from[step.0 as usize].take() {
+                    trace.push(hop);
+                    step = previous;
+                }
+                trace.reverse();
+                return Some(trace);
+            }
+            if Some(at) == avoid {
+                continue;
+            }
+            for way in &self.ways[at.0 as usize] {
+                let step = flow.step(at);
+                // Going back to who handed off comes to nothing new: the walk has been there.
+                if way.edge.is_some_and(|edge| matches!(step.edges[edge].to, Target::Origin { .. })) {
+                    continue;
+                }
+                if !std::mem::replace(&mut seen[way.to.0 as usize], true) {
+                    let hop = match way.edge {
+                        Some(edge) => format!("{} --{}→", step.name, step.edges[edge].on),
+                        None => format!("{} →", step.name),
+                    };
+                    came_from[way.to.0 as usize] = Some((at, hop));
+                    queue.push_back(way.to);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// The edges that can be taken: of each outcome that the gate can yield those before one that is always open, and that.
+fn open_edges(flow: &Flow, step: &Step<StepId>, strict: bool) -> Vec<usize> {
+    let outcomes = outcomes(flow, step);
+    let mut shut: BTreeSet<&Outcome> = BTreeSet::new();
+    let mut open = Vec::new();
+    for (index, edge) in step.edges.iter().enumerate() {
+        let yielded = !strict || outcomes.contains(&edge.on);
+        if yielded && !shut.contains(&edge.on) && !is_closed(edge) {
+            open.push(index);
+        }
+        if edge.bound.is_none() {
+            shut.insert(&edge.on);
+        }
+    }
+    open
+}
+
+/// Whether an edge can never be taken: a bound of 0 closes it for good.
+pub(super) fn is_closed(edge: &Edge<StepId>) -> bool {
+    edge.bound.is_some_and(|bound| bound.max == 0)
+}
+
+/// Every outcome that a step can come to.
+pub(super) fn outcomes(flow: &Flow, step: &Step<StepId>) -> BTreeSet<Outcome> {
+    let mut found: BTreeSet<Outcome> = match (&step.gate, &step.act) {
+        (Gate::Always(outcome), _) => BTreeSet::from([outcome.clone()]),
+        (Gate::Join { rules, .. }, Act::All { members, .. }) => {
+            let sets: Vec<BTreeSet<Outcome>> =
+                members.iter().map(|member| outcomes(flow, flow.step(*member))).collect();
+            let fires = |at: &usize| fires(rules, *at, &sets);
+            (0..rules.len()).filter(fires).map(|at| rules[at].outcome.clone()).collect()
+        }
+        (Gate::Join { .. }, _) => BTreeSet::new(),
+        (Gate::Exit, Act::Exec { commands }) => {
+            let fails = (0..commands.len()).map(|index| Outcome::Fail(index as u16));
+            std::iter::once(Outcome::Pass).chain(fails).collect()
+        }
+        (Gate::Exit, _) => BTreeSet::from([Outcome::Pass]),
+        (Gate::Readers(readers), _) => outcomes_of_readers(readers).into_iter().collect(),
+    };
+    for judge in judges(&step.gate) {
+        // A judge that finds nothing leaves it to what comes next.
+        found
+            .extend(outcomes(flow, flow.step(judge)).into_iter().filter(|outcome| *outcome != Outcome::None));
+    }
+    found
+}
+
+/// Whether a rule of a join can be the first that fits, where each member comes to one of its outcomes or to none.
+pub(super) fn fires(rules: &[JoinRule], at: usize, members: &[BTreeSet<Outcome>]) -> bool {
+    let earlier = &rules[..at];
+    let taken: BTreeSet<&Outcome> = earlier
+        .iter()
+        .filter_map(|rule| match &rule.pattern {
+            JoinPattern::Any(any) => Some(any),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let can =
+        |member: usize, outcome: &Outcome| members[member].contains(outcome) && !taken.contains(outcome);
+    let exactly = |wanted: &[&Outcome]| {
+        if wanted.len() != members.len() {
+            return false;
+        }
+        let all = wanted.iter().enumerate().all(|(member, outcome)| can(member, outcome));
+        let before = earlier.iter().any(|rule| match &rule.pattern {
+            JoinPattern::All(outcome) => wanted.iter().all(|wanted| *wanted == outcome),
+            JoinPattern::Each(each) => each.iter().eq(wanted.iter().copied()),
+            JoinPattern::Any(_) => false,
+        });
+        all && !before
+    };
+    match &rules[at].pattern {
+        JoinPattern::All(outcome) => exactly(&vec![outcome; members.len()]),
+        JoinPattern::Each(each) => exactly(&each.iter().collect::<Vec<_>>()),
+        // Beside the one that has it the others may come to nothing, which fits no rule about all of them.
+        JoinPattern::Any(any) if members.len() > 1 => {
+            any.iter().any(|outcome| (0..members.len()).any(|member| can(member, outcome)))
+        }
+        JoinPattern::Any(any) => any.iter().any(|outcome| exactly(&[outcome])),
+    }
+}

@@ -1,0 +1,61 @@
+use super::{Code, live::Live};
+use crate::{Diagnostic, Flow};
+
+pub(super) const CODE: Code = Code {
+    name: "monitor-never-acts",
+    page: "\
+monitor-never-acts: no run goes round the cycle that a monitor watches
+
+A monitor acts when its steps follow each other, all of them in this order, several times. No transitions lead
+from each of them to the next one and from the last to the first, so that this never happens. What goes round
+there has no monitor.
+
+Name the steps in the order in which runs pass them, each of them.
+",
+};
+
+pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
+    for (monitor, acts) in flow.monitors.iter().zip(&live.monitors) {
+        if *acts {
+            continue;
+        }
+        let steps = monitor.cycle.iter().chain(monitor.cycle.first());
+        let names: Vec<&str> = steps.map(|step| &*flow.step(*step).name).collect();
+        let broken = names
+            .windows(2)
+            .zip(monitor.cycle.iter().zip(monitor.cycle.iter().cycle().skip(1)))
+            .find(|(_, (from, to))| !live.follows(flow, **from, **to));
+        let Some((pair, _)) = broken else { continue };
+        let message = format!("`{}` never acts: `{}` does not lead to `{}`", monitor.name, pair[0], pair[1]);
+        found.push(
+            Diagnostic::warning(CODE.name, monitor.span, message)
+                .hint("name the steps of the cycle in the order in which runs pass them"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{codes_of, draft, name};
+    use crate::{Draft, Monitor, Span};
+
+    fn watched(cycle: &[&str]) -> Draft {
+        let mut draft = draft("a: next → b\nb: back → a, on → c\nc: done → end\nw: stop → end");
+        draft.steps[3].counts = false;
+        draft.monitors.push(Monitor {
+            name: "watch".into(),
+            cycle: cycle.iter().map(|step| name(step)).collect(),
+            threshold: 2,
+            judge: name("w"),
+            span: Span::default(),
+        });
+        draft
+    }
+
+    #[test]
+    fn found_and_mended() {
+        assert_eq!(codes_of(watched(&["a", "c"])), ["monitor-never-acts"]);
+        assert!(codes_of(watched(&["a", "b"])).is_empty());
+        assert!(codes_of(watched(&["b", "a"])).is_empty());
+    }
+}

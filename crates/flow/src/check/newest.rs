@@ -1,0 +1,106 @@
+//! What the newest handed-on values can be, where values select the way.
+
+use std::collections::BTreeSet;
+
+use crate::{Act, FieldPath, Flow, Schema, Selector, Step, StepId, Str, Target};
+
+/// A value that selects.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Value {
+    /// There is none; `null` counts as none.
+    Absent,
+    /// This text.
+    Is(Str),
+    /// Something that no list names.
+    Other,
+}
+
+/// What a value can be.
+pub(super) type Values = BTreeSet<Value>;
+
+/// What an answer can hold at a path. A schema that lists nothing allows everything.
+pub(super) fn answered(schema: Option<&Schema>, path: &FieldPath) -> Values {
+    let Some(schema) = schema else { return BTreeSet::from([Value::Absent, Value::Other]) };
+    let listed = schema.values_at(path).unwrap_or_else(|| vec!["\u{0}".into()]);
+    let mut values: Values = listed
+        .iter()
+        .map(|value| match value {
+            serde_json::Value::Null => Value::Absent,
+            serde_json::Value::String(text) if text == "\u{0}" => Value::Other,
+            serde_json::Value::String(text) => Value::Is(text.as_str().into()),
+            other => Value::Is(other.to_string().into()),
+        })
+        .collect();
+    if !schema.requires(path) {
+        values.insert(Value::Absent);
+    }
+    values
+}
+
+/// The schema of a step's answers.
+pub(super) fn schema_of<'f>(flow: &'f Flow, step: &Step<StepId>) -> Option<&'f Schema> {
+    match &step.act {
+        Act::Ask(ask) => ask.schema.map(|id| flow.schema(id)),
+        _ => None,
+    }
+}
+
+/// The names of handed-on values that select somewhere.
+pub(super) fn keys(flow: &Flow) -> Vec<Str> {
+    let edges = flow.steps.iter().flat_map(|step| &step.edges);
+    let mut keys: Vec<Str> = edges
+        .filter_map(|edge| match &edge.to {
+            Target::Select { by: Selector::Handoff(key), .. } => Some(key.clone()),
+            _ => None,
+        })
+        .collect();
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+/// What the newest value of a name can be when a step is left, given what it can be when the step is entered.
+pub(super) fn after(flow: &Flow, step: &Step<StepId>, key: &str, before: &Values) -> Values {
+    let Some(left) = step.handoff.iter().find(|left| *left.key == *key) else { return before.clone() };
+    let mut values = answered(schema_of(flow, step), &left.path);
+    if values.remove(&Value::Absent) {
+        values.extend(before.iter().cloned());
+    }
+    values
+}
+
+/// Where values select, each with those that select it.
+pub(super) fn select(
+    values: &Values,
+    cases: &[(Str, StepId)],
+    default: Option<StepId>,
+) -> Vec<(StepId, Values)> {
+    let mut found: Vec<(StepId, Values)> = Vec::new();
+    let mut add = |to: StepId, value: &Value| match found.iter_mut().find(|(known, _)| *known == to) {
+        Some((_, values)) => {
+            values.insert(value.clone());
+        }
+        None => found.push((to, BTreeSet::from([value.clone()]))),
+    };
+    for value in values {
+        let chosen = match value {
+            Value::Is(text) => cases.iter().find(|(case, _)| is_case(case, text)).map(|(_, to)| *to),
+            Value::Absent => None,
+            Value::Other => {
+                // It may be any of the cases as well.
+                cases.iter().for_each(|(case, to)| add(*to, &Value::Is(case.clone())));
+                None
+            }
+        };
+        if let Some(to) = chosen.or(default) {
+            add(to, value);
+        }
+    }
+    found
+}
+
+/// Numbers are equal however they are written.
+fn is_case(case: &str, text: &str) -> bool {
+    let number = |text: &str| text.parse::<f64>().ok();
+    case == text || (number(case).is_some() && number(case) == number(text))
+}
