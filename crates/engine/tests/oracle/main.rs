@@ -1,6 +1,10 @@
 //! What `check` says of a flow is what its runs do: every configuration that random flows can come to is walked with
 //! `decide` alone, and compared with the findings. Both directions: no finding is made up, none is missing.
-#![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "in a test a panic is the message, and output is for who looks"
+)]
 
 mod explore;
 mod random;
