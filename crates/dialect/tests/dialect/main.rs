@@ -36,6 +36,7 @@ mod fuzz;
 mod known_keys;
 #[cfg(test)]
 mod lowering;
+mod migrate_random;
 #[cfg(test)]
 mod piece_corpus;
 #[cfg(test)]
