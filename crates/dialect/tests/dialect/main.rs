@@ -36,6 +36,9 @@ mod fuzz;
 mod known_keys;
 #[cfg(test)]
 mod lowering;
+#[cfg(test)]
+mod migrate;
+#[cfg(test)]
 mod migrate_random;
 #[cfg(test)]
 mod piece_corpus;

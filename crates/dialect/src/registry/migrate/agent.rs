@@ -2,18 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
-use super::fallback::First;
 use super::{Migration, Source};
 
 /// Writes the agent, whose system prompt comes to lie at `system`.
 pub(super) fn migrate(
     agent: Option<Value>,
     system: &str,
-    first: Option<&First>,
     source: &Source<'_, '_, '_>,
     migration: &mut Migration,
 ) {
-    write(agent, system, source, migration, |written| verdict(written, first, source));
+    write(agent, system, source, migration, |written| verdict(written, source));
 }
 
 /// Writes the agent of a check flow, which ends with its flow and after so many visits.
@@ -98,7 +96,7 @@ fn alone(source: &Source<'_, '_, '_>, migration: &mut Migration) -> Map<String, 
 }
 
 /// The verdict, with the limit that held.
-fn verdict(written: Option<Value>, first: Option<&First>, source: &Source<'_, '_, '_>) -> Value {
+fn verdict(written: Option<Value>, source: &Source<'_, '_, '_>) -> Value {
     let mut verdict = match written {
         Some(Value::Object(verdict)) => verdict,
         _ => {
@@ -115,18 +113,6 @@ fn verdict(written: Option<Value>, first: Option<&First>, source: &Source<'_, '_
         if config.contains_key("registryPath") {
             config.insert("registryPath".into(), json!("steps_registry.json"));
         }
-        if let Some(entry) = config.get_mut("entryStep") {
-            enter(entry, first);
-        }
     }
     Value::Object(verdict)
-}
-
-/// Leads an entry to the step that stands for its first visit.
-pub(super) fn enter(entry: &mut Value, first: Option<&First>) {
-    if let Some(First { id, copy: Some(copy), .. }) = first
-        && entry.as_str() == Some(id)
-    {
-        *entry = json!(copy);
-    }
 }

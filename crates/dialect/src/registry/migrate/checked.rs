@@ -31,8 +31,8 @@ pub(super) fn migrate(
     // A run can be given more than its definition says, but never more than the document does.
     let rounds = Rounds::of(flow, entry.text, EXECUTIONS_MAX)?;
     let limit = rounds.limit(executions_max);
-    let system = prompts::system(&documents.read, source, &mut migration);
-    agent::of_check_flow(documents.agent.clone(), &system, limit.visits_max, source, &mut migration);
+    agent::of_check_flow(documents.agent.clone(), prompts::SYSTEM, limit.visits_max, source, &mut migration);
+    prompts::system(&documents.read, source, &mut migration);
     let mut writing = Writing { flow, rounds: &rounds, source, schemas: Map::new(), editions: Vec::new() };
     let mut steps = Map::new();
     for at in 0..rounds.nodes.len() {
@@ -299,7 +299,9 @@ fn without_place(text: &str) -> String {
         let key = line.split_once(':').map(|(key, _)| key);
         !(fences == 1 && !fence && key.is_some_and(|key| PLACES.contains(&key)))
     });
-    kept.map(|(_, line)| line).collect()
+    let kept: String = kept.map(|(_, line)| line).collect();
+    // What said nothing else is gone.
+    kept.strip_prefix("---\n---\n").map(str::to_owned).unwrap_or(kept)
 }
 
 fn note_copies(flow: &CheckFlow<'_>, rounds: &Rounds, migration: &mut Migration) {

@@ -1,9 +1,11 @@
 //! `fallbackIntent` acted in a run's first iteration only. The newer one acts at every visit of its step, so that the
-//! entry gets a copy of itself for its first visit.
+//! entry gets a copy of itself for its later visits.
 
 use cuegate_flow::{Act, Draft, Name, Source as Value, Step, Target};
 
-use super::super::kinds::Intent;
+use serde_json::json;
+
+use super::super::kinds::{Intent, StepKind};
 use super::super::validators::targets_of;
 use super::{Migration, Source};
 
@@ -14,7 +16,7 @@ pub(super) struct First {
     pub(super) id: String,
     /// What it falls back to, in the older words.
     pub(super) intent: Intent,
-    /// What the copy for the first visit is called; `None` where the step itself serves.
+    /// What the copy for later visits is called, where there is one.
     pub(super) copy: Option<String>,
     /// Whether it acts at later visits as well, because the step cannot have a copy.
     stays: bool,
@@ -30,12 +32,37 @@ pub(super) fn first(source: &Source<'_, '_, '_>) -> Option<First> {
     let (intent, _) = step.gate.as_ref()?.fallback?;
     let again = draft.steps.iter().any(|other| leads_to(other, step.id));
     let remedied = draft.steps.iter().any(|other| sends_back_to(other, step.id));
-    let stays = again && is_read(draft, step.id);
+    // Who names it in an answer means the one step of that name; so does who reads what it leaves, or guards it.
+    let named = draft.steps.iter().any(|other| jumps_to(other, step.id)) || is_read(draft, step.id);
+    let stays = again && (named || step.kind == Some(StepKind::Closure));
     let taken = |name: &String| draft.steps.iter().any(|step| *step.name == **name);
-    let mut names =
-        std::iter::successors(Some(format!("{}.first", step.id)), |name| Some(format!("{name}.first")));
+    let longer = |name: &String| Some(format!("{name}.again"));
+    let mut names = std::iter::successors(longer(&step.id.to_owned()), longer);
     let copy = names.find(|name| !taken(name)).filter(|_| again && !stays);
     Some(First { id: step.id.to_owned(), intent, copy, stays, remedied })
+}
+
+/// Leads transitions to the entry on to its copy.
+pub(super) fn redirect(step: &mut serde_json::Value, first: Option<&First>) {
+    let Some(First { id, copy: Some(copy), .. }) = first else { return };
+    let lead = |target: &mut serde_json::Value| {
+        if target.as_str() == Some(id) {
+            *target = json!(copy);
+        }
+    };
+    let transitions = step.get_mut("transitions").and_then(serde_json::Value::as_object_mut);
+    for rule in transitions.into_iter().flat_map(|rules| rules.values_mut()) {
+        rule.get_mut("target").into_iter().for_each(lead);
+        let targets = rule.get_mut("targets").and_then(serde_json::Value::as_object_mut);
+        targets.into_iter().flat_map(|targets| targets.values_mut()).for_each(lead);
+    }
+}
+
+fn jumps_to(step: &Step<Name>, id: &str) -> bool {
+    step.edges.iter().any(|edge| match &edge.to {
+        Target::Jump { among, .. } => among.iter().any(|name| *name.text == *id),
+        _ => false,
+    })
 }
 
 fn sends_back_to(step: &Step<Name>, id: &str) -> bool {
@@ -67,28 +94,29 @@ fn is_read(draft: &Draft, id: &str) -> bool {
 
 /// Says what the newer fallback does besides.
 pub(super) fn note(first: &First, migration: &mut Migration) {
-    let place = format!("steps.{}", first.copy.as_ref().unwrap_or(&first.id));
-    let word = first.intent.as_str();
+    let First { id, intent, copy, stays, remedied } = first;
+    let (place, word) = (format!("steps.{id}"), intent.as_str());
     let text = format!(
         "`fallbackIntent` `{word}` also stands in for an answer that names an intent and is wrong otherwise, which ended the \
-         run before: make `failFast` true and remove it where that is worse than no fallback"
+         run before: remove it, with `failFast`, where that is worse than no fallback"
     );
     migration.note(&place, text, true);
-    if first.stays {
+    if *stays {
         let text = format!(
-            "`fallbackIntent` `{word}` acts at every visit and no longer at the first only: the step cannot have a copy for \
-             its first visit, because others read what it leaves"
+            "`fallbackIntent` `{word}` acts at every visit and not at the first only: others name this step, so that it \
+             cannot have a copy for its later visits"
         );
         migration.note(&place, text, true);
-    } else if first.remedied {
+    } else if *remedied {
         let text = format!(
             "`fallbackIntent` `{word}` acts as well when validators send work back to this step; it acted in the first \
              iteration only"
         );
         migration.note(&place, text, true);
-    } else if let Some(copy) = &first.copy {
+    }
+    if let Some(copy) = copy {
         let text =
-            format!("`{copy}` stands for the first visit of `{}`, where its `fallbackIntent` acts", first.id);
+            format!("`{copy}` stands for its later visits, at which its `fallbackIntent` does not act");
         migration.note(&place, text, false);
     }
 }

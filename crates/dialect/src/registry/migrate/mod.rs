@@ -195,7 +195,7 @@ fn complete(documents: Documents<'_>, source: &Source<'_, '_, '_>) -> Migration 
     let mut migration = Migration { name: documents.name(source), ..Migration::default() };
     let copies = prompts::plan(&documents.read, source);
     let first = fallback::first(source);
-    agent::migrate(documents.agent.clone(), &copies.system, first.as_ref(), source, &mut migration);
+    agent::migrate(documents.agent.clone(), &copies.system, source, &mut migration);
     let schemas = schemas::migrate(source, &mut migration);
     registry::migrate(documents.registry.to_value(), &schemas, first.as_ref(), source, &mut migration);
     prompts::migrate(&copies, source, &mut migration);

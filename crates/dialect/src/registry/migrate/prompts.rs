@@ -8,7 +8,7 @@ use crate::files::lies_in;
 const WORDS: [&str; 2] = ["complete", "escalate"];
 
 /// What the system prompt is called where it lies in no folder of prompts.
-const SYSTEM: &str = "system.md";
+pub(super) const SYSTEM: &str = "system.md";
 
 /// Where the prompts that were read come to lie.
 pub(super) struct Copies {
@@ -63,13 +63,12 @@ pub(super) fn migrate(copies: &Copies, source: &Source<'_, '_, '_>, migration: &
 }
 
 /// Copies the system prompt alone.
-pub(super) fn system(read: &[String], source: &Source<'_, '_, '_>, migration: &mut Migration) -> String {
+pub(super) fn system(read: &[String], source: &Source<'_, '_, '_>, migration: &mut Migration) {
     let text = system_of(read, source).and_then(|path| match source.desk.page(&path) {
         Page::Text { text, .. } => Some(text.to_string()),
         _ => None,
     });
     migration.put(SYSTEM, text.unwrap_or_default());
-    SYSTEM.to_owned()
 }
 
 /// Whether a file is a part of the definition that is written anew.

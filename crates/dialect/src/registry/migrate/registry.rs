@@ -6,7 +6,6 @@ use super::super::behavior::OLDER_TYPES;
 use super::super::entries::completion_type;
 use super::super::kinds::{Intent, StepKind};
 use super::super::step::StepDefinition;
-use super::agent::enter;
 use super::fallback::{self, First};
 use super::schemas::{FILE, StepSchema};
 use super::words::Words;
@@ -31,12 +30,6 @@ pub(super) fn migrate(
     document.insert("schemasBase".into(), json!("schemas"));
     document.shift_remove("completionType");
     entries(document, migration);
-    if let Some(entry) = document.get_mut("entryStep") {
-        enter(entry, first);
-    }
-    if let Some(Value::Object(mapping)) = document.get_mut("entryStepMapping") {
-        mapping.values_mut().for_each(|entry| enter(entry, first));
-    }
     rename(document, "completionPatterns", "failurePatterns");
     let completions = document.shift_remove("completionSteps");
     let validations = validations(completions.as_ref());
@@ -52,19 +45,15 @@ pub(super) fn migrate(
         let written = steps.get(definition.id).cloned().unwrap_or_else(|| {
             of_completion(definition, completions.as_ref().and_then(|all| all.get(definition.id)))
         });
-        let step = step(written, definition, schema, migration);
-        let entry = first.filter(|first| first.id == definition.id);
-        match entry.map(|first| (first, &first.copy)) {
-            None => {}
-            Some((first, None)) => {
-                steps.insert(definition.id.to_owned(), falling_back(step, first, schema, migration));
-                continue;
+        let mut step = step(written, definition, schema, migration);
+        fallback::redirect(&mut step, first);
+        if let Some(first) = first.filter(|first| first.id == definition.id) {
+            if let Some(copy) = &first.copy {
+                let mut again = step.clone();
+                again["stepId"] = json!(copy);
+                steps.insert(copy.clone(), again);
             }
-            Some((first, Some(copy))) => {
-                let mut beginning = falling_back(step.clone(), first, schema, migration);
-                beginning["stepId"] = json!(copy);
-                steps.insert(copy.clone(), beginning);
-            }
+            step = falling_back(step, first, schema, migration);
         }
         steps.insert(definition.id.to_owned(), step);
     }
