@@ -210,8 +210,8 @@ fn migrated_it_runs_the_same_way() {
     ");
     assert_snapshot!(migrated.stderr, @"
     wrote       .agent/solver-closing, 9 files
-    look at     steps.initial.fix: `fallbackIntent` `next` also stands in for an answer that names an intent and is wrong otherwise, which ended the run before: make `failFast` true and remove it where that is worse than no fallback
-                steps.initial.fix: `fallbackIntent` `next` acts at every visit and no longer at the first only: the step cannot have a copy for its first visit, because others read what it leaves
+    look at     steps.initial.fix: `fallbackIntent` `next` also stands in for an answer that names an intent and is wrong otherwise, which ended the run before: remove it, with `failFast`, where that is worse than no fallback
+                steps.initial.fix: `fallbackIntent` `next` acts at every visit and not at the first only: others name this step, so that it cannot have a copy for its later visits
     note        answers: the newer generation also understands `pass`, `fail`, `done` and `finished`, which were bad answers before
     next        cuegate check solver-closing
                 cuegate run solver-closing --script .agent/solver-closing/script.script.json

@@ -78,8 +78,8 @@ fn what_is_said_of_a_check_flow() {
     let migrated = project.run(&["migrate", "code-improver"]);
     assert_eq!(migrated.code, 0, "{}", migrated.stderr);
     assert_snapshot!(migrated.stdout, @"
-    .agent/code-improver-closing/system.md
     .agent/code-improver-closing/agent.json
+    .agent/code-improver-closing/system.md
     .agent/code-improver-closing/prompts/steps/work/s_a8f3/f_default.md
     .agent/code-improver-closing/prompts/steps/check/s_a8f3/f_default.md
     .agent/code-improver-closing/prompts/steps/work/s_b2c1/f_default.md

@@ -56,6 +56,24 @@ fn a_migrated_agent_is_another_agent() {
     assert_eq!(named.name, "other");
 }
 
+/// A registry that stood alone was run with the built-in system prompt, and still is.
+#[test]
+fn a_registry_alone_gets_an_agent() {
+    let flow = json!({"s_0001": step("s_0001", [1, 1], json!({"complete": true}), json!({"retry": true}))});
+    let mut files = check_flow(flow, 50);
+    files.remove(".agent/checked/agent.json");
+    let options = Options {
+        agent_dir: ".agent/checked".to_owned(),
+        registry: Some(".agent/checked/steps_registry.json".to_owned()),
+        ..Options::default()
+    };
+    let migration = migrate_agent(&files, &options, Some("checked-closing")).unwrap();
+    let newer = written(&migration);
+    assert_eq!(findings(&newer, "new"), "");
+    assert!(!newer["new/system.md"].is_empty());
+    assert!(migration.notes.iter().any(|note| note.place == "agent.json"), "{:?}", migration.notes);
+}
+
 /// A check flow of steps as given, with the agent's limit.
 fn check_flow(steps: Value, limit: u32) -> Project {
     let agent = json!({"name": "checked", "displayName": "Checked", "behavior": {

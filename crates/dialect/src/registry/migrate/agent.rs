@@ -82,7 +82,7 @@ fn alone(source: &Source<'_, '_, '_>, migration: &mut Migration) -> Map<String, 
     let title = source.registry.agent_id.map_or("agent", |id| id.text);
     migration.note(
         "agent.json",
-        "written for a registry that had no agent: say in `system.md` who it is",
+        "written for a registry that had no agent; `system.md` is the built-in prompt that it was run with",
         false,
     );
     let agent = json!({

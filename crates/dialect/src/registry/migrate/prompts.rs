@@ -1,5 +1,7 @@
 //! The prompts, copied as they are. What they tell an agent to decide is theirs to say anew.
 
+use super::super::builtin::{self, built_in};
+use super::super::variables::Variables;
 use super::{Migration, Source};
 use crate::desk::Page;
 use crate::files::lies_in;
@@ -58,7 +60,7 @@ pub(super) fn migrate(copies: &Copies, source: &Source<'_, '_, '_>, migration: &
         copy(from, to, source, migration);
     }
     if !copies.files.iter().any(|(_, to)| *to == copies.system) {
-        migration.put(&copies.system, String::new());
+        migration.put(&copies.system, built_in_system(source));
     }
 }
 
@@ -68,7 +70,14 @@ pub(super) fn system(read: &[String], source: &Source<'_, '_, '_>, migration: &m
         Page::Text { text, .. } => Some(text.to_string()),
         _ => None,
     });
-    migration.put(SYSTEM, text.unwrap_or_default());
+    migration.put(SYSTEM, text.unwrap_or_else(|| built_in_system(source)));
+}
+
+/// What a registry that stood alone told its agents.
+fn built_in_system(source: &Source<'_, '_, '_>) -> String {
+    let Source { agent, registry, desk, loaded, .. } = source;
+    let variables = Variables::new(&loaded.draft.params, &registry.steps, &agent.told);
+    built_in(builtin::SYSTEM, None, &variables, desk).map_or_else(String::new, |file| file.text.to_string())
 }
 
 /// Whether a file is a part of the definition that is written anew.
