@@ -119,7 +119,7 @@ pub(super) fn failed(doing: &str, path: &Path, error: &io::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::{File, write};
+    use super::{File, Written, replace, write};
     use std::{fs, path::Path};
 
     fn file(path: &str) -> File {
@@ -152,6 +152,20 @@ mod tests {
         write(&folder, &[file("x"), file("x/y")]).unwrap_err();
         assert_eq!(names(&dir.path().join(".agent")), [""; 0]);
         assert_eq!(names(dir.path()), [".agent"], "what was there stays");
+    }
+
+    #[test]
+    fn what_is_replaced_stays_where_that_fails() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("a");
+        write(&folder, &[file("old.md")]).unwrap();
+        let written =
+            |path: &str| Written { path: path.to_owned(), bytes: b"new".to_vec(), executable: false };
+        // A file where a folder has to be.
+        replace(&folder, &[written("x"), written("x/y")]).unwrap_err();
+        assert_eq!((names(&folder), names(dir.path())), (vec!["old.md".to_owned()], vec!["a".to_owned()]));
+        replace(&folder, &[written("new.md")]).unwrap();
+        assert_eq!((names(&folder), names(dir.path())), (vec!["new.md".to_owned()], vec!["a".to_owned()]));
     }
 
     #[test]

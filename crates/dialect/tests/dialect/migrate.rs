@@ -219,6 +219,9 @@ fn scripts_of_check_flows() {
         {"kind": "judge", "text": "never asked"},
         {"step": "s_0001", "error": "crashed"},
     ]});
+    let repeated = json!({"answers": [], "on_exhausted": "repeat_last"}).to_string();
+    let notes = migrate_script(&repeated, &migration.answers, &Simple).unwrap().notes;
+    assert_eq!(notes.len(), 1, "copies repeat their own: {notes:?}");
     assert_snapshot!(entries(&migration, &script), @r#"
     {"step":["initial.s_0001","initial.s_0002","continuation.s_0002.2"],"kind":"work","text":"did it","times":0,"output":{"next_action":{"action":"handoff"}},"at":{"initial.s_0001":{"output":{"next_action":{"action":"next"}},"text":"did it"}}}
     {"step":"verification.s_0001","kind":"work","output":{"result":"next","message":"m"}}
@@ -251,6 +254,11 @@ fn scripts_of_complete_definitions() {
     {"output":{"next_action":{"action":"no intent: handoff"}},"at":{"complete.fix":{"output":{"next_action":{"action":"handoff"}}}}}
     {"output":{"next_action":{"action":"done"}},"at":{"complete.fix":{"output":{"next_action":{"action":"no intent: done"}}}}}
     "#);
+    let repeated = json!({"answers": [], "on_exhausted": "repeat_last"}).to_string();
+    assert!(
+        migrate_script(&repeated, &migration.answers, &Simple).unwrap().notes.is_empty(),
+        "no step has a copy"
+    );
     let refused = migrate_script("just words", &migration.answers, &Simple).unwrap_err();
     assert!(refused.contains("`answers`"), "{refused}");
 }

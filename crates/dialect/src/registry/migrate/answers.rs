@@ -49,8 +49,8 @@ pub(super) enum Says {
         pass: &'static str,
         /// What it says when not.
         fail: &'static str,
-        /// Whether its message may be any text.
-        message: bool,
+        /// What else it says that may be any text.
+        texts: Vec<&'static str>,
     },
 }
 
@@ -76,6 +76,13 @@ impl Answers {
             steps.push(Speaking { id: schema.id.clone(), of: schema.id, says });
         }
         Answers { steps }
+    }
+
+    /// Whether several steps stand for the same asks.
+    pub(super) fn has_copies(&self) -> bool {
+        let asks = |step: &Speaking| (step.of.clone(), matches!(step.says, Says::Check { .. }));
+        let distinct: std::collections::BTreeSet<_> = self.steps.iter().map(asks).collect();
+        distinct.len() < self.steps.len()
     }
 
     /// Whether checks are asks of a kind of their own in the older scripts.
@@ -108,15 +115,13 @@ impl Speaking {
                 }
                 Said { output: Some(output), text: said.text.clone() }
             }
-            Says::Check { check, pass, fail, message } => {
+            Says::Check { check, pass, fail, texts } => {
                 let text = said.text.as_deref().unwrap_or_default();
                 let word = if older.passes(check, said.output.as_ref(), text) { pass } else { fail };
                 let mut output = json!({RESULT: word});
                 let found = said.output.clone().or_else(|| older.object(check, text)).unwrap_or_default();
-                for (key, value) in found.as_object().into_iter().flatten() {
-                    if key == "summary" && value.is_string()
-                        || key == "message" && value.is_string() && *message
-                    {
+                for key in texts {
+                    if let Some(value) = found.get(key).filter(|value| value.is_string()) {
                         output[key] = value.clone();
                     }
                 }

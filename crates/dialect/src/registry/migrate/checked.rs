@@ -159,7 +159,8 @@ impl Writing<'_, '_, '_> {
         written["transitions"] = Value::Object(transitions);
         let to = format!("check/{}/f_{edition}.md", step.id);
         self.prompt(check.prompt.as_ref()?, &to, &words.told(), migration)?;
-        let message = &check.format.schema["properties"]["message"]["type"];
+        let declared = &check.format.schema["properties"];
+        let is_text = |key: &&str| declared.get(key).is_none_or(|about| *about == json!({"type": "string"}));
         migration.answers.steps.push(Speaking {
             id: id.clone(),
             of: step.id.to_owned(),
@@ -167,7 +168,7 @@ impl Writing<'_, '_, '_> {
                 check: check_name(step.id),
                 pass: words.pass,
                 fail: words.fail,
-                message: message.is_null() || message == "string",
+                texts: ["message", "summary"].into_iter().filter(is_text).collect(),
             },
         });
         steps.insert(id.clone(), written);

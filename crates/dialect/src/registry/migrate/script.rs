@@ -40,7 +40,7 @@ pub fn migrate_script(
             notes.push(MigrationNote { place: format!("answers[{index}]"), text, changes_runs: true });
         }
     }
-    if answers.has_checks() && document.get("on_exhausted") == Some(&json!("repeat_last")) {
+    if answers.has_copies() && document.get("on_exhausted") == Some(&json!("repeat_last")) {
         let text = "an ask repeats the last entry of its own step: the copies of a step repeat each its own";
         notes.push(MigrationNote { place: "on_exhausted".into(), text: text.into(), changes_runs: true });
     }
