@@ -30,7 +30,8 @@ pub use loaded::{Loaded, LogFormat, LogRule, Options, RunSettings, WorktreeRule}
 pub use nearest::nearest;
 pub use piece::{Phases, PieceOptions, load_piece};
 pub use registry::{
-    Answers, DeclaredInput, Generation, LoweredGate, MigratedScript, Migration, MigrationNote, NotMigrated,
-    OWN_FLAGS, SchemaFault, StepKind, entry_step, expand_inputs, extractor, infer_kind, load_agent,
-    lower_gate, lower_gates, migrate_agent, migrate_script, resolve_schema, success_when,
+    Answers, DeclaredInput, Generation, LoweredGate, MigratedFile, MigratedScript, Migration, MigrationNote,
+    NotMigrated, OWN_FLAGS, OlderAnswers, SchemaFault, StepKind, entry_step, expand_inputs, extractor,
+    infer_kind, load_agent, lower_gate, lower_gates, migrate_agent, migrate_script, resolve_schema,
+    success_when,
 };

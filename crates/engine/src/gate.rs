@@ -226,8 +226,8 @@ fn blocked_mark(step: &Step<StepId>) -> Option<&Str> {
     }
 }
 
-/// The structured answer that an answer has.
-pub(crate) fn found(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option<Value> {
+/// The structured answer that an answer has: what came as such, else the first in its text that can be one.
+pub fn found(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option<Value> {
     structured(flow, step, output, text)
 }
 

@@ -49,7 +49,7 @@ pub use facts::{
     AskKind, EndState, Hold, Load, Owing, Part, Place, Put, Remedy, RowEnd, SchemaBy, SessionBy, SourceBlob,
     Spoken, Started, Then, TreeState, Usage, WaitKind, Waiting,
 };
-pub use gate::{Bad, Reading, Route, read, target};
+pub use gate::{Bad, Reading, Route, found, read, target};
 pub use pending::pending;
 pub use prompt::{Failure, expand, fenced};
 pub use reports::{ReportFile, Reports, Version};

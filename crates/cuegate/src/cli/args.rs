@@ -166,12 +166,17 @@ pub(super) struct Price {
 
 #[derive(Debug, Args)]
 pub(super) struct Migrate {
-    /// An agent folder, a registry file, or the name of an agent below `.agent`
+    /// An agent folder, a registry file, or the name of an agent below `.agent`: a check flow, or one of the
+    /// "complete" generation
     pub(super) path: String,
-    /// Write into this new folder [default: the agent's folder with `-closing` behind its name]
+    /// Write into this new folder, after which the agent is called [default: the agent's folder with `-closing` behind
+    /// its name]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<String>,
-    /// Write this script of a stand-in agent in the newer words as well
+    /// Replace the agent that is in that folder already
+    #[arg(long)]
+    pub(super) force: bool,
+    /// Write this script of a stand-in agent in the newer words as well, into the same folder
     #[arg(long, value_name = "FILE")]
     pub(super) script: Option<String>,
     /// Count this variable as given

@@ -9,5 +9,5 @@ mod write;
 
 pub(crate) use beside::{Left, beside};
 pub(crate) use detect::{Found, detect};
-pub(crate) use starter::{File, Form, STARTERS, Starter, Tests, Wanted, nearest, starter};
-pub(crate) use write::write;
+pub(crate) use starter::{Form, STARTERS, Starter, Tests, Wanted, nearest, starter};
+pub(crate) use write::{Written, replace, write, write_all};

@@ -26,7 +26,7 @@ fn step(id: &str, transitions: Value, words: &[&str]) -> (String, Value, Value) 
 }
 
 /// An agent that plans, works and reports; a file `done` has to be there at the end.
-fn project(answers: Value) -> Project {
+pub fn project(answers: Value) -> Project {
     let project = Project::empty();
     let agent = json!({
         "version": "1.0.0", "name": "solver", "displayName": "Solver", "description": "Of a test",
@@ -83,7 +83,7 @@ fn project(answers: Value) -> Project {
     project
 }
 
-fn says(step: &str, word: &str, more: Value) -> Value {
+pub fn says(step: &str, word: &str, more: Value) -> Value {
     let mut entry =
         json!({"step": step, "output": {"stepId": step, "found": "a leak", "next_action": {"action": word}}});
     for (key, value) in more.as_object().unwrap() {
@@ -93,7 +93,7 @@ fn says(step: &str, word: &str, more: Value) -> Value {
 }
 
 /// The work forgets the file, is told so, and mends it.
-fn through_a_remedy() -> Value {
+pub fn through_a_remedy() -> Value {
     json!([
         says("initial.fix", "continue", json!({})),
         says("continuation.fix", "complete", json!({"kind": "work"})),
@@ -106,7 +106,7 @@ fn through_a_remedy() -> Value {
     ])
 }
 
-fn rows(ran: &Ran) -> String {
+pub fn rows(ran: &Ran) -> String {
     let result = ran.json();
     let rows: Vec<String> = result["steps"]
         .as_array()
@@ -206,15 +206,16 @@ fn migrated_it_runs_the_same_way() {
     .agent/solver-closing/prompts/steps/continuation/fix/f_default.md
     .agent/solver-closing/prompts/steps/complete/fix/f_default.md
     .agent/solver-closing/prompts/steps/retry/fix/f_failed_undone.md
-    .agent/solver-closing/system.md
     .agent/solver-closing/script.script.json
     ");
-    assert_snapshot!(migrated.stderr, @r#"
-    wrote       .agent/solver-closing, 10 files
-    look at     steps.initial.fix: `fallbackIntent` "next" left out: it acted in the first iteration only, which has no word now, so that a first answer without an intent ends the run
+    assert_snapshot!(migrated.stderr, @"
+    wrote       .agent/solver-closing, 9 files
+    look at     steps.initial.fix: `fallbackIntent` `next` also stands in for an answer that names an intent and is wrong otherwise, which ended the run before: remove it, with `failFast`, where that is worse than no fallback
+                steps.initial.fix: `fallbackIntent` `next` acts at every visit and not at the first only: others name this step, so that it cannot have a copy for its later visits
     note        answers: the newer generation also understands `pass`, `fail`, `done` and `finished`, which were bad answers before
-    next        cuegate check .agent/solver-closing
-    "#);
+    next        cuegate check solver-closing
+                cuegate run solver-closing --script .agent/solver-closing/script.script.json
+    ");
     assert_eq!(project.run(&["check", "solver-closing"]).code, 0);
     let registry: Value =
         serde_json::from_str(&project.read(".agent/solver-closing/steps_registry.json")).unwrap();
@@ -239,7 +240,9 @@ fn migrated_it_runs_the_same_way() {
           "found"
         ],
         "intentField": "next_action.action",
-        "intentSchemaRef": "#/properties/next_action/properties/action"
+        "intentSchemaRef": "#/properties/next_action/properties/action",
+        "failFast": false,
+        "fallbackIntent": "next"
       },
       "transitions": {
         "next": {
@@ -382,4 +385,22 @@ fn the_real_iterator_is_refused_and_corrected_runs_to_its_end() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_snapshot!(rows(&ran), @"completed: initial.externalState → continuation.externalState, continuation.externalState → continuation.externalState, continuation.externalState → complete.externalState, complete.externalState → @completed");
     assert_eq!(ran.json()["validated"], true);
+
+    let migrated =
+        project.run(&["migrate", "iterator", "--set", "issue_number", "--script", "script.json", "--json"]);
+    assert_eq!(migrated.code, 0, "{}", migrated.stderr);
+    assert_eq!(
+        migrated.json()["next"],
+        json!([
+            "cuegate check iterator-closing --set issue_number",
+            "cuegate run iterator-closing --issue=VALUE --set issue_number=VALUE --script \
+             .agent/iterator-closing/script.script.json"
+        ])
+    );
+    assert_eq!(project.run(&["check", "iterator-closing", "--set", "issue_number"]).code, 0);
+    let script = ".agent/iterator-closing/script.script.json";
+    let newer =
+        ["run", "iterator-closing", "--issue=7", "--set", "issue_number=7", "--script", script, "--json"];
+    let newer = project.run(&newer);
+    assert_eq!(rows(&newer), rows(&ran), "{}", newer.stderr);
 }

@@ -15,6 +15,7 @@ mod init;
 mod judges;
 #[cfg(target_os = "linux")]
 mod kills;
+mod migrate;
 mod params;
 mod piece_keys;
 mod pieces;

@@ -59,7 +59,8 @@ pub use inputs::{DeclaredInput, expand_inputs};
 pub use kinds::{StepKind, infer_kind};
 pub use load::load_agent;
 pub use migrate::{
-    Answers, MigratedScript, Migration, MigrationNote, NotMigrated, migrate_agent, migrate_script,
+    Answers, MigratedFile, MigratedScript, Migration, MigrationNote, NotMigrated, OlderAnswers,
+    migrate_agent, migrate_script,
 };
 pub use parameters::OWN_FLAGS;
 pub use schema_resolver::{SchemaFault, resolve_schema};

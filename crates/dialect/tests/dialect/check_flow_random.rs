@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{Project, load};
 
-const DIR: &str = ".agent/random";
+pub const DIR: &str = ".agent/random";
 const SEEDS: u64 = 900;
 const EXECUTIONS_MAX: u32 = 100;
 const DECISIONS_MAX: usize = 500;
@@ -24,7 +24,8 @@ enum Way {
     Retry(u32, Option<usize>),
 }
 
-struct Step {
+/// A step.
+pub struct Step {
     min: u32,
     max: u32,
     pass: Way,
@@ -39,7 +40,7 @@ fn id(step: usize) -> String {
 }
 
 /// The steps of a seed.
-fn random(seed: u64) -> Vec<Step> {
+pub fn random(seed: u64) -> Vec<Step> {
     let mut thrown = 0;
     let mut below = |bound: u64| {
         thrown += 1;
@@ -80,7 +81,7 @@ fn written(way: &Way) -> Value {
 }
 
 /// The files of these steps.
-fn project(steps: &[Step]) -> Project {
+pub fn project(steps: &[Step]) -> Project {
     let written: Map<String, Value> = steps
         .iter()
         .enumerate()

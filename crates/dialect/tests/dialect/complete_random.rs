@@ -1,9 +1,8 @@
 //! Random registries of the "complete" generation, random answers, cuts anywhere: every run comes to an end that has a
-//! name, the same however often it is cut; and what is migrated comes to the same end by the same steps.
+//! name, the same however often it is cut.
 
 use std::collections::BTreeMap;
 
-use cuegate_dialect::{Answers, Options, migrate_agent, migrate_script};
 use cuegate_engine::{Answer, Command, Completion, EndState, Event, Exec, Exit, State};
 use cuegate_flow::{Flow, Severity, check};
 use cuegate_testkit::world::{Case, answers_of, roll};
@@ -11,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{Project, load};
 
-const DIR: &str = ".agent/random";
+pub const DIR: &str = ".agent/random";
 const SEEDS: u64 = 200;
 const DECISIONS_MAX: usize = 500;
 
@@ -37,7 +36,7 @@ impl Dice {
 }
 
 /// A registry with one or two domains, each with its stages and perhaps a further step.
-fn random(seed: u64) -> Project {
+pub fn random(seed: u64) -> Project {
     let mut dice = Dice { seed, thrown: 0 };
     let domains: &[&str] = if dice.one_in(2) { &["a"] } else { &["a", "b"] };
     let mut work: Vec<String> = Vec::new();
@@ -183,15 +182,7 @@ fn said(seed: u64, step: &str, nth: usize) -> Value {
     answer
 }
 
-/// The same in the newer words.
-fn migrated(step: &str, answer: &Value, answers: &Answers) -> Value {
-    let script = json!({"answers": [{"step": step, "output": answer}]}).to_string();
-    let script = migrate_script(&script, answers).unwrap();
-    let script: Value = serde_json::from_str(&script.text).unwrap();
-    script["answers"][0]["output"].clone()
-}
-
-fn respond(case: &Case<'_>, seed: u64, command: &Command, answers: Option<&Answers>) -> Completion {
+fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
     let id = command.id();
     match command {
         Command::Exec(exec) => {
@@ -201,8 +192,7 @@ fn respond(case: &Case<'_>, seed: u64, command: &Command, answers: Option<&Answe
             Completion::Executed { id, exec, seen: None }
         }
         Command::Ask(ask) => {
-            let older = said(seed, &ask.step, answers_of(case, &ask.step));
-            let output = answers.map_or(older.clone(), |answers| migrated(&ask.step, &older, answers));
+            let output = said(seed, &ask.step, answers_of(case, &ask.step));
             let answer =
                 Answer { output: Some(output), provider: "scripted".to_owned(), ..Answer::default() };
             Completion::Answered { ask: id, answer: Box::new(answer), seen: None }
@@ -212,7 +202,7 @@ fn respond(case: &Case<'_>, seed: u64, command: &Command, answers: Option<&Answe
 }
 
 /// Runs to the end, cut before every answer when `cut`.
-fn run<'f>(flow: &'f Flow, seed: u64, cut: bool, answers: Option<&Answers>) -> Case<'f> {
+fn run<'f>(flow: &'f Flow, seed: u64, cut: bool) -> Case<'f> {
     let mut case = Case::new(flow);
     case.start();
     for _ in 0..DECISIONS_MAX {
@@ -227,29 +217,23 @@ fn run<'f>(flow: &'f Flow, seed: u64, cut: bool, answers: Option<&Answers>) -> C
             case.crash();
             assert_eq!(case.pending(), pending);
         }
-        let completion = respond(&case, seed, &pending[0], answers);
+        let completion = respond(&case, seed, &pending[0]);
         assert!(case.complete(completion));
     }
     panic!("seed {seed}: no end");
 }
 
-/// How a run ended, and by which steps.
-fn end_of(case: &Case<'_>) -> (EndState, Vec<String>) {
+/// How a run ended.
+fn end_of(case: &Case<'_>) -> EndState {
     let State::Ended { state, .. } = &case.run.state else { unreachable!("it ended") };
-    let rows = case.events.iter().flatten().filter_map(|event| match event {
-        Event::VisitEnded { step, visit, end, .. } => {
-            Some(format!("{step} {visit} → {}", end.target.as_deref().unwrap_or("-")))
-        }
-        _ => None,
-    });
-    (*state, rows.collect())
+    *state
 }
 
 fn fell_back(case: &Case<'_>) -> bool {
     case.events.iter().flatten().any(|event| matches!(event, Event::Decided { fallback: true, .. }))
 }
 
-fn flow_of(files: &Project, dir: &str) -> Option<std::sync::Arc<Flow>> {
+pub fn flow_of(files: &Project, dir: &str) -> Option<std::sync::Arc<Flow>> {
     let loaded = load(files, dir);
     if loaded.has_errors() {
         return None;
@@ -260,53 +244,25 @@ fn flow_of(files: &Project, dir: &str) -> Option<std::sync::Arc<Flow>> {
 }
 
 #[test]
-fn every_run_ends_the_same_cut_or_migrated() {
+fn every_run_ends_the_same_however_it_is_cut() {
     let mut ends = BTreeMap::<String, usize>::new();
     for seed in 0..SEEDS {
-        let files = random(seed);
-        let Some(older) = flow_of(&files, DIR) else {
+        let Some(flow) = flow_of(&random(seed), DIR) else {
             *ends.entry("unsound".to_owned()).or_default() += 1;
             continue;
         };
-        let options = Options { agent_dir: DIR.to_owned(), ..Options::default() };
-        let migration = migrate_agent(&files, &options).unwrap();
-        let newer: Project = migration
-            .files
-            .iter()
-            .map(|(path, text)| (format!("new/{path}"), text.clone().into_bytes()))
-            .collect();
-        let newer = flow_of(&newer, "new").unwrap_or_else(|| {
-            panic!("seed {seed}: {}", crate::support::findings(&newer, "new"));
-        });
-        assert_eq!((older.dialect, newer.dialect), ("registry-complete", "registry-closing"));
         for script in 0..4 {
             let seed = seed * 1_000 + script;
-            let whole = run(&older, seed, false, None);
-            let cut = run(&older, seed, true, None);
+            let whole = run(&flow, seed, false);
+            let cut = run(&flow, seed, true);
             assert_eq!(cut.records, whole.records, "seed {seed}");
-            let state = end_of(&whole).0;
-            *ends.entry(format!("{state:?}")).or_default() += 1;
+            *ends.entry(format!("{:?}", end_of(&whole))).or_default() += 1;
             if fell_back(&whole) {
                 *ends.entry("fallback".to_owned()).or_default() += 1;
-                assert!(
-                    migration.notes.iter().any(|note| note.text.contains("`fallbackIntent`")),
-                    "seed {seed}"
-                );
-                continue;
             }
-            let other = |note: &&cuegate_dialect::MigrationNote| {
-                note.changes_runs && !note.text.contains("`fallbackIntent`")
-            };
-            if migration.notes.iter().find(other).is_some() {
-                *ends.entry("noted".to_owned()).or_default() += 1;
-                continue;
-            }
-            let same = run(&newer, seed, false, Some(&migration.answers));
-            assert_eq!(end_of(&same), end_of(&whole), "seed {seed}: {:?}", migration.notes);
-            *ends.entry("migrated".to_owned()).or_default() += 1;
         }
     }
-    for end in ["Completed", "Failed", "Aborted", "Exhausted", "fallback", "migrated"] {
+    for end in ["Completed", "Failed", "Aborted", "Exhausted", "fallback"] {
         assert!(ends.get(end).is_some_and(|count| *count > 10), "{end} hardly occurred: {ends:?}");
     }
 }

@@ -37,6 +37,10 @@ mod known_keys;
 #[cfg(test)]
 mod lowering;
 #[cfg(test)]
+mod migrate;
+#[cfg(test)]
+mod migrate_random;
+#[cfg(test)]
 mod piece_corpus;
 #[cfg(test)]
 mod piece_effect;

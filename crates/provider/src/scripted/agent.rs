@@ -186,9 +186,10 @@ fn end_of(reservation: &Reservation, request: &Request) -> End {
 
 fn answer(reservation: &Reservation, request: &Request) -> Answer {
     let entry = reservation.entry();
+    let (output, text) = entry.said(&request.step);
     Answer {
-        output: entry.output.clone(),
-        text: entry.text.clone().unwrap_or_default(),
+        output: output.cloned(),
+        text: text.to_owned(),
         usage: entry.usage.into(),
         session: Some(session(entry, request)),
         totals: None,

@@ -1,6 +1,11 @@
 //! A script: which answers there are, and which asks each of them is for.
 
-use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, fmt};
+
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{SeqAccess, Visitor},
+};
 use serde_json::Value;
 
 use crate::{Kind, Request, Usage};
@@ -45,11 +50,14 @@ impl Script {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Entry {
-    pub step: Option<String>,
+    pub step: Option<Steps>,
     pub persona: Option<String>,
     pub kind: Option<Kind>,
     pub output: Option<Value>,
     pub text: Option<String>,
+    /// What it says instead of both at these steps.
+    #[serde(default)]
+    pub at: BTreeMap<String, Said>,
     #[serde(default)]
     pub writes: Vec<Write>,
     #[serde(default)]
@@ -75,11 +83,18 @@ fn once() -> u32 {
 impl Entry {
     /// Whether all conditions that are given match; without any, every ask does.
     pub fn matches(&self, request: &Request) -> bool {
-        self.step.as_ref().is_none_or(|step| *step == request.step)
+        self.step.as_ref().is_none_or(|steps| steps.0.contains(&request.step))
             && self.kind.is_none_or(|kind| kind == request.kind)
             && self.persona.as_ref().is_none_or(|wanted| {
                 goes_by(request.persona.as_deref(), wanted) || request.persona_names.contains(wanted)
             })
+    }
+
+    /// What it says at a step: structured, and as text.
+    pub fn said(&self, step: &str) -> (Option<&Value>, &str) {
+        let (output, text) =
+            self.at.get(step).map_or((&self.output, &self.text), |said| (&said.output, &said.text));
+        (output.as_ref(), text.as_deref().unwrap_or_default())
     }
 
     /// Whether it touches the working tree.
@@ -91,6 +106,46 @@ impl Entry {
     pub fn needs_program(&self) -> bool {
         self.acts() || matches!(self.error, Some(Trouble::Hang | Trouble::Crashed))
     }
+}
+
+/// The steps that an entry is for: one, or any of several.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Steps(pub Vec<String>);
+
+impl<'de> Deserialize<'de> for Steps {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Steps, D::Error> {
+        struct StepsVisitor;
+
+        impl<'de> Visitor<'de> for StepsVisitor {
+            type Value = Steps;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a step, or a list of such names,")
+            }
+
+            fn visit_str<E>(self, step: &str) -> Result<Steps, E> {
+                Ok(Steps(vec![step.to_owned()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Steps, A::Error> {
+                let mut steps = Vec::new();
+                while let Some(step) = sequence.next_element::<String>()? {
+                    steps.push(step);
+                }
+                Ok(Steps(steps))
+            }
+        }
+
+        deserializer.deserialize_any(StepsVisitor)
+    }
+}
+
+/// What an entry says at a step.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Said {
+    pub output: Option<Value>,
+    pub text: Option<String>,
 }
 
 /// A persona is known by its key and, where that is a path, by the file's name without its ending.

@@ -1,5 +1,9 @@
 //! `migrate`.
 
+mod older;
+mod programs;
+mod tell;
+
 use std::{
     collections::BTreeMap,
     fs,
@@ -7,20 +11,15 @@ use std::{
 };
 
 use cuegate_dialect::{Migration, MigrationNote, NotMigrated, Options, migrate_agent, migrate_script};
-use cuegate_view::{clean, pad};
-use serde_json::{Value, json};
 
-use super::{
-    Place,
-    check::{plural, tell},
-    load,
-};
+use self::older::Older;
+use super::{Place, check, load};
 use crate::{
     Failure,
     cli::{args::Migrate, print},
-    definition::{self, DiskFiles, Location},
+    definition::{self, Definition, DiskFiles, Location},
     exit,
-    init::{self, File},
+    init::{self, Written},
 };
 
 /// What a folder of a migrated agent is called after the agent's own.
@@ -29,37 +28,44 @@ const SUFFIX: &str = "-closing";
 /// Writes a definition of an older generation as one of the newest.
 pub(super) fn migrate(place: &Place, args: &Migrate) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
-    let definition = load(&location, &args.set)?;
-    if definition.has_errors() {
-        tell(&definition.diagnostics, &definition.sources, false);
+    if location.file.as_deref().is_some_and(definition::is_piece) {
+        return Err(Failure::usage(
+            format!("`{}` is a piece, which has one generation: there is nothing to migrate", args.path),
+            "name an agent whose registry is a check flow, or one of the “complete” generation",
+        ));
+    }
+    let older = load(&location, &args.set)?;
+    if older.has_errors() {
+        check::tell(&older.diagnostics, &older.sources, false);
         return Err(unsound(&args.path));
     }
-    let mut migration = read(&location, args)?;
-    let script = match &args.script {
-        Some(path) => Some(script(&place.here.join(path), &mut migration)?),
-        None => None,
-    };
-    check(&migration, args)?;
     let folder = match &args.out {
         Some(out) => place.here.join(out),
         None => beside(&location),
     };
-    let mut files: Vec<File> =
-        migration.files.iter().map(|(path, text)| File { path: path.clone(), text: text.clone() }).collect();
+    let mut migration = read(&location, &folder, args)?;
+    let script = match &args.script {
+        Some(path) => Some(script(&place.here.join(path), &older, &mut migration)?),
+        None => None,
+    };
+    check_newer(&migration, args)?;
+    let mut files = programs::all(&location, &mut migration)?;
     files.extend(script);
-    init::write(&folder, &files).map_err(|failure| match failure.code {
-        exit::USAGE => Failure { hint: Some("choose another folder with `--out DIR`".to_owned()), ..failure },
-        _ => failure,
-    })?;
-    let shown = folder.strip_prefix(&place.here).unwrap_or(&folder).display().to_string();
-    let paths: Vec<String> = files.iter().map(|file| format!("{shown}/{}", file.path)).collect();
+    write(&folder, &location, &files, args)?;
+    let told = tell::Told {
+        shown: folder.strip_prefix(&place.here).unwrap_or(&folder).display().to_string(),
+        called: called(&folder, place),
+        script: files.last().filter(|_| args.script.is_some()).map(|file| file.path.clone()),
+        migration: &migration,
+        older: &older,
+        set: &args.set,
+    };
+    let paths: Vec<String> = files.iter().map(|file| format!("{}/{}", told.shown, file.path)).collect();
     if args.json {
-        print::json(&to_json(&shown, &paths, &migration.notes));
+        print::json(&told.to_json(&paths));
     } else {
         print::data(&paths.join("\n"));
-        for line in lines(&shown, paths.len(), &migration.notes) {
-            print::line(&line);
-        }
+        told.lines(paths.len()).iter().for_each(|line| print::line(line));
     }
     Ok(exit::DONE)
 }
@@ -71,17 +77,24 @@ fn unsound(path: &str) -> Failure {
     )
 }
 
-fn read(location: &Location, args: &Migrate) -> Result<Migration, Failure> {
-    let files = DiskFiles::new(&location.root).map_err(|error| {
+fn files_of(location: &Location) -> Result<DiskFiles, Failure> {
+    DiskFiles::new(&location.root).map_err(|error| {
         Failure::environment(format!("failed to open `{}`: {error}", location.root.display()))
-    })?;
+    })
+}
+
+fn read(location: &Location, folder: &Path, args: &Migrate) -> Result<Migration, Failure> {
+    let files = files_of(location)?;
     let base = &location.base;
     let registry = location
         .file
         .as_ref()
         .map(|file| if base.is_empty() { file.clone() } else { format!("{base}/{file}") });
     let options = Options { agent_dir: base.clone(), registry, set: args.set.clone() };
-    migrate_agent(&files, &options).map_err(|why| match why {
+    // Who names the folder names the agent, where that is a name for one.
+    let name =
+        folder.file_name().map(|name| name.to_string_lossy().into_owned()).filter(|name| is_name(name));
+    migrate_agent(&files, &options, name.as_deref()).map_err(|why| match why {
         NotMigrated::Unsound(_) => unsound(&args.path),
         NotMigrated::Refused(why) => {
             Failure::usage(format!("`{}` is not migrated: {why}", args.path), "nothing was written")
@@ -89,26 +102,36 @@ fn read(location: &Location, args: &Migrate) -> Result<Migration, Failure> {
     })
 }
 
+fn is_name(name: &str) -> bool {
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(good)
+}
+
 /// A script of a stand-in agent in the newer words.
-fn script(path: &Path, migration: &mut Migration) -> Result<File, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| {
-        Failure::usage(format!("failed to read `{}`: {error}", path.display()), "name a script file")
-    })?;
-    let script = migrate_script(&text, &migration.answers).map_err(|error| {
-        Failure::usage(format!("`{}` is no script: {error}", path.display()), "name a script file")
-    })?;
-    migration.notes.extend(script.notes);
+fn script(path: &Path, older: &Definition, migration: &mut Migration) -> Result<Written, Failure> {
+    let wrong = |why: String| Failure::usage(why, "name a script file");
+    let text = fs::read_to_string(path)
+        .map_err(|error| wrong(format!("failed to read `{}`: {error}", path.display())))?;
+    let Some(flow) = &older.flow else {
+        return Err(Failure::environment("the older definition cannot be run".to_owned()));
+    };
+    let script = migrate_script(&text, &migration.answers, &Older(flow))
+        .map_err(|error| wrong(format!("`{}` is no script: {error}", path.display())))?;
+    let of = path.file_name().unwrap_or_default().to_string_lossy();
+    migration.notes.extend(
+        script.notes.into_iter().map(|note| MigrationNote { place: format!("{of}: {}", note.place), ..note }),
+    );
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    Ok(File { path: format!("{stem}.script.json"), text: script.text })
+    Ok(Written { path: format!("{stem}.script.json"), bytes: script.text.into_bytes(), executable: false })
 }
 
 /// What is written has to be sound; where it is not, nothing is.
-fn check(migration: &Migration, args: &Migrate) -> Result<(), Failure> {
+fn check_newer(migration: &Migration, args: &Migrate) -> Result<(), Failure> {
     let files: BTreeMap<String, Vec<u8>> =
-        migration.files.iter().map(|(path, text)| (path.clone(), text.clone().into_bytes())).collect();
+        migration.files.iter().map(|file| (file.path.clone(), file.text.clone().into_bytes())).collect();
     let newer = definition::load(&files, "", None, &args.set, &Default::default());
     if newer.has_errors() {
-        tell(&newer.diagnostics, &newer.sources, false);
+        check::tell(&newer.diagnostics, &newer.sources, false);
         return Err(Failure::usage(
             format!("`{}` has no sound counterpart in the newest generation, nothing was written", args.path),
             "what is found above is about the files that would have been written: change the definition so that it \
@@ -125,21 +148,52 @@ fn beside(location: &Location) -> PathBuf {
     folder.with_file_name(format!("{name}{SUFFIX}"))
 }
 
-fn to_json(folder: &str, paths: &[String], notes: &[MigrationNote]) -> Value {
-    let note = |note: &MigrationNote| json!({"place": note.place, "message": note.text, "changes_runs": note.changes_runs});
-    json!({"schema": "cuegate/migrate/v1", "folder": folder, "files": paths,
-        "notes": notes.iter().map(note).collect::<Vec<Value>>()})
+fn write(folder: &Path, location: &Location, files: &[Written], args: &Migrate) -> Result<(), Failure> {
+    let taken = fs::symlink_metadata(folder).is_ok();
+    if args.force && taken {
+        may_go(folder, location)?;
+        return init::replace(folder, files);
+    }
+    init::write_all(folder, files).map_err(|failure| match failure.code {
+        exit::USAGE => Failure {
+            hint: Some(
+                "choose another folder with `--out DIR`, or replace that one with `--force`".to_owned(),
+            ),
+            ..failure
+        },
+        _ => failure,
+    })
 }
 
-fn lines(folder: &str, files: usize, notes: &[MigrationNote]) -> Vec<String> {
-    let line = |label: &str, text: &str| format!("{}{}", pad(label, 12), clean(text));
-    let mut lines = vec![line("wrote", &format!("{folder}, {files} file{}", plural(files)))];
-    let of = |changes: bool| notes.iter().filter(move |note| note.changes_runs == changes);
-    for (label, changes) in [("look at", true), ("note", false)] {
-        for (index, note) in of(changes).enumerate() {
-            lines.push(line(if index == 0 { label } else { "" }, &format!("{}: {}", note.place, note.text)));
-        }
+/// Whether a folder holds an agent and nothing that is needed: only that is replaced.
+fn may_go(folder: &Path, location: &Location) -> Result<(), Failure> {
+    let refuse = |why: &str| {
+        Failure::usage(
+            format!("`{}` is not replaced: {why}", folder.display()),
+            "choose another folder with `--out DIR`",
+        )
+    };
+    let real = fs::canonicalize(folder).map_err(|error| refuse(&error.to_string()))?;
+    if !real.is_dir() || fs::symlink_metadata(folder).is_ok_and(|about| about.is_symlink()) {
+        return Err(refuse("it is no folder"));
     }
-    lines.push(line("next", &format!("cuegate check {folder}")));
-    lines
+    if location.root.join(&location.base).starts_with(&real) {
+        return Err(refuse("the older definition lies in it"));
+    }
+    if !real.join("agent.json").is_file() || real.join(".git").exists() {
+        return Err(refuse("it holds no agent"));
+    }
+    Ok(())
+}
+
+/// What the new agent is asked for by: its bare name where it lies among the project's agents.
+fn called(folder: &Path, place: &Place) -> String {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let canonical = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let agents = fs::canonicalize(place.home.root()).unwrap_or_else(|_| place.home.root().to_owned());
+    let hidden = place.here.join(&name).exists();
+    if canonical == agents.join(".agent").join(&name) && !hidden {
+        return name;
+    }
+    folder.strip_prefix(&place.here).unwrap_or(folder).display().to_string()
 }

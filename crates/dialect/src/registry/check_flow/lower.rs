@@ -16,7 +16,7 @@ use crate::registry::prompt_files::PromptFiles;
 use crate::registry::variables::Variables;
 
 /// The most executions of a run (“Limitations” of the document).
-pub(super) const EXECUTIONS_MAX: u32 = 100;
+pub(crate) const EXECUTIONS_MAX: u32 = 100;
 
 /// The outcome of work: that it was done. Whether it is good is the check's to say.
 const DONE: &str = "done";
@@ -65,6 +65,11 @@ fn enter(flow: &CheckFlow<'_>, definition: &Definition<'_, '_, '_>, draft: &mut 
     }
 }
 
+/// What the check of a step is called in the flow.
+pub(crate) fn check_name(step: &str) -> String {
+    format!("{step}/check")
+}
+
 struct StepLowering<'l, 'd, 'f, 'j> {
     step: &'l CheckedStep<'j>,
     definition: &'l Definition<'d, 'f, 'j>,
@@ -96,7 +101,7 @@ impl StepLowering<'_, '_, '_, '_> {
             max: counter(draft, format!("further executions of {}", step.id)),
             retries: counter(draft, format!("retries of {}", step.id)),
         };
-        let check_name = format!("{}/check", step.id);
+        let check_name = check_name(step.id);
         let again = |on: Outcome, counter, times: u32, span| {
             let bound = Some(Bound { counter, max: times });
             Edge { bound, again: true, ..Edge::new(on, to(step.id, span), span) }

@@ -7,5 +7,7 @@ mod prompts;
 mod response;
 
 pub(crate) use agent::{compare, written_limit};
-pub(crate) use definition::read_check_flow;
-pub(crate) use lower::lower_check_flow;
+pub(crate) use definition::{CheckFlow, CheckedStep, PromptReference, Way, read_check_flow};
+pub(crate) use lower::{EXECUTIONS_MAX, check_name, lower_check_flow};
+pub(crate) use prompts::file_of;
+pub(crate) use response::RESULT;

@@ -1,11 +1,12 @@
 //! The prompts of a check flow: found by path or by parts, and compiled.
 
-use cuegate_flow::{Diagnostic, Span, Template};
+use cuegate_flow::{Diagnostic, Span, Str, Template};
 
 use super::definition::{CheckFlow, CheckedStep, PromptPlace, PromptReference};
 use crate::codes;
 use crate::desk::{Desk, Page};
 use crate::files::join;
+use crate::findings::Findings;
 use crate::json::Text;
 use crate::nearest::list;
 use crate::registry::agent::AgentDefinition;
@@ -15,6 +16,57 @@ use crate::registry::places::Places;
 use crate::registry::prompt::{Compiler, Prompt};
 use crate::registry::prompt_files::PromptFile;
 use crate::registry::variables::Scope;
+
+/// The file of a prompt, and its text.
+pub(crate) fn file_of(
+    reference: &PromptReference<'_>,
+    flow: &CheckFlow<'_>,
+    agent: &AgentDefinition<'_>,
+    places: &Places<'_>,
+    desk: &Desk<'_>,
+) -> Option<(String, Str)> {
+    let bases = bases_of(flow, agent, places, &desk.found);
+    let fallback = reference.fallback.map(|fallback| fallback.text.to_owned());
+    std::iter::once(relative(reference, &flow.editions)).chain(fallback).find_map(|relative| {
+        let paths = bases.iter().filter_map(|base| join(base, &relative));
+        paths.into_iter().find_map(|path| match desk.page(&path) {
+            Page::Text { text, .. } => Some((path, text)),
+            _ => None,
+        })
+    })
+}
+
+/// Where prompts are looked for.
+fn bases_of(
+    flow: &CheckFlow<'_>,
+    agent: &AgentDefinition<'_>,
+    places: &Places<'_>,
+    found: &Findings,
+) -> Vec<String> {
+    let mut bases = Vec::new();
+    let own = flow.base.map(|base| (base.text, Some(base.span)));
+    for (base, span) in own.into_iter().chain([agent.fallback_dir]) {
+        for place in places.candidates(base, span.unwrap_or(flow.span), found) {
+            if !bases.contains(&place) {
+                bases.push(place);
+            }
+        }
+    }
+    bases
+}
+
+/// The path of a prompt below a base.
+fn relative(reference: &PromptReference<'_>, editions: &[(&str, &str)]) -> String {
+    match reference.place {
+        PromptPlace::Path(path) => path.text.to_owned(),
+        PromptPlace::Parts { c1, c2, c3, edition, adaptation } => {
+            let file = editions.iter().find(|(name, _)| *name == edition);
+            let edition = file.map_or(edition, |(_, file)| file);
+            let adaptation = adaptation.map(|adaptation| format!("_{adaptation}")).unwrap_or_default();
+            format!("{c1}/{c2}/{c3}/f_{edition}{adaptation}.md")
+        }
+    }
+}
 
 /// Where the prompts of a check flow lie.
 pub(super) struct Prompts<'p, 'f, 'j> {
@@ -31,15 +83,7 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
         places: &Places<'_>,
         compiler: &'p Compiler<'p, 'f, 'j>,
     ) -> Prompts<'p, 'f, 'j> {
-        let mut bases = Vec::new();
-        let own = flow.base.map(|base| (base.text, Some(base.span)));
-        for (base, span) in own.into_iter().chain([agent.fallback_dir]) {
-            for place in places.candidates(base, span.unwrap_or(flow.span), &compiler.desk.found) {
-                if !bases.contains(&place) {
-                    bases.push(place);
-                }
-            }
-        }
+        let bases = bases_of(flow, agent, places, &compiler.desk.found);
         Prompts { compiler, bases, editions: &flow.editions }
     }
 
@@ -87,7 +131,8 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
     ) -> Option<(PromptFile, &'r PromptReference<'s>, bool)> {
         let mut tried = Vec::new();
         let fallback = reference.fallback.map(|fallback: Text<'_>| fallback.text.to_owned());
-        for (index, relative) in std::iter::once(self.relative(reference)).chain(fallback).enumerate() {
+        let own = relative(reference, self.editions);
+        for (index, relative) in std::iter::once(own).chain(fallback).enumerate() {
             for base in &self.bases {
                 let Some(path) = join(base, &relative) else {
                     let message = format!("`{relative}` leads out of the project");
@@ -115,19 +160,6 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
                 .hint("write the file, or correct the path"),
         );
         None
-    }
-
-    /// The path below a base.
-    fn relative(&self, reference: &PromptReference<'_>) -> String {
-        match reference.place {
-            PromptPlace::Path(path) => path.text.to_owned(),
-            PromptPlace::Parts { c1, c2, c3, edition, adaptation } => {
-                let file = self.editions.iter().find(|(name, _)| *name == edition);
-                let edition = file.map_or(edition, |(_, file)| file);
-                let adaptation = adaptation.map(|adaptation| format!("_{adaptation}")).unwrap_or_default();
-                format!("{c1}/{c2}/{c3}/f_{edition}{adaptation}.md")
-            }
-        }
     }
 
     /// What a step says about its variables and the task, and what its prompts read, have to agree.

@@ -7,7 +7,7 @@ use crate::json::{Fields, Text};
 use crate::nearest::list;
 
 /// Where the answer of a check says its result.
-pub(super) const RESULT: &str = "result";
+pub(crate) const RESULT: &str = "result";
 
 /// Where it says why.
 pub(super) const MESSAGE: &str = "message";

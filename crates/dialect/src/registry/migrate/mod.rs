@@ -4,8 +4,14 @@
 //! the newer generation is a note.
 
 mod agent;
+mod answers;
+mod checked;
+mod checked_steps;
+mod fallback;
+mod programs;
 mod prompts;
 mod registry;
+mod rounds;
 mod schemas;
 mod script;
 mod words;
@@ -14,26 +20,44 @@ use serde_json::Value;
 
 use super::agent::{AgentDefinition, read_agent};
 use super::behavior::modern;
-use super::definition::read_registry;
+use super::check_flow::{self, read_check_flow};
+use super::definition::{RegistryDefinition, read_registry};
 use super::generation::{Generation, detect};
 use super::load::{load_agent, open_agent, open_registry};
 use super::places::Places;
 use crate::desk::Desk;
 use crate::files::join;
+use crate::json::Json;
 use crate::{Files, Loaded, Options, ReadError};
-use words::Words;
 
+pub use answers::{Answers, OlderAnswers};
 pub use script::{MigratedScript, migrate_script};
+
+/// What a migrated agent is called after the older one.
+const SUFFIX: &str = "-closing";
 
 /// An agent in the newer generation.
 #[derive(Debug, Default)]
 pub struct Migration {
-    /// Its files: path in its folder, and text.
-    pub files: Vec<(String, String)>,
+    /// What it is called: another name than the older one has, so that both can lie side by side.
+    pub name: String,
+    /// Its files.
+    pub files: Vec<MigratedFile>,
     /// What could not be said in the newer generation, and what to look at.
     pub notes: Vec<MigrationNote>,
     /// What the answers of its steps say now: for scripts.
     pub answers: Answers,
+}
+
+/// A file of a migrated agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MigratedFile {
+    /// Its path in the agent's folder.
+    pub path: String,
+    /// What it holds.
+    pub text: String,
+    /// The file of the project that it is a copy of, where it is one of a program: it is executable where that is.
+    pub program: Option<String>,
 }
 
 /// Something that a migration leaves to its author.
@@ -46,10 +70,6 @@ pub struct MigrationNote {
     /// Whether a run can go another way because of it.
     pub changes_runs: bool,
 }
-
-/// What the words of answers have become, by step.
-#[derive(Debug, Clone, Default)]
-pub struct Answers(Vec<(String, Words)>);
 
 /// Why an agent was not migrated.
 #[derive(Debug)]
@@ -68,15 +88,29 @@ impl Migration {
     fn write(&mut self, path: &str, document: &Value) {
         let mut text = serde_json::to_string_pretty(document).unwrap_or_default();
         text.push('\n');
-        self.files.push((path.to_owned(), text));
+        self.put(path, text);
+    }
+
+    fn put(&mut self, path: &str, text: String) {
+        self.files.push(MigratedFile { path: path.to_owned(), text, program: None });
+    }
+
+    /// What lies at a path already.
+    fn at(&self, path: &str) -> Option<&MigratedFile> {
+        self.files.iter().find(|file| file.path == path)
     }
 }
 
-/// Migrates the agent in a folder, or the registry that was named instead with the agent beside it.
+/// Migrates the agent in a folder, or the registry that was named instead with the agent beside it. It is called
+/// `name`; its older name with `-closing` behind it where nothing is said.
 ///
 /// # Errors
-/// When it is not sound, belongs to the newest generation already, or to one that cannot be migrated.
-pub fn migrate_agent(files: &dyn Files, options: &Options) -> Result<Migration, NotMigrated> {
+/// When it is not sound, belongs to the newest generation already, or cannot be migrated.
+pub fn migrate_agent(
+    files: &dyn Files,
+    options: &Options,
+    name: Option<&str>,
+) -> Result<Migration, NotMigrated> {
     let recorded = Reads { files, paths: Default::default() };
     let loaded = load_agent(&recorded, options);
     if loaded.has_errors() || loaded.draft.steps.is_empty() {
@@ -95,43 +129,90 @@ pub fn migrate_agent(files: &dyn Files, options: &Options) -> Result<Migration, 
         None => AgentDefinition::default(),
     };
     let registry_json = open_registry(&desk, &agent_dir, &agent, options).ok_or_else(refused)?;
-    match detect(&registry_json, None, &desk).ok_or_else(refused)? {
-        Generation::Complete => {}
+    let step_flow = agent_json.as_ref().and_then(|modern| modern.step_flow);
+    let generation =
+        detect(&registry_json, step_flow.map(|_| Generation::Check), &desk).ok_or_else(refused)?;
+    let documents = Documents {
+        agent: agent_json.as_ref().map(|modern| modern.json.to_value()),
+        registry: &registry_json,
+        read: recorded.paths.into_inner(),
+        name,
+    };
+    match generation {
         Generation::Closing => {
-            return Err(NotMigrated::Refused("it belongs to the “closing” generation already".to_owned()));
+            let why = "it belongs to the “closing” generation already, so that there is nothing to migrate";
+            Err(NotMigrated::Refused(why.to_owned()))
+        }
+        Generation::Complete => {
+            let definition =
+                read_registry(&registry_json, Generation::Complete, &desk.found).ok_or_else(refused)?;
+            let id = definition.agent_id.map(|id| id.text);
+            let names = agent.name.into_iter().chain(id).collect();
+            let places = Places { agent_dir: &agent_dir, names };
+            let source = Source {
+                agent: &agent,
+                registry: &definition,
+                places: &places,
+                desk: &desk,
+                loaded: &loaded,
+            };
+            Ok(complete(documents, &source))
         }
         Generation::Check => {
-            let why =
-                "a check flow asks for checks of its own, which the “closing” generation has no word for";
-            return Err(NotMigrated::Refused(why.to_owned()));
+            let flow = read_check_flow(&registry_json, &desk.found).ok_or_else(refused)?;
+            let limit = agent_json.as_ref().and_then(|m| check_flow::written_limit(&m.json, &desk.found));
+            let places = Places { agent_dir: &agent_dir, names: agent.name.into_iter().collect() };
+            let none = RegistryDefinition::default();
+            let source =
+                Source { agent: &agent, registry: &none, places: &places, desk: &desk, loaded: &loaded };
+            checked::migrate(documents, &flow, limit, &source).ok_or_else(refused)
         }
     }
-    let definition = read_registry(&registry_json, Generation::Complete, &desk.found).ok_or_else(refused)?;
-    let places = Places {
-        agent_dir: &agent_dir,
-        names: agent.name.into_iter().chain(definition.agent_id.map(|id| id.text)).collect(),
-    };
-    let source =
-        Source { agent: &agent, registry: &definition, places: &places, desk: &desk, loaded: &loaded };
-    let mut migration = Migration::default();
-    let agent_document = agent_json.as_ref().map(|modern| modern.json.to_value());
-    agent::migrate(agent_document, &source, &mut migration);
-    let schemas = schemas::migrate(&source, &mut migration);
-    registry::migrate(registry_json.to_value(), &schemas, &source, &mut migration);
-    prompts::migrate(&recorded.paths.into_inner(), &source, &mut migration);
-    migration.answers = Answers(schemas.into_iter().map(|schema| (schema.id, schema.words)).collect());
+}
+
+/// The documents of an agent as they were read.
+struct Documents<'d> {
+    /// `agent.json`, in the shape of the runner reference.
+    agent: Option<Value>,
+    /// The registry.
+    registry: &'d Json,
+    /// Every file that was read.
+    read: Vec<String>,
+    /// What the newer agent is called, where that is said.
+    name: Option<&'d str>,
+}
+
+impl Documents<'_> {
+    /// What the newer agent is called.
+    fn name(&self, source: &Source<'_, '_, '_>) -> String {
+        let older = source.agent.name.or(source.registry.agent_id.map(|id| id.text)).unwrap_or("agent");
+        self.name.map_or_else(|| format!("{older}{SUFFIX}"), str::to_owned)
+    }
+}
+
+/// Migrates an agent of the "complete" generation.
+fn complete(documents: Documents<'_>, source: &Source<'_, '_, '_>) -> Migration {
+    let mut migration = Migration { name: documents.name(source), ..Migration::default() };
+    let copies = prompts::plan(&documents.read, source);
+    let first = fallback::first(source);
+    agent::migrate(documents.agent.clone(), &copies.system, source, &mut migration);
+    let schemas = schemas::migrate(source, &mut migration);
+    registry::migrate(documents.registry.to_value(), &schemas, first.as_ref(), source, &mut migration);
+    prompts::migrate(&copies, source, &mut migration);
+    programs::migrate(documents.agent.as_ref(), source, &mut migration);
+    migration.answers = Answers::of_words(schemas, first.as_ref());
     migration.note(
         "answers",
         "the newer generation also understands `pass`, `fail`, `done` and `finished`, which were bad answers before",
         false,
     );
-    Ok(migration)
+    migration
 }
 
 /// What is migrated.
 struct Source<'s, 'f, 'j> {
     agent: &'s AgentDefinition<'j>,
-    registry: &'s super::definition::RegistryDefinition<'j>,
+    registry: &'s RegistryDefinition<'j>,
     places: &'s Places<'s>,
     desk: &'s Desk<'f>,
     loaded: &'s Loaded,

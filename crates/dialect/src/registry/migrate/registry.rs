@@ -1,12 +1,12 @@
 //! The registry in the newer words.
 
-use cuegate_flow::Draft;
 use serde_json::{Map, Value, json};
 
 use super::super::behavior::OLDER_TYPES;
 use super::super::entries::completion_type;
 use super::super::kinds::{Intent, StepKind};
 use super::super::step::StepDefinition;
+use super::fallback::{self, First};
 use super::schemas::{FILE, StepSchema};
 use super::words::Words;
 use super::{Migration, Source};
@@ -15,15 +15,15 @@ use super::{Migration, Source};
 pub(super) fn migrate(
     mut registry: Value,
     schemas: &[StepSchema],
+    first: Option<&First>,
     source: &Source<'_, '_, '_>,
     migration: &mut Migration,
 ) {
     let Value::Object(document) = &mut registry else { return };
-    let name = source.agent.name.or(source.registry.agent_id.map(|id| id.text)).unwrap_or("agent");
+    document.insert("agentId".into(), json!(migration.name));
     let mut put = |key: &str, value: Value| {
         document.entry(key).or_insert(value);
     };
-    put("agentId", json!(name));
     put("version", json!("1.0.0"));
     put("c1", json!("steps"));
     document.insert("userPromptsBase".into(), json!("prompts"));
@@ -45,7 +45,16 @@ pub(super) fn migrate(
         let written = steps.get(definition.id).cloned().unwrap_or_else(|| {
             of_completion(definition, completions.as_ref().and_then(|all| all.get(definition.id)))
         });
-        let step = step(written, definition, schema, &source.loaded.draft, migration);
+        let mut step = step(written, definition, schema, migration);
+        fallback::redirect(&mut step, first);
+        if let Some(first) = first.filter(|first| first.id == definition.id) {
+            if let Some(copy) = &first.copy {
+                let mut again = step.clone();
+                again["stepId"] = json!(copy);
+                steps.insert(copy.clone(), again);
+            }
+            step = falling_back(step, first, schema, migration);
+        }
         steps.insert(definition.id.to_owned(), step);
     }
     document.insert("steps".into(), Value::Object(steps));
@@ -136,7 +145,6 @@ fn step(
     written: Value,
     definition: &StepDefinition<'_>,
     schema: &StepSchema,
-    draft: &Draft,
     migration: &mut Migration,
 ) -> Value {
     let Value::Object(mut step) = written else { return written };
@@ -144,7 +152,7 @@ fn step(
     step.insert("stepKind".into(), json!(kind.as_str()));
     step.insert("outputSchemaRef".into(), json!({"file": FILE, "schema": definition.id}));
     let gate = step.shift_remove("structuredGate");
-    step.insert("structuredGate".into(), self::gate(gate, definition, schema, draft, migration));
+    step.insert("structuredGate".into(), self::gate(gate, definition, schema, migration));
     let transitions = step.shift_remove("transitions");
     step.insert("transitions".into(), self::transitions(transitions, definition, &schema.words, migration));
     Value::Object(step)
@@ -154,7 +162,6 @@ fn gate(
     written: Option<Value>,
     definition: &StepDefinition<'_>,
     schema: &StepSchema,
-    draft: &Draft,
     migration: &mut Migration,
 ) -> Value {
     let mut gate = match written {
@@ -189,9 +196,8 @@ fn gate(
     gate.insert("allowedIntents".into(), json!(allowed));
     gate.insert("intentField".into(), json!(schema.words.field.to_string()));
     gate.insert("intentSchemaRef".into(), json!(schema.pointer));
-    if let Some(fallback) = gate.shift_remove("fallbackIntent") {
-        fallback_note(&fallback, definition, draft, migration);
-    }
+    // Where it acts it is put back. Elsewhere it never acted: it did so in the first iteration only.
+    gate.shift_remove("fallbackIntent");
     if !allowed.contains(&"jump") {
         gate.shift_remove("targetField");
         gate.shift_remove("targetMode");
@@ -199,21 +205,25 @@ fn gate(
     Value::Object(gate)
 }
 
-/// `fallbackIntent` acted in the first iteration only, and only for an answer without an intent. The newer one acts
-/// always or never.
-fn fallback_note(
-    fallback: &Value,
-    definition: &StepDefinition<'_>,
-    draft: &Draft,
-    migration: &mut Migration,
-) {
-    if draft.entry.as_ref().is_some_and(|entry| *entry.text == *definition.id) {
-        let text = format!(
-            "`fallbackIntent` {fallback} left out: it acted in the first iteration only, which has no word now, so that \
-             a first answer without an intent ends the run"
-        );
-        migration.note(format!("steps.{}", definition.id), text, true);
+/// The same step with the fallback that acts there.
+fn falling_back(mut step: Value, first: &First, schema: &StepSchema, migration: &mut Migration) -> Value {
+    match schema.words.get(first.intent) {
+        Some(newer) => {
+            let gate = &mut step["structuredGate"];
+            gate["failFast"] = json!(false);
+            gate["fallbackIntent"] = json!(newer.as_str());
+            fallback::note(first, migration);
+        }
+        None => {
+            let text = format!(
+                "`fallbackIntent` `{}` left out: no agent of this step can decide it any more, so that a first answer \
+                 without an intent ends the run",
+                first.intent.as_str()
+            );
+            migration.note(format!("steps.{}", first.id), text, true);
+        }
     }
+    step
 }
 
 fn transitions(

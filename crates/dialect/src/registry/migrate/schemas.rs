@@ -64,6 +64,10 @@ fn list(schema: &mut Value, words: &Words) {
     let mut at = schema;
     for segment in words.field.segments() {
         let Value::Object(place) = at else { return };
+        // What named nothing was open for any answer, and stays so.
+        if !place.contains_key("properties") {
+            place.entry("additionalProperties").or_insert(json!(true));
+        }
         let properties = place.entry("properties").or_insert_with(|| json!({}));
         let Value::Object(properties) = properties else { return };
         at = properties.entry(segment.to_string()).or_insert_with(|| json!({}));

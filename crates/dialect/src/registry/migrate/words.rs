@@ -47,14 +47,23 @@ impl Words {
         self.pairs.iter().find(|(known, _)| *known == older).map(|(_, newer)| *newer)
     }
 
-    /// What an agent says now that said this; nothing where it can say it as before.
-    pub(super) fn said(&self, value: &Value) -> Option<&'static str> {
+    /// What an agent says now that said this; nothing where it can say it as before. What meant nothing there, and would
+    /// mean something now, is turned into what means nothing.
+    pub(super) fn said(&self, value: &Value) -> Option<String> {
         let word = value.as_str()?.trim().to_lowercase();
-        let generation = Generation::Complete;
-        let older = generation.intent(&word).or_else(|| generation.aliased(&word))?;
-        let newer = if older == Intent::Abort { Intent::Abort } else { self.get(older)? };
+        let older = Generation::Complete.intent(&word).or_else(|| Generation::Complete.aliased(&word));
+        let newer = match older {
+            Some(Intent::Abort) => Some(Intent::Abort),
+            Some(older) => self.get(older),
+            None => None,
+        };
         let understood = Generation::Closing.intent(&word).or_else(|| Generation::Closing.aliased(&word));
-        (understood != Some(newer)).then(|| newer.as_str())
+        let understood =
+            understood.filter(|intent| *intent == Intent::Abort || self.intents().contains(intent));
+        match newer {
+            Some(newer) => (understood != Some(newer)).then(|| newer.as_str().to_owned()),
+            None => understood.is_some().then(|| format!("no intent: {word}")),
+        }
     }
 }
 

@@ -78,6 +78,16 @@ async fn an_answer_is_what_the_entry_says() {
 }
 
 #[tokio::test]
+async fn an_entry_can_say_something_else_at_a_step() {
+    let provider = provider("[{times: 2, output: {a: 1}, text: one, at: {check: {output: {b: 2}}}}]", false);
+    let at_fix = local(&provider, &request()).await.unwrap();
+    assert_eq!((at_fix.output, at_fix.text.as_str()), (Some(serde_json::json!({"a": 1})), "one"));
+    let at_check = local(&provider, &Request { step: "check".to_owned(), ..request() }).await.unwrap();
+    assert_eq!((at_check.output, at_check.text.as_str()), (Some(serde_json::json!({"b": 2})), ""));
+    assert!(local(&provider, &request()).await.is_err(), "both used the same entry");
+}
+
+#[tokio::test]
 async fn sessions_follow_from_the_ask() {
     let provider = provider("[{times: 3}, {session: mine}]", false);
     let continued =

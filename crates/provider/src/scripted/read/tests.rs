@@ -41,62 +41,67 @@ on_exhausted: repeat_last
     )
     .unwrap();
     assert_eq!(script.on_exhausted, OnExhausted::RepeatLast);
-    insta::assert_snapshot!(format!("{:#?}", script.entries[0]), @r##"
-Entry {
-    step: Some(
-        "initial.issue",
-    ),
-    persona: Some(
-        "coder",
-    ),
-    kind: Some(
-        Work,
-    ),
-    output: Some(
-        Object {
-            "next_action": Object {
-                "action": String("next"),
-            },
-        },
-    ),
-    text: Some(
-        "plain text answer",
-    ),
-    writes: [
-        Write {
-            path: "src/a.txt",
-            content: "…",
-        },
-    ],
-    runs: [
-        "git commit -am wip",
-    ],
-    usage: Spent {
-        input_tokens: 1200,
-        output_tokens: 300,
-        cost_usd: Some(
-            0.012,
+    insta::assert_snapshot!(format!("{:#?}", script.entries[0]), @r#"
+    Entry {
+        step: Some(
+            Steps(
+                [
+                    "initial.issue",
+                ],
+            ),
         ),
-    },
-    delay_ms: 50,
-    error: Some(
-        RateLimited,
-    ),
-    resets_in_ms: Some(
-        200,
-    ),
-    times: 2,
-    blocked: Some(
-        "why",
-    ),
-    asks_user: Some(
-        "question",
-    ),
-    session: Some(
-        "id",
-    ),
-}
-"##);
+        persona: Some(
+            "coder",
+        ),
+        kind: Some(
+            Work,
+        ),
+        output: Some(
+            Object {
+                "next_action": Object {
+                    "action": String("next"),
+                },
+            },
+        ),
+        text: Some(
+            "plain text answer",
+        ),
+        at: {},
+        writes: [
+            Write {
+                path: "src/a.txt",
+                content: "…",
+            },
+        ],
+        runs: [
+            "git commit -am wip",
+        ],
+        usage: Spent {
+            input_tokens: 1200,
+            output_tokens: 300,
+            cost_usd: Some(
+                0.012,
+            ),
+        },
+        delay_ms: 50,
+        error: Some(
+            RateLimited,
+        ),
+        resets_in_ms: Some(
+            200,
+        ),
+        times: 2,
+        blocked: Some(
+            "why",
+        ),
+        asks_user: Some(
+            "question",
+        ),
+        session: Some(
+            "id",
+        ),
+    }
+    "#);
 }
 
 #[test]
@@ -124,7 +129,7 @@ fn anchors_are_read_and_bounded() {
     let script =
         Script::parse("answers:\n  - &a {text: x, times: 2}\n  - *a\n  - {<<: *a, step: z}\n", "s").unwrap();
     assert_eq!(script.entries.iter().map(|entry| entry.times).collect::<Vec<_>>(), [2, 2, 2]);
-    assert_eq!(script.entries[2].step.as_deref(), Some("z"));
+    assert_eq!(script.entries[2].step.as_ref().unwrap().0, ["z"]);
 
     let mut bomb = "answers:\n  - output:\n      a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..9 {
@@ -176,111 +181,111 @@ fn what_is_wrong_is_said_with_its_place() {
         "hello",
         "answers: [",
         "answers:\n  - *x",
-    ]), @r##"
-answers:
-  - stp: x
---> s.yaml:2:5: unknown field `stp` | did you mean `step`?
-answers:
-  - step: x
-    write: []
---> s.yaml:3:5: unknown field `write` | did you mean `writes`?
-answers:
-  - text: x
-    temperature: 1
---> s.yaml:3:5: unknown field `temperature` | the fields are `step`, `persona`, `kind`, `output`, `text`, `writes`, `runs`, `usage`, `delay_ms`, `error`, `resets_in_ms`, `times`, `blocked`, `asks_user`, `session`
-answer: []
---> s.yaml:1:1: unknown field `answer` | did you mean `answers`?
-on_exhausted: fail
---> s.yaml:1:1: the field `answers` is missing
-answers: []
-on_exhausted: repeat
---> s.yaml:2:15: unknown word `repeat` | did you mean `repeat_last`?
-answers:
-  - kind: worker
---> s.yaml:2:11: unknown word `worker` | did you mean `work`?
-answers:
-  - error: ratelimited
---> s.yaml:2:12: unknown word `ratelimited` | did you mean `rate_limited`?
-answers:
-  - error: explodes
---> s.yaml:2:12: unknown word `explodes` | the words are `rate_limited`, `overloaded`, `auth`, `refused`, `context_overflow`, `crashed`, `timeout`, `malformed`, `hang`
-answers:
-  - times: two
---> s.yaml:2:12: a whole number, 0 or more, belongs here
-answers:
-  - times: -1
---> s.yaml:2:12: a whole number, 0 or more, belongs here
-answers:
-  - text: 5
---> s.yaml:2:11: a text belongs here, not `5` | quote it if a text is meant
-answers:
-  - text: [a]
---> s.yaml:2:11: a text belongs here
-answers:
-  - text: true
---> s.yaml:2:11: a text belongs here, not `true` | quote it if a text is meant
-answers:
-  - usage: {cost_usd: much}
---> s.yaml:2:23: a number belongs here
-answers:
-  - runs: ls
---> s.yaml:2:11: a list belongs here
-answers:
-  - runs: [[ls]]
---> s.yaml:2:12: a text belongs here
-answers:
-  - writes: [{path: a}]
---> s.yaml:2:15: the field `content` is missing
-answers:
-  - writes: [{path: a, content: b, mode: 7}]
---> s.yaml:2:36: unknown field `mode` | the fields are `path`, `content`
-answers:
-  - usage: {tokens: 5}
---> s.yaml:2:13: unknown field `tokens` | the fields are `input_tokens`, `output_tokens`, `cost_usd`
-answers:
-  - usage: {input_tokens: 1.5}
---> s.yaml:2:27: a whole number, 0 or more, belongs here
-answers:
-  - step: a
-  - usage: {cost_usd: -1}
---> s.yaml:3:5: `cost_usd` is no amount of money | give a number of US dollars, 0 or more
-answers:
-  - usage: {cost_usd: .nan}
---> s.yaml:2:23: `.nan` is no number that JSON has
-answers:
-  - output: .inf
---> s.yaml:2:13: `.inf` is no number that JSON has
-answers:
-  - resets_in_ms: 5
---> s.yaml:2:5: `resets_in_ms` says nothing without an `error` | add `error: rate_limited`
-answers:
-  - text: a
-    text: b
---> s.yaml:3:5: the key `text` stands twice
-answers: 5
---> s.yaml:1:10: a list belongs here
-answers:
-  - 5
---> s.yaml:2:5: a mapping belongs here
-answers:
-	- text: x
---> s.yaml:2:2: tabs disallowed within this context (block indentation)
-answers: []
----
-answers: []
---> s.yaml:3:1: more than one document
+    ]), @r#"
+    answers:
+      - stp: x
+    --> s.yaml:2:5: unknown field `stp` | did you mean `step`?
+    answers:
+      - step: x
+        write: []
+    --> s.yaml:3:5: unknown field `write` | did you mean `writes`?
+    answers:
+      - text: x
+        temperature: 1
+    --> s.yaml:3:5: unknown field `temperature` | the fields are `step`, `persona`, `kind`, `output`, `text`, `at`, `writes`, `runs`, `usage`, `delay_ms`, `error`, `resets_in_ms`, `times`, `blocked`, `asks_user`, `session`
+    answer: []
+    --> s.yaml:1:1: unknown field `answer` | did you mean `answers`?
+    on_exhausted: fail
+    --> s.yaml:1:1: the field `answers` is missing
+    answers: []
+    on_exhausted: repeat
+    --> s.yaml:2:15: unknown word `repeat` | did you mean `repeat_last`?
+    answers:
+      - kind: worker
+    --> s.yaml:2:11: unknown word `worker` | did you mean `work`?
+    answers:
+      - error: ratelimited
+    --> s.yaml:2:12: unknown word `ratelimited` | did you mean `rate_limited`?
+    answers:
+      - error: explodes
+    --> s.yaml:2:12: unknown word `explodes` | the words are `rate_limited`, `overloaded`, `auth`, `refused`, `context_overflow`, `crashed`, `timeout`, `malformed`, `hang`
+    answers:
+      - times: two
+    --> s.yaml:2:12: a whole number, 0 or more, belongs here
+    answers:
+      - times: -1
+    --> s.yaml:2:12: a whole number, 0 or more, belongs here
+    answers:
+      - text: 5
+    --> s.yaml:2:11: a text belongs here, not `5` | quote it if a text is meant
+    answers:
+      - text: [a]
+    --> s.yaml:2:11: a text belongs here
+    answers:
+      - text: true
+    --> s.yaml:2:11: a text belongs here, not `true` | quote it if a text is meant
+    answers:
+      - usage: {cost_usd: much}
+    --> s.yaml:2:23: a number belongs here
+    answers:
+      - runs: ls
+    --> s.yaml:2:11: a list belongs here
+    answers:
+      - runs: [[ls]]
+    --> s.yaml:2:12: a text belongs here
+    answers:
+      - writes: [{path: a}]
+    --> s.yaml:2:15: the field `content` is missing
+    answers:
+      - writes: [{path: a, content: b, mode: 7}]
+    --> s.yaml:2:36: unknown field `mode` | the fields are `path`, `content`
+    answers:
+      - usage: {tokens: 5}
+    --> s.yaml:2:13: unknown field `tokens` | the fields are `input_tokens`, `output_tokens`, `cost_usd`
+    answers:
+      - usage: {input_tokens: 1.5}
+    --> s.yaml:2:27: a whole number, 0 or more, belongs here
+    answers:
+      - step: a
+      - usage: {cost_usd: -1}
+    --> s.yaml:3:5: `cost_usd` is no amount of money | give a number of US dollars, 0 or more
+    answers:
+      - usage: {cost_usd: .nan}
+    --> s.yaml:2:23: `.nan` is no number that JSON has
+    answers:
+      - output: .inf
+    --> s.yaml:2:13: `.inf` is no number that JSON has
+    answers:
+      - resets_in_ms: 5
+    --> s.yaml:2:5: `resets_in_ms` says nothing without an `error` | add `error: rate_limited`
+    answers:
+      - text: a
+        text: b
+    --> s.yaml:3:5: the key `text` stands twice
+    answers: 5
+    --> s.yaml:1:10: a list belongs here
+    answers:
+      - 5
+    --> s.yaml:2:5: a mapping belongs here
+    answers:
+    	- text: x
+    --> s.yaml:2:2: tabs disallowed within this context (block indentation)
+    answers: []
+    ---
+    answers: []
+    --> s.yaml:3:1: more than one document
 
---> s.yaml:1:1: nothing stands here
-# nothing
---> s.yaml:1:10: nothing stands here
-hello
---> s.yaml: a mapping with `answers`, or an array of scenario entries belongs here, not string "hello"
-answers: [
---> s.yaml:1:10: unclosed bracket '['
-answers:
-  - *x
---> s.yaml:2:5: alias references unknown anchor
-"##);
+    --> s.yaml:1:1: nothing stands here
+    # nothing
+    --> s.yaml:1:10: nothing stands here
+    hello
+    --> s.yaml: a mapping with `answers`, or an array of scenario entries belongs here, not string "hello"
+    answers: [
+    --> s.yaml:1:10: unclosed bracket '['
+    answers:
+      - *x
+    --> s.yaml:2:5: alias references unknown anchor
+    "#);
 }
 
 #[test]
