@@ -5,9 +5,13 @@
 #[cfg(test)]
 mod behavior;
 #[cfg(test)]
+mod behavior_runs;
+#[cfg(test)]
 mod check_flow;
 #[cfg(test)]
 mod check_flow_random;
+#[cfg(test)]
+mod check_flow_runs;
 #[cfg(test)]
 mod checks_agent;
 #[cfg(test)]
@@ -16,6 +20,8 @@ mod checks_effect;
 mod checks_matter;
 #[cfg(test)]
 mod checks_prompts;
+#[cfg(test)]
+mod checks_rows;
 #[cfg(test)]
 mod checks_steps;
 #[cfg(test)]
@@ -27,6 +33,8 @@ mod complete;
 #[cfg(test)]
 mod complete_random;
 #[cfg(test)]
+mod complete_runs;
+#[cfg(test)]
 mod corpus;
 #[cfg(test)]
 mod disk;
@@ -36,6 +44,8 @@ mod fuzz;
 mod known_keys;
 #[cfg(test)]
 mod lowering;
+#[cfg(test)]
+mod named_tests;
 #[cfg(test)]
 mod piece_corpus;
 #[cfg(test)]
@@ -57,7 +67,17 @@ mod piece_runs;
 #[cfg(test)]
 mod piece_support;
 #[cfg(test)]
+mod registry_ask_runs;
+#[cfg(test)]
+mod registry_drive;
+#[cfg(test)]
+mod registry_file_runs;
+#[cfg(test)]
+mod registry_guard_runs;
+#[cfg(test)]
 mod registry_page;
+#[cfg(test)]
+mod registry_word_runs;
 #[cfg(test)]
 mod schema_cases;
 #[cfg(test)]

@@ -1,0 +1,68 @@
+//! Rows of the documents whose effect is what is found.
+
+use crate::check_flow;
+use crate::complete::{self, COMPLETE};
+use crate::support::{edit, findings, project, table};
+
+#[test]
+fn what_a_failure_pattern_needs() {
+    insta::assert_snapshot!(table(&[
+        ("description", &[("\"description\": \"uncommitted changes\", ", "")]),
+        ("edition", &[("\"edition\": \"failed\", ", "")]),
+    ]), @"
+    # description
+    steps_registry.json:9:18 error[missing-key]: `description` is missing in `failurePatterns.git-dirty`
+    # edition
+    steps_registry.json:9:18 error[missing-key]: `edition` is missing in `failurePatterns.git-dirty`
+    ");
+}
+
+#[test]
+fn a_schema_of_a_validation_has_no_effect() {
+    insta::assert_snapshot!(table(&[
+        ("schema", &[("\"name\": \"Clean tree\"", "\"name\": \"Clean tree\", \"outputSchemaRef\": {\"file\": \"fix.json\", \"schema\": \"x\"}")]),
+        ("description", &[("\"name\": \"Clean tree\"", "\"name\": \"Clean tree\", \"description\": \"Is it clean?\"")]),
+    ]), @"
+    # schema
+    steps_registry.json:23:54 warning[stray-key]: `outputSchemaRef` has no effect in `validationSteps.closure.fix`
+    # description
+    nothing
+    ");
+}
+
+#[test]
+fn keys_that_older_definitions_carry() {
+    insta::assert_snapshot!(table(&[
+        ("of a step", &[("\"name\": \"Plan\"", "\"name\": \"Plan\", \"type\": \"x\", \"condition\": \"y\", \"priority\": 1")]),
+        ("of a verdict", &[("\"verdict\": { \"type\": \"detect:graph\" }",
+            "\"verdict\": { \"type\": \"detect:graph\", \"config\": { \"type\": \"x\", \"issueParam\": \"issue\" } }")]),
+    ]), @"
+    # of a step
+    steps_registry.json:30:48 warning[stray-key]: `type` has no effect in a step
+    steps_registry.json:30:61 warning[stray-key]: `condition` has no effect in a step
+    steps_registry.json:30:79 warning[stray-key]: `priority` has no effect in a step
+    # of a verdict
+    agent.json:16:54 warning[stray-key]: `type` has no effect in `runner.verdict.config`
+    agent.json:16:67 warning[stray-key]: `issueParam` has no effect in `runner.verdict.config`
+    ");
+}
+
+#[test]
+fn descriptions_are_texts() {
+    insta::assert_snapshot!(table(&[
+        ("of a step", &[("\"name\": \"Plan\"", "\"name\": \"Plan\", \"description\": 7")]),
+        ("a text", &[("\"name\": \"Plan\"", "\"name\": \"Plan\", \"description\": \"Plans\"")]),
+    ]), @"
+    # of a step
+    steps_registry.json:30:63 error[wrong-type]: `description` must be text, not a number
+    # a text
+    nothing
+    ");
+    // In the other generations as well.
+    let older = edit(&project(COMPLETE), "\"name\": \"Plan\"", "\"name\": \"Plan\", \"description\": 7");
+    let checked =
+        edit(&check_flow::sound(), "\"name\": \"Analyze\"", "\"name\": \"Analyze\", \"description\": 7");
+    for found in [findings(&older, complete::DIR), findings(&checked, check_flow::DIR)] {
+        assert!(found.contains("error[wrong-type]: `description` must be text, not a number"), "{found}");
+    }
+}
