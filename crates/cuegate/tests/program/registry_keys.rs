@@ -175,3 +175,31 @@ fn without_logging_there_is_no_log_file() {
     assert!(!project.path().join("logs").exists());
     assert_eq!(project.git(&["status", "--porcelain"]), "");
 }
+
+/// The places of agents before `runner`: what they say of worktrees, logs and who is asked holds in a run as well.
+#[test]
+fn settings_beside_behavior_act_in_a_run() {
+    let writes = json!({"writes": [{"path": "a.txt", "content": "two\n"}]});
+    let project = small().project(json!([says_with("work", "handoff", writes), says("close", "closing")]));
+    let agent = json!({
+        "version": "1.0.0", "name": "agent", "displayName": "Agent",
+        "behavior": {"systemPromptPath": "prompts/system.md", "completionType": "stepMachine",
+            "permissionMode": "acceptEdits"},
+        "worktree": {"enabled": true}, "logging": {"directory": "tmp/logs", "format": "text", "maxFiles": 1}
+    });
+    project.write(".agent/agent/agent.json", &agent.to_string());
+    for _ in 0..2 {
+        let ran = project.go(&["--json"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let work = ran.json()["place"]["work"].as_str().unwrap().to_owned();
+        assert_eq!(fs::read_to_string(format!("{work}/a.txt")).unwrap(), "two\n");
+    }
+    assert_eq!(project.read("a.txt"), "one\n");
+    let logs: Vec<String> = fs::read_dir(project.path().join("tmp/logs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("cuegate-"))
+        .collect();
+    let run = project.status()["run"].as_str().unwrap().to_owned();
+    assert_eq!(logs, [format!("cuegate-{run}.log")]);
+}

@@ -66,3 +66,21 @@ fn descriptions_are_texts() {
         assert!(found.contains("error[wrong-type]: `description` must be text, not a number"), "{found}");
     }
 }
+
+#[test]
+fn params_of_a_failure_are_compared_with_its_prompt_and_its_validators() {
+    insta::assert_snapshot!(table(&[
+        ("read and given", &[]),
+        ("not read", &[("\"params\": [\"changedFiles\"]", "\"params\": [\"changedFiles\", \"branch\"]")]),
+        ("read, but not given", &[
+            ("\"params\": [\"changedFiles\"]", "\"params\": [\"changedFiles\", \"branch\"]"),
+            ("Commit for #{uv-issue}", "Commit {{branch}}")]),
+    ]), @"
+    # read and given
+    nothing
+    # not read
+    steps_registry.json:11:34 warning[unused-failure-param]: the prompt of failure pattern `git-dirty` does not read `branch`
+    # read, but not given
+    steps_registry.json:11:34 warning[undeclared-failure-param]: validator `git-clean` yields no `branch`, so that it stays empty
+    ");
+}

@@ -35,6 +35,10 @@ fn a_step_of_the_completion_steps_is_what_its_keys_say() {
             moved(step.clone()).without(&path("complete/fix/f_default")).file(&path(prompt), "Here I am.");
         let mut drive = at_the_end(&all);
         assert_eq!((drive.step(), drive.prompt()), ("complete.fix".into(), "Here I am.".into()), "{step}");
+        let named = drive.flow.steps.iter().find(|step| &*step.name == "complete.fix").unwrap();
+        assert_eq!(&*named.title, "Report");
+        drive.output(json!({"next_action": {"action": "complete"}, "more": "than the schema has"}));
+        assert_eq!((drive.rejected(), drive.end()), (1, None));
         assert_eq!(drive.say("complete").end().unwrap().0, EndState::Completed);
     }
     let built_in =

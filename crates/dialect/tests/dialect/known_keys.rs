@@ -220,6 +220,28 @@ fn collect(folder: &Path, words: &mut BTreeSet<String>) {
     }
 }
 
+/// Prompts have keys as well: what their front matters repeat of the registry.
+#[test]
+fn every_key_of_a_front_matter_that_is_read_stands_in_the_page() {
+    let page = keys("Steps Registry", "a front matter");
+    assert!(page.len() > 10, "{page:?}");
+    let all: BTreeSet<String> = words().into_iter().chain(page.iter().cloned()).collect();
+    let mut read = BTreeSet::new();
+    for word in all.iter().filter(|word| !word.contains(['$', '-'])) {
+        let prompt =
+            format!("---\n{word}: x\n---\n\nPlan for {{uv-issue}} {{uv-baseBranch}}: {{input_text}}");
+        let mut files = sound();
+        let path = format!("{}/prompts/steps/initial/fix/f_default.md", support::DIR);
+        files.insert(path, prompt.into_bytes());
+        let found = findings(&files, support::DIR);
+        let said = format!("`{word}` in the front matter of ");
+        if !found.lines().any(|line| line.contains(&said) && line.contains(" has no effect")) {
+            read.insert(word.clone());
+        }
+    }
+    assert_eq!(read, page);
+}
+
 /// Every path of properties that a JSON Schema knows.
 fn properties(schema: &Value, root: &Value, at: &str, found: &mut BTreeSet<String>) {
     if let Some(name) = schema["$ref"].as_str() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cuegate_dialect::Generation;
-use cuegate_engine::{Answer, EndState};
+use cuegate_engine::{Answer, EndState, Event};
 use cuegate_flow::{Permission, Tools};
 use serde_json::{Value, json};
 
@@ -54,6 +54,8 @@ fn an_older_registry_begins_by_its_completion_type() {
             assert_eq!(small.drive().step(), "continuation.fix", "{name}");
         }
     }
+    let general = small(Generation::Complete).registry(json!({"entryStep": "continuation.fix"}));
+    assert_eq!(general.drive().step(), "continuation.fix", "else by `entryStep`");
     // The registry itself may say the type, where the agent does not.
     let own = small(Generation::Complete).runner(json!({ "verdict": null })).registry(
         json!({"completionType": "stepMachine", "entryStepMapping": {"stepMachine": "continuation.fix"}}),
@@ -203,6 +205,7 @@ fn prompts_read_what_a_run_knows() {
         .verdict("detect:keyword", json!({"verdictKeyword": "ALL DONE", "maxIterations": 7}))
         .given("issueNumber", "12")
         .task("mend the roof")
+        .with("initial.fix", json!({"uvVariables": ["issueNumber", "task"]}))
         .prompt(
             "initial.fix",
             &format!("{told}. {{uv-issue-number}}/{{uv-issueNumber}}: {{uv-task}}, {{input_text}}."),
@@ -211,6 +214,11 @@ fn prompts_read_what_a_run_knows() {
             "continuation.fix",
             &format!("{told}. {{uv-previous_summary}} Say {{uv-completion_keyword}}."),
         );
+    assert!(!all.findings().contains("variable"), "{}", all.findings());
+    let unlisted = all.clone().with("initial.fix", json!({"uvVariables": ["other"]})).findings();
+    for part in ["undeclared-variable", "unused-variable"] {
+        assert!(unlisted.contains(part), "what is listed is compared with what is read: {unlisted}");
+    }
     let mut drive = all.drive();
     assert_eq!(drive.prompt(), "1 after 0 of 7, 7 left. 12/12: mend the roof, mend the roof.");
     drive.say("repeat");
@@ -367,4 +375,31 @@ fn a_section_stands_in_the_prompts_that_include_it() {
         assert_eq!(drive.prompt(), "Be kind. Plan.");
         assert_eq!(drive.say("next").step(), "continuation.fix", "and no run enters it");
     }
+}
+
+/// Blocks of answers: whether they are looked for, how they are marked, which are allowed, and who acts on them.
+#[test]
+fn blocks_are_acted_on_when_and_as_actions_say() {
+    let text = "```json\n{\"action\": \"post\"}\n```\n```json\n{\"action\": \"drop\"}\n```\n```yaml\n{\"action\": \"post\"}\n```";
+    let found = |actions: Value| -> Vec<String> {
+        let mut drive = small(Generation::Closing).runner(json!({ "actions": actions })).drive();
+        let output = Some(json!({"next_action": {"action": "next"}}));
+        drive.answer(Answer { text: text.to_owned(), output, ..Answer::default() });
+        let told = |event: &Event| match event {
+            Event::ActionFound { action, handler, allowed, .. } => {
+                Some(format!("{action} {allowed} {}", handler.as_ref().map_or("none", |_| "handled")))
+            }
+            _ => None,
+        };
+        drive.events.iter().filter_map(told).collect()
+    };
+    let handlers = json!({"post": "log"});
+    assert_eq!(found(json!({"enabled": false})), [""; 0]);
+    let all = found(json!({"enabled": true, "handlers": handlers.clone()}));
+    assert_eq!(all.len(), 2, "{all:?}");
+    let some = found(json!({"enabled": true, "types": ["post"], "handlers": handlers.clone()}));
+    assert_eq!(some, ["post true handled", "drop false none"]);
+    let marked =
+        found(json!({"enabled": true, "types": ["post"], "outputFormat": "yaml", "handlers": handlers}));
+    assert_eq!(marked, ["post true handled"]);
 }
