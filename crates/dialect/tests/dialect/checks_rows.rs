@@ -84,3 +84,28 @@ fn params_of_a_failure_are_compared_with_its_prompt_and_its_validators() {
     steps_registry.json:11:34 warning[undeclared-failure-param]: validator `git-clean` yields no `branch`, so that it stays empty
     ");
 }
+
+#[test]
+fn keys_that_say_nothing_in_a_condition() {
+    let composite = |kind: &str, config: &str| {
+        format!(
+            "\"verdict\": {{ \"type\": \"meta:composite\", \"config\": {{ \"operator\": \"or\", \"conditions\": [{{ \"type\": \"{kind}\", \"config\": {config} }}] }} }}"
+        )
+    };
+    let keyword = composite(
+        "detect:keyword",
+        r#"{ "verdictKeyword": "DONE", "maxIterations": 3, "type": "x", "issueParam": "y" }"#,
+    );
+    let graph = composite("detect:graph", r#"{ "registryPath": "a.json", "entryStep": "initial.fix" }"#);
+    let verdict = "\"verdict\": { \"type\": \"detect:graph\" }";
+    insta::assert_snapshot!(table(&[("of a keyword", &[(verdict, &keyword)]), ("of the flow", &[(verdict, &graph)])]), @"
+    # of a keyword
+    agent.json:16:155 warning[stray-key]: `maxIterations` has no effect in `config`
+    agent.json:16:175 warning[stray-key]: `type` has no effect in `config`
+    agent.json:16:188 warning[stray-key]: `issueParam` has no effect in `config`
+    steps_registry.json:22:5 warning[verdict-past-validators]: `meta:composite` can complete the run before its validators have passed
+    # of the flow
+    agent.json:16:127 warning[stray-key]: `registryPath` has no effect in `config`
+    agent.json:16:153 warning[stray-key]: `entryStep` has no effect in `config`
+    ");
+}

@@ -113,7 +113,7 @@ fn base_of(format: &Format, at: &[&str]) -> Option<usize> {
 }
 
 /// The keys of the page by the objects that they stand in; `None` for names that an author chooses.
-fn by_object<'p>(page: &'p BTreeSet<String>) -> BTreeMap<Vec<&'p str>, BTreeSet<Option<&'p str>>> {
+fn by_object(page: &BTreeSet<String>) -> BTreeMap<Vec<&str>, BTreeSet<Option<&str>>> {
     let mut objects: BTreeMap<Vec<&str>, BTreeSet<Option<&str>>> = BTreeMap::new();
     for path in page {
         let mut at = parts(path);
@@ -166,8 +166,16 @@ fn every_key_that_is_read_stands_in_the_page() {
     let mut problems = Vec::new();
     for format in formats() {
         let page = keys(format.section, format.file);
-        for (at, names) in by_object(&page) {
-            if names.contains(&None) || at.is_empty() && page.is_empty() {
+        let objects = by_object(&page);
+        // A key that holds an object with keys of its own has them in the page, too.
+        for at in page.iter().map(|path| parts(path)).filter(|at| !objects.contains_key(at)) {
+            if base_of(&format, &at).is_some() {
+                problems.push(format!("{}, {}, {at:?}: its own keys", format.section, format.file));
+            }
+        }
+        for (at, names) in objects {
+            // Its keys are names of the author.
+            if names.contains(&None) {
                 continue;
             }
             let Some(base) = base_of(&format, &at) else { continue };

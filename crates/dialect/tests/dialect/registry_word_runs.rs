@@ -218,6 +218,9 @@ fn escalate_leads_a_verification_step_to_work_or_verification() {
     );
 }
 
+/// What an answer names as its target, and where that leads; `None` when it is a bad answer.
+type Led<'a> = (&'a str, Option<&'a str>);
+
 /// What `targetMode` lets a `jump` lead to, and what it does where it is not written; in both generations.
 #[test]
 fn a_jump_leads_where_its_mode_says() {
@@ -229,7 +232,7 @@ fn a_jump_leads_where_its_mode_says() {
     let named = json!({"targets": {"continuation.fix": "continuation.fix"}});
     let selected = json!({"targets": {"go": "continuation.fix", "default": "initial.fix"}});
     // The gate, the transition, and for each answer where it leads.
-    let cases: [(Value, Value, [(&str, Option<&str>); 3]); 6] = [
+    let cases: [(Value, Value, [Led<'_>; 3]); 6] = [
         (
             field(json!({"targetMode": "explicit"})),
             named.clone(),
