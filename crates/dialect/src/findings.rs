@@ -29,7 +29,13 @@ impl Findings {
 
     /// Adds a finding.
     pub(crate) fn push(&self, finding: Diagnostic) {
-        let message = self.spoken(finding.message);
+        // A key that nobody knows is called as it is written, whatever else that word means.
+        let message = match finding.message.split_once(" is no key of ") {
+            Some((key, place)) if finding.code == codes::UNKNOWN_KEY => {
+                format!("{key} is no key of {}", self.spoken(place.to_owned()))
+            }
+            _ => self.spoken(finding.message),
+        };
         let hint = finding.hint.map(|hint| self.spoken(hint));
         self.list.borrow_mut().push(Diagnostic { message, hint, ..finding });
     }

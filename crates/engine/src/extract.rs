@@ -111,31 +111,45 @@ fn unquote(path: &str) -> String {
 }
 
 /// Failed tests in the common reports: `name ... FAILED`, `FAIL name`, `FAILED | name`, `--- FAIL: name`,
-/// `not ok 3 - name`. Each once, with what is said below its line, else with the line itself.
+/// `not ok 3 - name`. Each once, with what is said below its line, else with the line itself; a file of tests apart from
+/// a test of its name.
 fn failed_tests(text: &str) -> Value {
-    let mut found: Vec<(&str, Option<String>, &str)> = Vec::new();
+    let mut found: Vec<Failed<'_>> = Vec::new();
     let mut lines = text.lines().map(str::trim);
     while let Some(line) = lines.next() {
         let Some(name) = failed_test(line) else { continue };
-        // Below a mark with a bar stands why, up to an empty line.
-        let why = line.contains(BAR).then(|| {
+        // Below a mark with a bar stands why, up to an empty line; and what it names may be a file.
+        let is_summary = line.contains(BAR);
+        let why = is_summary.then(|| {
             let below = lines.clone().take_while(|line| !line.is_empty() && failed_test(line).is_none());
             below.collect::<Vec<_>>().join("\n")
         });
         let why = why.filter(|why| !why.is_empty());
-        match found.iter_mut().find(|(known, ..)| *known == name) {
-            Some((_, known, _)) => *known = known.take().or(why),
-            None => found.push((name, why, line)),
+        let has_ending =
+            name.rsplit('.').next().is_some_and(|ending| ending.chars().all(char::is_alphanumeric));
+        let file = is_summary && is_file(name) && has_ending;
+        match found.iter_mut().find(|known| known.name == name && known.file == file) {
+            Some(known) => known.why = known.why.take().or(why),
+            None => found.push(Failed { name, file, why, line }),
         }
     }
-    list(found.into_iter().map(|(name, why, line)| {
+    list(found.into_iter().map(|Failed { name, file, why, line }| {
         let mut failed = json!({"name": name, "error": why.as_deref().unwrap_or(line)});
-        if is_file(name) && name.rsplit('.').next().is_some_and(|end| end.chars().all(char::is_alphanumeric))
-        {
+        if file {
             failed["file"] = json!(name);
         }
         failed
     }))
+}
+
+/// A test that failed.
+struct Failed<'t> {
+    name: &'t str,
+    /// Whether that is a file: a file of tests and a test that has its name are two things.
+    file: bool,
+    why: Option<String>,
+    /// The line that says it failed.
+    line: &'t str,
 }
 
 /// What stands between the word and the name in some reports.
@@ -289,6 +303,7 @@ mod tests {
         assert_eq!(
             of(Extractor::FailedTests, out, ""),
             json!([
+                {"name": "b.test.ts", "error": "b.test.ts ... FAILED (2ms)"},
                 {"name": "b.test.ts", "file": "b.test.ts", "error": "b\nexpected 1"},
                 {"name": "c", "error": "FAILED | c"}
             ])

@@ -40,4 +40,29 @@ mod tests {
         let problem = read("## One\n- cases: a#1\n## Two\n- cases: a#1\n").unwrap_err();
         assert_eq!(problem, "`a#1` is declared under “One” and again under “Two”");
     }
+
+    /// Every deviation says what it follows from: a section of a document, or a rule that the page itself lists.
+    #[test]
+    fn every_deviation_cites_its_authority() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/deviations.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let (_, after) = page.split_once("## Decisions of this project").unwrap();
+        let rules: Vec<&str> = after
+            .lines()
+            .take_while(|line| !line.starts_with("## "))
+            .filter_map(|line| {
+                Some(line.strip_prefix("- **")?.split_once("**")?.0.trim_end_matches(['.', ',']))
+            })
+            .collect();
+        assert!(rules.len() > 5, "{rules:?}");
+        let documents = ["14.", "runner reference", "Step Flow Design"];
+        for section in page.split("\n## ").filter(|section| section.contains("\n- cases:")) {
+            let heading = section.lines().next().unwrap();
+            let (_, decision) =
+                section.split_once("\nDecision: ").unwrap_or_else(|| panic!("{heading}: no decision"));
+            let decision = decision.split("\n\n").next().unwrap().replace('\n', " ");
+            let cites = documents.iter().chain(&rules).any(|authority| decision.contains(authority));
+            assert!(cites, "{heading}: {decision}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, ffi::OsString};
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use cuegate_dialect::RunSettings;
 use cuegate_flow::{Flow, Param, ParamType};
 
 use crate::Failure;
@@ -59,9 +60,14 @@ pub(super) fn joined(args: &[OsString], params: &[Param]) -> Vec<OsString> {
     joined
 }
 
-/// The command line with an option for each parameter that can have one.
-pub(super) fn extend(command: Command, params: &[Param]) -> Command {
+/// The command line with an option for each parameter that can have one, and what the definition is called and for.
+pub(super) fn extend(command: Command, params: &[Param], settings: &RunSettings) -> Command {
     command.mut_subcommand("run", |mut run| {
+        let about = match settings.description.trim() {
+            "" => format!("Run {}", settings.title),
+            description => format!("Run {}: {description}", settings.title),
+        };
+        run = run.about(about.clone()).long_about(about);
         let mut taken: Vec<String> =
             run.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect();
         taken.extend(["help".to_owned(), "version".to_owned()]);

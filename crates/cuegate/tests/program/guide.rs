@@ -316,15 +316,30 @@ fn a_log_folder_is_not_git_s_nor_ours() {
 
 #[test]
 fn a_parameter_has_to_be_what_its_validation_says() {
+    let declared = |kind: &str, validation: Value| json!({"type": kind, "description": "Of a test", "required": true, "validation": validation});
+    let mut count = declared("number", json!({"min": 1, "max": 9}));
+    let mut branch = declared("string", json!({"pattern": "^fix/"}));
+    let mut tone = declared("string", json!({"enum": ["calm", "sharp"]}));
+    for (param, flag) in [(&mut count, "--count"), (&mut branch, "--branch-name"), (&mut tone, "--tone")] {
+        param["cli"] = json!(flag);
+    }
     let project = small()
-        .agent(json!({"parameters": {"count": {
-            "type": "number", "description": "How many", "cli": "--count", "required": true,
-            "validation": {"min": 1, "max": 9}
-        }}}))
-        .prompt("work", "Do {uv-count}.\n")
+        .agent(json!({"parameters": {"count": count, "branch": branch, "tone": tone}}))
+        .prompt("work", "Do {uv-count} on {uv-branch}, {uv-tone}.\n")
         .project(json!([says("work", "handoff"), says("close", "closing")]));
-    let ran = project.go(&["--count", "10"]);
-    assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("`10` of `count` is more than 9"), "{}", ran.stderr);
-    assert_eq!(project.go(&["--count", "9"]).code, 0);
+    let go = |count: &str, branch: &str, tone: &str| {
+        project.go(&["--count", count, "--branch-name", branch, "--tone", tone])
+    };
+    for (count, branch, tone, why) in [
+        ("10", "fix/a", "calm", "`10` of `count` is more than 9"),
+        ("0", "fix/a", "calm", "`0` of `count` is less than 1"),
+        ("9", "main", "calm", "`main` of `branch`"),
+        ("9", "fix/a", "loud", "`loud` of `tone`"),
+    ] {
+        let ran = go(count, branch, tone);
+        assert!(ran.code == 2 && ran.stderr.contains(why), "{why}: {}", ran.stderr);
+    }
+    assert_eq!(project.runs(), 0);
+    assert_eq!(go("9", "fix/a", "sharp").code, 0);
+    assert_eq!(project.prompts()[0].trim_end(), "Do 9 on fix/a, sharp.");
 }

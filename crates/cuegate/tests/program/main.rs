@@ -21,6 +21,7 @@ mod piece_keys;
 mod pieces;
 mod real_input;
 mod registry;
+mod registry_keys;
 mod run;
 mod starters;
 mod support;

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use crate::support::{Project, dump, edit, findings, load, project};
 
 /// The folder of the agent.
-const DIR: &str = ".agent/improver";
+pub const DIR: &str = ".agent/improver";
 
 /// A check flow of two steps in which nothing is to be found.
-const SOUND: &str = r##"
+pub const SOUND: &str = r##"
 //- .agent/improver/agent.json
 {
   "version": "1.0.0",

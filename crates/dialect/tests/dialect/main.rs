@@ -5,9 +5,13 @@
 #[cfg(test)]
 mod behavior;
 #[cfg(test)]
+mod behavior_runs;
+#[cfg(test)]
 mod check_flow;
 #[cfg(test)]
 mod check_flow_random;
+#[cfg(test)]
+mod check_flow_runs;
 #[cfg(test)]
 mod checks_agent;
 #[cfg(test)]
@@ -16,6 +20,8 @@ mod checks_effect;
 mod checks_matter;
 #[cfg(test)]
 mod checks_prompts;
+#[cfg(test)]
+mod checks_rows;
 #[cfg(test)]
 mod checks_steps;
 #[cfg(test)]
@@ -26,6 +32,8 @@ mod checks_verdict;
 mod complete;
 #[cfg(test)]
 mod complete_random;
+#[cfg(test)]
+mod complete_runs;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
@@ -40,6 +48,7 @@ mod lowering;
 mod migrate;
 #[cfg(test)]
 mod migrate_random;
+mod named_tests;
 #[cfg(test)]
 mod piece_corpus;
 #[cfg(test)]
@@ -61,7 +70,17 @@ mod piece_runs;
 #[cfg(test)]
 mod piece_support;
 #[cfg(test)]
+mod registry_ask_runs;
+#[cfg(test)]
+mod registry_drive;
+#[cfg(test)]
+mod registry_file_runs;
+#[cfg(test)]
+mod registry_guard_runs;
+#[cfg(test)]
 mod registry_page;
+#[cfg(test)]
+mod registry_word_runs;
 #[cfg(test)]
 mod schema_cases;
 #[cfg(test)]

@@ -75,10 +75,11 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
 fn command_for(place: &Place, args: Vec<OsString>) -> (clap::Command, Vec<OsString>) {
     for word in params::candidates(&args) {
         let Ok(location) = locate(&word, &place.here, place.home.root()) else { continue };
-        let Ok(Definition { flow: Some(flow), .. }) = load(&location, &params::set_names(&args)) else {
+        let Ok(Definition { flow: Some(flow), settings, .. }) = load(&location, &params::set_names(&args))
+        else {
             continue;
         };
-        let command = params::extend(Cli::command(), &flow.params);
+        let command = params::extend(Cli::command(), &flow.params, &settings);
         let args = params::joined(&args, &flow.params);
         // A question for help would end the reading before the path is known.
         let asked = |word: &&OsString| *word != "--help" && *word != "-h";
