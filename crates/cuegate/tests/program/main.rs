@@ -17,6 +17,7 @@ mod judges;
 mod kills;
 mod params;
 mod piece_keys;
+mod piece_ways;
 mod pieces;
 mod real_input;
 mod registry;

@@ -335,7 +335,7 @@ fn check_rules(fields: &Fields<'_, '_>, rules: &[Rule<'_>]) {
             fields.invalid(fields.opening(), "`rules` has no rule", "add one with `condition` and `next`");
         }
     } else if rules.iter().all(|rule| rule.hidden) {
-        let message = "all rules are `interactive_only`, and nobody is there to answer";
+        let message = "all rules are `interactive_only`, so that none is left where nobody is there";
         let finding = Diagnostic::error(codes::NO_RULE_LEFT, rules_span(rules), message);
         fields.push(finding.hint("add a rule that holds without a person"));
     }

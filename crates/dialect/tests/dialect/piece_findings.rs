@@ -251,7 +251,7 @@ fn rules() {
     # empty rules
     sound.yaml:44:5 error[invalid-value]: `rules` has no rule
     # only for persons
-    sound.yaml:62:9 error[no-rule-left]: all rules are `interactive_only`, and nobody is there to answer
+    sound.yaml:62:9 error[no-rule-left]: all rules are `interactive_only`, so that none is left where nobody is there
     # no condition
     sound.yaml:62:9 error[missing-key]: `condition` is missing in a rule
     # no next
