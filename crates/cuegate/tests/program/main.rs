@@ -16,6 +16,7 @@ mod judges;
 #[cfg(target_os = "linux")]
 mod kills;
 mod params;
+mod piece_files;
 mod piece_keys;
 mod piece_ways;
 mod pieces;

@@ -37,6 +37,8 @@ mod known_keys;
 #[cfg(test)]
 mod lowering;
 #[cfg(test)]
+mod piece_answers;
+#[cfg(test)]
 mod piece_corpus;
 #[cfg(test)]
 mod piece_effect;
