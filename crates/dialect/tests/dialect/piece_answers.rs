@@ -22,11 +22,11 @@ fn watched<'f>(flow: &'f cuegate_flow::Flow) -> Drive<'f> {
 
 /// What the last visit of a step came to.
 fn outcome(drive: &Drive<'_>, of: &str) -> Option<String> {
-    let decided = drive.case.events.iter().flatten().filter_map(|event| match event {
+    let mut decided = drive.case.events.iter().flatten().filter_map(|event| match event {
         Event::Decided { step, outcome, .. } if **step == *of => Some(outcome.to_string()),
         _ => None,
     });
-    decided.last()
+    decided.next_back()
 }
 
 #[test]
