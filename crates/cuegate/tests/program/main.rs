@@ -18,6 +18,8 @@ mod kills;
 mod params;
 mod piece_files;
 mod piece_keys;
+mod piece_routes;
+mod piece_rows;
 mod piece_ways;
 mod pieces;
 mod real_input;
