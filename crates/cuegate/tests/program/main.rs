@@ -16,6 +16,8 @@ mod judges;
 #[cfg(target_os = "linux")]
 mod kills;
 mod params;
+#[cfg(target_os = "linux")]
+mod piece_agents;
 mod piece_files;
 mod piece_keys;
 mod piece_routes;
