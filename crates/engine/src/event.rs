@@ -11,8 +11,8 @@ use crate::{
     budget::{Budget, Share},
     completion::FaultClass,
     facts::{
-        AskKind, EndState, Hold, Owing, Put, Remedy, RowEnd, SourceBlob, Spoken, Started, TreeState, Usage,
-        Waiting,
+        AskKind, Claim, EndState, Hold, Owing, Put, Remedy, RowEnd, SourceBlob, Spoken, Started, TreeState,
+        Usage, Waiting,
     },
 };
 
@@ -179,6 +179,12 @@ pub enum Event {
         step: Str,
         /// Which of its commands.
         index: u16,
+        /// The member of a parallel step, by index, whose answer has to pass it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<u16>,
+        /// What that member has come to when all of them pass.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        claim: Option<Claim>,
     },
     /// An agent answered.
     Answered {
@@ -316,6 +322,9 @@ pub enum Event {
         step: Str,
         /// Which of its commands.
         index: u16,
+        /// The member of a parallel step, by index.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<u16>,
         /// The validator's name.
         validator: Str,
         /// Whether it passed.
@@ -328,6 +337,9 @@ pub enum Event {
         stderr: BlobRef,
         /// How long it took, in milliseconds.
         duration_ms: u64,
+        /// Files that changed meanwhile, where members are at work beside it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed_files: Vec<String>,
         /// The tree afterwards.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<TreeState>,

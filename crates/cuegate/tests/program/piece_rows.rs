@@ -321,3 +321,34 @@ fn members_speak_and_their_parent_leads_on() {
     let answers = json!([said("style", "fine"), said("tests", "bad")]);
     assert_eq!(run(&project, &answers, &[]).1["state"], "aborted");
 }
+
+/// A member's command is run after its answer while others are still at work, and what it finds that member mends. What
+/// commands change beside somebody who only reads is nobody's violation.
+#[test]
+fn commands_of_members_are_run_and_mended_beside_the_others() {
+    let gate = "        edit: true\n        quality_gates: [{ command: echo was run >> made.txt && test -f styled.txt }]\n";
+    let piece = TOGETHER
+        .replacen("        edit: false\n", gate, 1)
+        .replace("edit: false", "permission_mode: readonly");
+    let project = project(&piece, &[]);
+    let mut slow = said("tests", "fine");
+    slow["delay_ms"] = json!(2_000);
+    let mut mended = said("style", "fine");
+    mended["kind"] = json!("remedy");
+    mended["writes"] = json!([{"path": "styled.txt", "content": "x"}]);
+    let answers = json!([said("style", "fine"), slow, mended, said("say", "Said")]);
+    let (code, status) = run(&project, &answers, &[]);
+    assert_eq!((code, &status["state"]), (0, &json!("completed")), "{status:#}");
+    assert_eq!((&status["asks"]["work"], &status["asks"]["remedy"]), (&json!(3), &json!(1)));
+    let passed: Vec<bool> =
+        project.events("command_finished").iter().map(|event| event["passed"].as_bool().unwrap()).collect();
+    assert_eq!((passed, project.read("made.txt")), (vec![false, true], "was run\nwas run\n".to_owned()));
+    let changed = &visits(&status).into_iter().find(|row| row["step"] == "reviews").unwrap()["changed_files"];
+    assert_eq!(*changed, json!(["made.txt", "styled.txt"]));
+    // Whose commands keep failing has failed, and matches nothing.
+    project.write("cuegate.toml", "[run]\nquality_gate_retries = 0\n");
+    std::fs::remove_file(project.path().join("styled.txt")).unwrap();
+    let (code, status) = run(&project, &json!([said("style", "fine"), said("tests", "fine")]), &[]);
+    assert_eq!(code, 1, "{status:#}");
+    assert_eq!(status["reason"], "no rule of `reviews` matched: `style` failed, `tests` fine");
+}

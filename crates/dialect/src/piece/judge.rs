@@ -187,6 +187,7 @@ fn judge_ask(prompt: Template, schema: SchemaId) -> Ask {
         reports: Vec::new(),
         fused: None,
         blocked_mark: None,
+        guard: None,
     }
 }
 

@@ -47,6 +47,8 @@ mod piece_findings;
 #[cfg(test)]
 mod piece_fuzz;
 #[cfg(test)]
+mod piece_members;
+#[cfg(test)]
 mod piece_normalized;
 #[cfg(test)]
 mod piece_page;

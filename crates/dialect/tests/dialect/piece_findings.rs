@@ -143,7 +143,6 @@ fn movements() {
         ("a parallel movement that asks", &[("  - name: reviewers\n", "  - name: reviewers\n    persona: coder\n    edit: true\n")]),
         ("a parallel member", &[("      - name: qa-review\n", "      - name: qa-review\n        parallel: []\n")]),
         ("gates that are none", &[("      - All tests pass\n", "      - 7\n      - \" \"\n      - { comand: x }\n")]),
-        ("a gate of a member", &[("        instruction_template: Review the tests.\n", "        instruction_template: Review the tests.\n        quality_gates: [{ command: make }]\n")]),
     ]), @r#"
     # no name
     implement.md:1:8 warning[unwritten-report]: no movement writes the report `00-plan.md`
@@ -198,8 +197,6 @@ fn movements() {
     sound.yaml:55:9 error[invalid-value]: a quality gate is empty
     sound.yaml:56:9 error[missing-key]: `command` is missing in a quality gate
     sound.yaml:56:11 error[unknown-key]: `comand` is no key of a quality gate
-    # a gate of a member
-    sound.yaml:79:36 error[unsupported-yet]: the command `make` cannot be a gate of `qa-review`, a member
     "#);
 }
 
