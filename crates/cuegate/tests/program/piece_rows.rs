@@ -352,3 +352,21 @@ fn commands_of_members_are_run_and_mended_beside_the_others() {
     assert_eq!(code, 1, "{status:#}");
     assert_eq!(status["reason"], "no rule of `reviews` matched: `style` failed, `tests` fine");
 }
+
+/// A run asks one provider: what a movement says about that is left out, and said so before anything is asked.
+#[test]
+fn a_provider_of_a_movement_is_said_to_be_left_out() {
+    let project = painters();
+    project.write(
+        ".takt/pieces/rows.yaml",
+        &TEXTS.replace("    persona_name: Master\n", "    provider: codex\n"),
+    );
+    let warned = "the movement `paint` names the provider `codex`; a run asks one provider for everything";
+    assert_eq!(found(&project), (0, vec![format!("warning: {warned}")]));
+    project.script("script.json", &json!([painted(), said("look", "Good")]));
+    let ran = project.run(&["run", "rows", "Paint the door", "--script", "script.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let told = ran.stderr.replace("\n            ", " ");
+    assert!(told.contains(warned), "{}", ran.stderr);
+    assert_eq!(project.events("answered")[0]["provider"], "scripted");
+}

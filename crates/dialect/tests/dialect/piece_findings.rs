@@ -296,6 +296,7 @@ fn reports_placeholders_and_monitors() {
         ("a name twice", &[("Decisions: 02-decisions.md", "Decisions: 01-scope.md")]),
         ("a file and a folder", &[("Decisions: 02-decisions.md", "Decisions: 01-scope.md/more")]),
         ("a file and a folder of two movements", &[("Decisions: 02-decisions.md", "Decisions: 00-plan.md/more")]),
+        ("names that differ in case only", &[("Decisions: 02-decisions.md", "Decisions: 01-Scope.md"), ("name: 00-plan.md", "name: 01-SCOPE.md/plan.md"), ("{report:00-plan.md}", "it")]),
         ("members that write the same", &[
             ("        instruction_template: Review the architecture.\n", "        instruction_template: Review the architecture.\n        output_contracts: { report: [{ name: r.md }] }\n"),
             ("        instruction_template: Review the tests.\n", "        instruction_template: Review the tests.\n        output_contracts: { report: [{ name: r.md }] }\n"),
@@ -328,6 +329,9 @@ fn reports_placeholders_and_monitors() {
     sound.yaml:60:22 error[report-name]: `01-scope.md` and `01-scope.md/more` cannot both be files
     # a file and a folder of two movements
     sound.yaml:60:22 error[report-name]: `00-plan.md` and `00-plan.md/more` cannot both be files
+    # names that differ in case only
+    sound.yaml:59:18 warning[report-name]: `01-SCOPE.md/plan.md` and `01-scope.md` are one file where case does not count
+    sound.yaml:60:22 warning[report-name]: `01-SCOPE.md/plan.md` and `01-Scope.md` are one file where case does not count
     # members that write the same
     sound.yaml:80:46 warning[report-name]: `arch-review` and `qa-review` write `r.md` at the same time
     # an unknown key
