@@ -85,8 +85,8 @@ Give every member that rule, or write `all` with one outcome for each member, or
 NO_RULE_LEFT = "no-rule-left": "\
 a movement that leads nowhere when nobody is there
 
-Rules that are `interactive_only` exist only when somebody is there to answer. All rules of this movement
-are, so that a run without a person could not go on from here.
+Rules that are `interactive_only` exist only when somebody is there to answer. All rules of this movement,
+member or judge are, so that a run without a person could not go on from here.
 
 Add a rule without `interactive_only`.
 "

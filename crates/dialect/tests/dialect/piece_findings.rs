@@ -225,6 +225,9 @@ fn rules() {
         ("no rules", &[("    rules:\n      - condition: Done\n        next: reviewers\n      - condition: Cannot proceed\n        next: ABORT\n", "")]),
         ("empty rules", &[("    rules:\n      - condition: Done\n        next: reviewers\n      - condition: Cannot proceed\n        next: ABORT\n", "    rules: []\n")]),
         ("only for persons", &[("      - condition: Done\n        next: reviewers\n      - condition: Cannot proceed\n        next: ABORT\n", "      - condition: Done\n        next: reviewers\n        interactive_only: true\n")]),
+        ("only for persons, in a monitor", &[("        - condition: Healthy\n          next: implement\n        - condition: Unproductive\n          next: ABORT\n", "        - condition: Healthy\n          next: implement\n          interactive_only: true\n")]),
+        ("a member's only for persons", &[("          - condition: approved\n          - condition: needs_fix\n    rules:", "          - condition: approved\n            interactive_only: true\n          - condition: needs_fix\n    rules:")]),
+        ("all of a member's only for persons", &[("          - condition: approved\n          - condition: needs_fix\n    rules:", "          - condition: approved\n            interactive_only: true\n    rules:")]),
         ("no condition", &[("      - condition: Done\n        next: reviewers", "      - next: reviewers")]),
         ("no next", &[("      - condition: Done\n        next: reviewers", "      - condition: Done")]),
         ("a next that is none", &[("        next: reviewers", "        next: reviewer")]),
@@ -249,6 +252,13 @@ fn rules() {
     sound.yaml:44:5 error[invalid-value]: `rules` has no rule
     # only for persons
     sound.yaml:62:9 error[no-rule-left]: all rules are `interactive_only`, so that none is left where nobody is there
+    # only for persons, in a monitor
+    sound.yaml:97:11 error[no-rule-left]: all rules are `interactive_only`, so that none is left where nobody is there
+    # a member's only for persons
+    sound.yaml:84:20 warning[inert-rule]: `all("approved")` never holds: `qa-review` has no such rule
+    # all of a member's only for persons
+    sound.yaml:80:13 error[no-rule-left]: all rules are `interactive_only`, so that none is left where nobody is there
+    sound.yaml:83:20 warning[inert-rule]: `all("approved")` never holds: `qa-review` has no such rule
     # no condition
     sound.yaml:62:9 error[missing-key]: `condition` is missing in a rule
     # no next
