@@ -343,6 +343,9 @@ fn commands_of_members_are_run_and_mended_beside_the_others() {
     let passed: Vec<bool> =
         project.events("command_finished").iter().map(|event| event["passed"].as_bool().unwrap()).collect();
     assert_eq!((passed, project.read("made.txt")), (vec![false, true], "was run\nwas run\n".to_owned()));
+    let told = project.run(&["log", "last"]).stdout;
+    let failed = told.lines().find(|line| line.contains("failed: exit 1")).unwrap_or(&told);
+    assert!(failed.contains("style #1"), "whose it is: {failed}");
     let changed = &visits(&status).into_iter().find(|row| row["step"] == "reviews").unwrap()["changed_files"];
     assert_eq!(*changed, json!(["made.txt", "styled.txt"]));
     // Whose commands keep failing has failed, and matches nothing.
