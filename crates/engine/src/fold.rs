@@ -91,6 +91,10 @@ impl Run {
             }
             Event::StepEntered { step, counts, visit, attempt, iteration, remedy } => {
                 self.node = Some(Node { step: step.clone(), entered: self.seq, work: Work::Entered });
+                // A visit that is mended was not finished: its remedy takes its place in what monitors see.
+                if remedy.is_some() && self.history.last() == Some(step) {
+                    self.history.pop();
+                }
                 if *counts {
                     self.excerpts.clear();
                     self.iterations = *iteration;

@@ -20,6 +20,22 @@ fn watched<'f>(flow: &'f cuegate_flow::Flow) -> Drive<'f> {
     drive
 }
 
+/// What is mended on the way is not finished twice: rounds are back to back all the same.
+#[test]
+fn a_monitor_sees_rounds_in_which_commands_fail() {
+    let flow = flow(&[], |_| {});
+    let mut drive = Drive::start(&flow);
+    drive.say("plan", "The plan stands");
+    for round in 0..2 {
+        drive.say("implement", "Done");
+        for _ in 0..=round {
+            drive.exits(1).say("implement", "Done");
+        }
+        drive.exits(0).say("arch-review", "needs_fix").say("qa-review", "approved");
+    }
+    assert_eq!(drive.asked(), [MONITOR]);
+}
+
 /// What the last visit of a step came to.
 fn outcome(drive: &Drive<'_>, of: &str) -> Option<String> {
     let mut decided = drive.case.events.iter().flatten().filter_map(|event| match event {
