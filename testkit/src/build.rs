@@ -389,5 +389,6 @@ fn plain_ask(id: &str, role: Role, session: SessionRule) -> Ask {
         reports: Vec::new(),
         fused: None,
         blocked_mark: None,
+        guard: None,
     }
 }

@@ -33,30 +33,39 @@ pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
     quoted.join(", ")
 }
 
-/// Levenshtein distance by characters, without regard to case.
+/// How many slips lie between two names, by characters and without regard to case: one left out, one too many, a wrong
+/// one, or two in the wrong order.
 fn distance(a: &str, b: &str) -> usize {
     let lower = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<Vec<char>>();
     let (a, b) = (lower(a), lower(b));
-    let mut row: Vec<usize> = (0..=b.len()).collect();
+    let (mut before, mut last): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
     for (i, left) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
+        let mut row = vec![i + 1];
         for (j, right) in b.iter().enumerate() {
-            let substitute = diagonal + usize::from(left != right);
-            diagonal = row[j + 1];
-            row[j + 1] = substitute.min(row[j] + 1).min(row[j + 1] + 1);
+            let mut least = (last[j] + usize::from(left != right)).min(row[j] + 1).min(last[j + 1] + 1);
+            if i > 0 && j > 0 && *left == b[j - 1] && a[i - 1] == *right {
+                least = least.min(before[j - 1] + 1);
+            }
+            row.push(least);
         }
+        before = std::mem::replace(&mut last, row);
     }
-    row[b.len()]
+    last[b.len()]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{nearest, suggestion};
+    use super::{distance, nearest, suggestion};
 
     #[test]
     fn finds_what_was_meant() {
         assert_eq!(nearest("stepkind", ["stepId", "stepKind"]), Some("stepKind"));
+        assert_eq!(
+            nearest("taks", ["task", "report_dir"]),
+            Some("task"),
+            "two in the wrong order are one slip"
+        );
+        assert_eq!((distance("ab", "ba"), distance("abc", "ca"), distance("", "ab")), (1, 3, 2));
         assert_eq!(nearest("zzz", ["stepId", "stepKind"]), None);
         assert_eq!(suggestion("zzz", &["a", "b"]), "use one of `a`, `b`");
         assert_eq!(nearest(&"x".repeat(100), [&*"x".repeat(99)]), None);

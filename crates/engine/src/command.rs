@@ -110,6 +110,8 @@ pub struct ExecCommand {
     pub step: Str,
     /// What to run.
     pub validator: Validator,
+    /// The tree that the run stands on, where what changes meanwhile is the visit's: beside members at work.
+    pub tree: Option<TreeState>,
 }
 
 /// Something that an agent asked for, to be done by a program of the definition.

@@ -1,6 +1,6 @@
 //! The facts of a run: what the journal keeps.
 //!
-//! These are the wire types of the journal, format version [`Record::VERSION`]. Fields are only ever added, each
+//! These are the wire types of the journal, format version [`crate::Record::VERSION`]. Fields are only ever added, each
 //! with a default; a meaning never changes. Steps are named, not numbered, so that an older journal is read
 //! right by a program that lowers the definition in another order.
 
@@ -11,56 +11,10 @@ use crate::{
     budget::{Budget, Share},
     completion::FaultClass,
     facts::{
-        AskKind, EndState, Hold, Owing, Put, Remedy, RowEnd, SourceBlob, Spoken, Started, TreeState, Usage,
-        Waiting,
+        AskKind, Claim, EndState, Hold, Owing, Put, Remedy, RowEnd, SourceBlob, Spoken, Started, TreeState,
+        Usage, Waiting,
     },
 };
-
-/// The events of one decision: the unit of the journal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
-    /// The format version.
-    pub v: u32,
-    /// What followed from one completion, in order. Never empty.
-    pub events: Vec<Event>,
-}
-
-impl Record {
-    /// The format that this program writes.
-    pub const VERSION: u32 = 3;
-
-    /// Reads a record as the journal keeps it.
-    ///
-    /// # Errors
-    /// When it is damaged, or of a newer format: a newer program may mean something else by the same words.
-    pub fn parse(bytes: &[u8]) -> Result<Record, Unreadable> {
-        #[derive(Deserialize)]
-        struct Head {
-            v: u32,
-        }
-        let head: Head = serde_json::from_slice(bytes)?;
-        if head.v > Record::VERSION {
-            return Err(Unreadable::Newer { found: head.v, known: Record::VERSION });
-        }
-        Ok(serde_json::from_slice(bytes)?)
-    }
-}
-
-/// Why a record cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
-    /// It is no record.
-    #[error("it is damaged: {0}")]
-    Damaged(#[from] serde_json::Error),
-    /// A newer program wrote it.
-    #[error("it has format {found}, this program knows {known}")]
-    Newer {
-        /// Its format.
-        found: u32,
-        /// The newest that this program knows.
-        known: u32,
-    },
-}
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
@@ -179,6 +133,12 @@ pub enum Event {
         step: Str,
         /// Which of its commands.
         index: u16,
+        /// The member of a parallel step, by index, whose answer has to pass it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<u16>,
+        /// What that member has come to when all of them pass.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        claim: Option<Claim>,
     },
     /// An agent answered.
     Answered {
@@ -316,6 +276,9 @@ pub enum Event {
         step: Str,
         /// Which of its commands.
         index: u16,
+        /// The member of a parallel step, by index.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<u16>,
         /// The validator's name.
         validator: Str,
         /// Whether it passed.
@@ -328,6 +291,9 @@ pub enum Event {
         stderr: BlobRef,
         /// How long it took, in milliseconds.
         duration_ms: u64,
+        /// Files that changed meanwhile, where members are at work beside it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed_files: Vec<String>,
         /// The tree afterwards.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<TreeState>,

@@ -238,6 +238,15 @@ impl Load {
     }
 }
 
+/// What a member of a parallel step has come to, unless a command says otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// The outcome.
+    pub outcome: Str,
+    /// What it said.
+    pub answer: BlobRef,
+}
+
 /// The prompt of a visit after a failed validator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remedy {

@@ -7,9 +7,9 @@ use cuegate_flow::Str;
 use crate::{
     command::{CommandId, Said},
     event::Event,
-    facts::{AskKind, RowEnd, Started, TreeState, Usage, WaitKind},
+    facts::{AskKind, Claim, RowEnd, Started, TreeState, Usage, WaitKind},
     reports::Version,
-    run::{Asking, Head, Kept, Member, Node, Run, State, Visit, Work},
+    run::{Asking, Head, Kept, Member, Node, Proving, Run, State, Visit, Work},
 };
 
 impl Run {
@@ -91,6 +91,10 @@ impl Run {
             }
             Event::StepEntered { step, counts, visit, attempt, iteration, remedy } => {
                 self.node = Some(Node { step: step.clone(), entered: self.seq, work: Work::Entered });
+                // A visit that is mended was not finished: its remedy takes its place in what monitors see.
+                if remedy.is_some() && self.history.last() == Some(step) {
+                    self.history.pop();
+                }
                 if *counts {
                     self.excerpts.clear();
                     self.iterations = *iteration;
@@ -125,11 +129,8 @@ impl Run {
                 };
                 self.ask_requested(step, *member, asking);
             }
-            Event::CommandRequested { index, .. } => {
-                let seq = self.seq;
-                if let Some(node) = &mut self.node {
-                    node.work = Work::Running { seq, index: *index };
-                }
+            Event::CommandRequested { index, member, claim, .. } => {
+                self.command_requested(*index, *member, claim);
             }
             Event::AskCut { ask, usage, spoilt, .. } => {
                 self.settled.insert(*ask);
@@ -200,7 +201,13 @@ impl Run {
                     asking.faults += 1;
                 }
             }
-            Event::CommandFinished { tree, .. } => self.saw(&[], tree),
+            Event::CommandFinished { member, passed, changed_files, tree, .. } => {
+                self.saw(changed_files, tree);
+                if let Some(member) = self.member_mut(*member) {
+                    member.proving = None;
+                    member.failures += u32::from(!passed);
+                }
+            }
             Event::TreeSeen { changed_files, tree } => {
                 self.looked = Some(self.seq);
                 self.saw(changed_files, &Some(tree.clone()));
@@ -325,6 +332,9 @@ impl Run {
                     None => members.push(Member {
                         step: step.clone(),
                         asking: Some(asking),
+                        proving: None,
+                        proved: false,
+                        failures: 0,
                         ended: None,
                         blocked: false,
                         why: None,
@@ -332,6 +342,25 @@ impl Run {
                     }),
                 }
             }
+        }
+    }
+
+    fn command_requested(&mut self, index: u16, of: Option<u16>, claim: &Option<Claim>) {
+        let seq = self.seq;
+        if let (Some(member), Some(claim)) = (self.member_mut(of), claim) {
+            member.asking = None;
+            member.proving = Some(Proving { seq, index, claim: claim.clone() });
+            member.proved = true;
+        } else if let Some(node) = &mut self.node {
+            node.work = Work::Running { seq, index };
+        }
+    }
+
+    /// A member of the parallel step that control stands on.
+    fn member_mut(&mut self, index: Option<u16>) -> Option<&mut Member> {
+        match self.node.as_mut().map(|node| &mut node.work) {
+            Some(Work::Joining(members)) => members.get_mut(index? as usize),
+            _ => None,
         }
     }
 

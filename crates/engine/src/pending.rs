@@ -9,7 +9,7 @@ use crate::{
     },
     facts::{AskKind, Part},
     prompt::{expand, judged},
-    run::{Asking, Run, State, Work},
+    run::{Asking, Member, Run, State, Work},
     verdict::Probing,
 };
 
@@ -40,22 +40,38 @@ pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
                     id: CommandId { seq: *seq, member: 0 },
                     step: step.name.clone(),
                     validator: validator.clone(),
+                    tree: None,
                 })
             })
             .into_iter()
             .collect(),
-        (Work::Joining(members), Act::All { width, .. }) => members
-            .iter()
-            .enumerate()
-            .filter_map(|(index, member)| Some((index as u16, member, member.asking.as_ref()?)))
-            .filter(|(index, _, asking)| is_funded(run, asking, *index))
-            .take((*width).max(1) as usize)
-            .filter_map(|(index, member, asking)| {
-                command(flow, run, flow.step(flow.find(&member.step)?), asking, index)
+        (Work::Joining(members), Act::All { width, .. }) => (0..)
+            .zip(members)
+            .filter(|(index, member)| match &member.asking {
+                Some(asking) => is_funded(run, asking, *index),
+                None => member.proving.is_some(),
             })
+            .take((*width).max(1) as usize)
+            .filter_map(|(index, member)| of_member(flow, run, member, index))
             .collect(),
         _ => Vec::new(),
     }
+}
+
+/// What a member waits for.
+fn of_member(flow: &Flow, run: &Run, member: &Member, index: u16) -> Option<Command> {
+    let step = flow.step(flow.find(&member.step)?);
+    if let Some(asking) = &member.asking {
+        return command(flow, run, step, asking, index);
+    }
+    let Act::Ask(Ask { guard: Some(guard), .. }) = &step.act else { return None };
+    let proving = member.proving.as_ref()?;
+    Some(Command::Exec(ExecCommand {
+        id: CommandId { seq: proving.seq, member: index },
+        step: step.name.clone(),
+        validator: guard.commands.get(proving.index as usize)?.validator.clone(),
+        tree: run.tree.clone(),
+    }))
 }
 
 /// The looks that are still to be done. They are quick and cost nothing, so that all may begin at once.

@@ -12,7 +12,9 @@ use crate::{
     budget::Ledger,
     command::{CommandId, Said},
     effect::{Effect, Ending},
-    facts::{AskKind, EndState, Hold, Owing, Part, Remedy, Spoken, Started, TreeState, Usage, Waiting},
+    facts::{
+        AskKind, Claim, EndState, Hold, Owing, Part, Remedy, Spoken, Started, TreeState, Usage, Waiting,
+    },
     reports::Reports,
     verdict::{Known, Probing},
 };
@@ -203,6 +205,12 @@ pub struct Member {
     pub step: Str,
     /// Its ask, while there is one.
     pub asking: Option<Asking>,
+    /// The command that its answer has to pass, while there is one.
+    pub proving: Option<Proving>,
+    /// Whether a command of it has begun.
+    pub proved: bool,
+    /// How many commands its answers did not pass.
+    pub failures: u32,
     /// How it ended: its outcome, or nothing when it failed.
     pub ended: Option<Option<Str>>,
     /// Whether it said that it cannot proceed.
@@ -211,6 +219,17 @@ pub struct Member {
     pub why: Option<String>,
     /// What it said, where that can be used.
     pub answer: Option<BlobRef>,
+}
+
+/// A pending command of a member.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proving {
+    /// The record that made it pending.
+    pub seq: u64,
+    /// Which of its commands.
+    pub index: u16,
+    /// What it has come to when all pass.
+    pub claim: Claim,
 }
 
 /// An open visit.

@@ -3,7 +3,7 @@
 //! Generic over how a step is referred to: by [`Name`] while a definition is read (the name may be wrong),
 //! by [`crate::StepId`] afterwards (it cannot be).
 
-use crate::{Boundary, CounterId, FieldPath, SchemaId, Span, Str, Template};
+use crate::{Boundary, CounterId, FieldPath, Guard, SchemaId, Span, Str, Template};
 
 /// A reference as a definition writes it, not yet known to lead anywhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,6 +98,8 @@ pub struct Ask {
     /// With what an answer in plain text begins that says why its agent cannot proceed, and nothing else. An empty
     /// answer is none where this is said.
     pub blocked_mark: Option<Str>,
+    /// What has to pass before its outcome counts; of members only.
+    pub guard: Option<Guard>,
 }
 
 /// A file that an answer owes.

@@ -126,7 +126,7 @@ impl Local {
                 finished
             }
         };
-        let seen = self.seen(None).await?;
+        let seen = self.seen(command.tree.as_ref()).await?;
         let exec = Exec {
             exit: exit(&finished),
             stdout: String::from_utf8_lossy(&finished.stdout).into_owned(),

@@ -16,28 +16,30 @@ use crate::{
 /// A file that is being written, so that nobody reads half of one.
 const PARTIAL: &str = ".cuegate-partial";
 
-/// Writes what is not there yet, or is there with another content, below the folder of a run.
+/// Writes what is not there yet, or is there with another content, below the folder of a run. One that cannot be written
+/// keeps no other from it.
 ///
 /// # Errors
-/// When the journal lacks a report, or a file cannot be written; also when a link leads out of the folder.
+/// The first one: when the journal lacks a report, or a file cannot be written; also when a link leads out of the folder.
 pub(crate) fn keep(journal: &dyn Journal, run: &Path, reports: &Reports) -> Result<(), Error> {
-    for ReportFile { path, version, .. } in reports.files() {
-        let file = run.join(&path);
-        let is = fs::symlink_metadata(&file).ok().filter(fs::Metadata::is_file);
-        let content = lookup(journal, &version.content)?;
-        let same_length = is.is_some_and(|is| is.len() == content.len() as u64);
-        if same_length && fs::read(&file).is_ok_and(|there| there == content.as_bytes()) {
-            continue;
-        }
-        let folder = folder_of(run, &file)?;
-        let name = file.file_name().unwrap_or_default();
-        let partial = folder.join(PARTIAL);
-        // A link of that name, left by whoever, is replaced and not followed.
-        let _ = fs::remove_file(&partial);
-        fs::write(&partial, content).map_err(failed("write", &partial))?;
-        fs::rename(&partial, folder.join(name)).map_err(failed("write", &file))?;
+    reports.files().iter().map(|report| keep_one(journal, run, report)).fold(Ok(()), Result::and)
+}
+
+fn keep_one(journal: &dyn Journal, run: &Path, report: &ReportFile<'_>) -> Result<(), Error> {
+    let file = run.join(&report.path);
+    let is = fs::symlink_metadata(&file).ok().filter(fs::Metadata::is_file);
+    let content = lookup(journal, &report.version.content)?;
+    let same_length = is.is_some_and(|is| is.len() == content.len() as u64);
+    if same_length && fs::read(&file).is_ok_and(|there| there == content.as_bytes()) {
+        return Ok(());
     }
-    Ok(())
+    let folder = folder_of(run, &file)?;
+    let name = file.file_name().unwrap_or_default();
+    let partial = folder.join(PARTIAL);
+    // A link of that name, left by whoever, is replaced and not followed.
+    let _ = fs::remove_file(&partial);
+    fs::write(&partial, content).map_err(failed("write", &partial))?;
+    fs::rename(&partial, folder.join(name)).map_err(failed("write", &file))
 }
 
 /// The folder of a file, made where it is missing. Agents can write near it, so that a link may stand in its place.
@@ -120,5 +122,17 @@ mod tests {
         symlink(outside.path(), folder.path().join("reports")).unwrap();
         assert!(keep(&journal, folder.path(), &reports).is_err());
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+    }
+    #[test]
+    fn one_that_cannot_be_written_keeps_no_other_from_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = journal(&["one", "two"]);
+        let mut reports = Reports::default();
+        reports.write(&"a/b.md".into(), version("one", 1));
+        reports.write(&"c.md".into(), version("two", 2));
+        fs::create_dir(folder.path().join("reports")).unwrap();
+        fs::write(folder.path().join("reports/a"), "in the way").unwrap();
+        assert!(keep(&journal, folder.path(), &reports).is_err());
+        assert_eq!(fs::read_to_string(folder.path().join("reports/c.md")).unwrap(), "two");
     }
 }

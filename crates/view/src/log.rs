@@ -23,7 +23,7 @@
 //! | `ask_cut` | `ask step usage spoilt` |
 //! | `overspent` | `ask what` |
 //! | `time_passed` | `ms` |
-//! | `command_requested` | `step index` |
+//! | `command_requested` | `step index`, `member`, `claim` (the outcome, when all pass) |
 //! | `answered` | `ask{seq member} step kind prompt system_prompt output text usage{input_tokens output_tokens cost_usd} model provider session duration_ms changed_files tree put{schema session}` |
 //! | `answered_late` | `ask usage` |
 //! | `answer_rejected` | `step member why` |
@@ -31,7 +31,7 @@
 //! | `handed_off` | `step key value scalar text` |
 //! | `summarised` | `summary` |
 //! | `faulted` | `ask step class message usage changed_files tree` |
-//! | `command_finished` | `step index validator passed ended stdout stderr duration_ms tree` |
+//! | `command_finished` | `step index validator passed ended stdout stderr duration_ms tree`, `member`, `changed_files` |
 //! | `counter_set` | `counter value` |
 //! | `decided` | `step outcome reason fallback way` |
 //! | `member_ended` | `index step outcome why blocked answer` |
@@ -154,6 +154,9 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
             if let Some(judging) = judging {
                 object.insert("judge".to_owned(), json!(judging.judge));
             }
+        }
+        Event::CommandRequested { claim: Some(claim), .. } => {
+            object.insert("claim".to_owned(), json!(claim.outcome));
         }
         Event::Responded { answers, .. } => {
             let told = answers.iter().map(|spoken| {

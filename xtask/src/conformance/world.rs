@@ -35,6 +35,7 @@ pub(super) fn step(name: &str, gate: LoweredGate, inputs: Vec<Input>) -> Step<Na
             reports: Vec::new(),
             fused: None,
             blocked_mark: None,
+            guard: None,
         }),
         gate,
         boundary: Boundary::default(),

@@ -90,6 +90,9 @@ pub(super) struct Check {
     /// Count this variable as given
     #[arg(long, value_name = "NAME")]
     pub(super) set: Vec<String>,
+    /// How many asks a movement of a piece takes; as `phases` below `[piece]` says, else `fused`
+    #[arg(long, value_enum)]
+    pub(super) phases: Option<Phases>,
     /// In which form findings are printed
     #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
     pub(super) format: Format,
@@ -133,6 +136,9 @@ pub(super) struct Show {
     /// Count this variable as given
     #[arg(long, value_name = "NAME")]
     pub(super) set: Vec<String>,
+    /// How many asks a movement of a piece takes; as `phases` below `[piece]` says, else `fused`
+    #[arg(long, value_enum)]
+    pub(super) phases: Option<Phases>,
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -145,6 +151,9 @@ pub(super) struct Price {
     /// Count this variable as given
     #[arg(long, value_name = "NAME")]
     pub(super) set: Vec<String>,
+    /// How many asks a movement of a piece takes; as `phases` below `[piece]` says, else `fused`
+    #[arg(long, value_enum)]
+    pub(super) phases: Option<Phases>,
     /// Whose names of models have prices
     #[arg(long, value_name = "NAME")]
     pub(super) provider: Option<String>,
@@ -197,6 +206,9 @@ pub(super) struct Graph {
     /// Count this variable as given
     #[arg(long, value_name = "NAME")]
     pub(super) set: Vec<String>,
+    /// How many asks a movement of a piece takes; as `phases` below `[piece]` says, else `fused`
+    #[arg(long, value_enum)]
+    pub(super) phases: Option<Phases>,
     /// Print JSON: the same as `--format json`
     #[arg(long)]
     pub(super) json: bool,
@@ -290,7 +302,7 @@ pub(super) struct Run {
     /// How often an answer that cannot be used is asked again
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
     pub(super) repairs: Option<u32>,
-    /// How many asks a movement of a piece takes; `fused` unless said
+    /// How many asks a movement of a piece takes; as `phases` below `[piece]` says, else `fused`
     #[arg(long, value_enum)]
     pub(super) phases: Option<Phases>,
     #[command(flatten)]

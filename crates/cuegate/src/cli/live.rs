@@ -56,7 +56,8 @@ impl Live {
             Notice::Unkept(error) => {
                 self.clear();
                 print::line(&cuegate_view::clean(&format!(
-                    "warning: {error}; the run goes on, and its journal has every report: `cuegate report`"
+                    "warning: {}; the run goes on, and its journal has every report: `cuegate report`",
+                    crate::failure::chain(error)
                 )));
                 self.redraw();
             }

@@ -49,17 +49,22 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
     Ok(Location { root, base, file })
 }
 
-/// A bare name never leaves its folder.
+/// A name never leaves its folder. Pieces may be kept in categories, folders of one level: `category/name`.
 fn named(typed: &str, project: &Path, home: Option<&Path>) -> Option<PathBuf> {
-    let bare = !typed.is_empty() && !typed.contains(['/', '\\']) && !typed.starts_with('.');
-    let folder = Some(project.join(".agent").join(typed)).filter(|folder| folder.is_dir());
+    let parts: Vec<&str> = typed.split('/').collect();
+    let sound = |part: &&str| !part.is_empty() && !part.contains('\\') && !part.starts_with('.');
+    if parts.len() > 2 || !parts.iter().all(sound) {
+        return None;
+    }
+    let folder =
+        Some(project.join(".agent").join(typed)).filter(|folder| parts.len() == 1 && folder.is_dir());
     let piece = || {
         let folders = [Some(project), home].into_iter().flatten().map(|top| top.join(".takt/pieces"));
         folders
             .flat_map(|folder| ["yaml", "yml"].map(|ending| folder.join(format!("{typed}.{ending}"))))
             .find(|file| file.is_file())
     };
-    folder.or_else(piece).filter(|_| bare)
+    folder.or_else(piece)
 }
 
 fn nothing(typed: &str) -> (String, String) {
@@ -72,14 +77,17 @@ fn nothing(typed: &str) -> (String, String) {
 }
 
 /// The project when the definition lies in it, else the nearest folder above that looks like one, else its own. A piece
-/// outside of the project may read what lies beside its folder: personas and instructions lie there.
+/// outside of the project may read what lies beside its folder, or beside `.takt/pieces` when it lies in a category there:
+/// personas and instructions lie there.
 fn root_of(folder: &Path, project: &Path, piece: bool) -> PathBuf {
     let project = std::fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
     if folder.starts_with(&project) {
         return project;
     }
     if piece {
-        return folder.parent().unwrap_or(folder).to_owned();
+        let category = folder.parent().filter(|pieces| pieces.ends_with(".takt/pieces"));
+        let pieces = category.unwrap_or(folder);
+        return pieces.parent().unwrap_or(folder).to_owned();
     }
     let above = folder.ancestors().skip(1).find(|above| above.join(".git").exists());
     above.map_or_else(|| folder.to_owned(), Path::to_owned)
@@ -116,7 +124,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let top = std::fs::canonicalize(dir.path()).unwrap();
         let (project, home) = (top.join("p"), top.join("home"));
-        for file in ["p/.takt/pieces/review.yaml", "p/.takt/pieces/fix.yml", "home/.takt/pieces/mine.yaml"] {
+        for file in [
+            "p/.takt/pieces/team/fix.yaml",
+            "home/.takt/pieces/team/own.yaml",
+            "p/.takt/pieces/review.yaml",
+            "p/.takt/pieces/fix.yml",
+            "home/.takt/pieces/mine.yaml",
+        ] {
             std::fs::create_dir_all(top.join(file).parent().unwrap()).unwrap();
             std::fs::write(top.join(file), "name: x").unwrap();
         }
@@ -125,6 +139,13 @@ mod tests {
         assert_eq!(by_name("fix"), Some(project.join(".takt/pieces/fix.yml")));
         assert_eq!(by_name("mine"), Some(home.join(".takt/pieces/mine.yaml")));
         assert_eq!((by_name("../pieces/review"), by_name("none"), by_name("")), (None, None, None));
+        // Categories are folders of one level.
+        assert_eq!(by_name("team/fix"), Some(project.join(".takt/pieces/team/fix.yaml")));
+        assert_eq!((by_name("team/../fix"), by_name("/fix"), by_name("team/")), (None, None, None));
+        assert_eq!((by_name("../x"), by_name("team/none")), (None, None));
+        let own = by_name("team/own").unwrap();
+        let found = locate(own.to_str().unwrap(), &project, &project).unwrap();
+        assert_eq!((found.root, found.base.as_str()), (home.join(".takt"), "pieces/team"));
         let found = locate(".takt/pieces/review.yaml", &project, &project).unwrap();
         assert_eq!(
             (&found.root, found.base.as_str(), found.file.as_deref()),

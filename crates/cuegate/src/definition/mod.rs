@@ -2,9 +2,11 @@
 
 mod files;
 mod locate;
+mod ways;
 
 pub use files::{DiskFiles, KeptFiles, Recorded};
 pub use locate::{Location, locate};
+pub use ways::load_each_way;
 
 use std::{collections::BTreeMap, sync::Arc};
 

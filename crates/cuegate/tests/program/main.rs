@@ -17,7 +17,13 @@ mod judges;
 mod kills;
 mod migrate;
 mod params;
+#[cfg(target_os = "linux")]
+mod piece_agents;
+mod piece_files;
 mod piece_keys;
+mod piece_routes;
+mod piece_rows;
+mod piece_ways;
 mod pieces;
 mod real_input;
 mod registry;

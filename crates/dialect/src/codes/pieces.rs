@@ -77,8 +77,8 @@ Correct the text; the hint names the nearest one. Or add the rule to the member.
 NO_RULE_LEFT = "no-rule-left": "\
 a movement that leads nowhere when nobody is there
 
-Rules that are `interactive_only` exist only when somebody is there to answer. All rules of this movement
-are, so that a run without a person could not go on from here.
+Rules that are `interactive_only` exist only when somebody is there to answer. All rules of this movement,
+member or judge are, so that a run without a person could not go on from here.
 
 Add a rule without `interactive_only`.
 "
@@ -95,7 +95,8 @@ the name of a report cannot be used
 
 A report is a file in the run's folder of reports. Its name is a relative path without `..`, below no
 other report, and each report of a movement has a name of its own. As a warning: members of one parallel
-movement write the same report, so that only the newest of them is read later.
+movement write the same report, so that only the newest of them is read later; or two names differ in case
+only, and are one file on the file systems of macOS and Windows.
 
 Rename the report.
 "

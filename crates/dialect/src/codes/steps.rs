@@ -77,9 +77,12 @@ Use `next` between work steps, or lead the handoff to a closure step.
 SELF_NEXT = "self-next": "\
 `next` leads to the same step
 
-The step goes on to itself. It works, but `repeat` says so.
+The step goes on to itself.
 
-Use `repeat` for another round of the same step.
+In a registry that works, but `repeat` says so: use `repeat` for another round of the same step. In a piece
+a rule that leads back to its own movement asks the same again, with nothing new but the answer before, and
+costs an iteration each time: lead to a movement that does what is missing, or let the rule ask a person
+with `requires_user_input`.
 "
 END_WITH_TARGET = "end-with-target": "\
 an intent that ends the run has a target

@@ -1,8 +1,8 @@
 //! The commands among the quality gates of a movement: steps between its outcomes and where they lead.
 
 use cuegate_flow::{
-    Act, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, Extractor, Gate, Name, Outcome,
-    Permission, Piece, Step, Success, Target, Template, Tools, Validator,
+    Act, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, Extractor, Gate, Guard, Guarded, Name,
+    Outcome, Permission, Piece, Step, Success, Target, Template, Tools, Validator,
 };
 
 use super::gates::GateCommand;
@@ -95,15 +95,33 @@ fn validator(command: &GateCommand<'_>) -> Validator {
     }
 }
 
+/// What a member has to pass before its outcome counts. It leads nowhere by itself, so that no step of commands can stand
+/// on its way.
+pub(super) fn of_member(lowering: &Lowering<'_, '_, '_>, asked: &Asked<'_>) -> Option<Guard> {
+    let guarded = |command: &GateCommand<'_>| {
+        let mut page = failed(command);
+        page.text(words::GATE_MEND_HERE);
+        Guarded { validator: validator(command), mend: page.template() }
+    };
+    let commands: Vec<Guarded> = asked.gates.commands.iter().map(guarded).collect();
+    let mends_max = lowering.options.quality_gate_retries;
+    (!commands.is_empty()).then_some(Guard { commands, mends_max })
+}
+
 /// What a movement is asked with instead of its prompt when a command has failed: what came of it, and the prompt.
 fn remedy(command: &GateCommand<'_>, prompt: &Template) -> Template {
+    let mut page = failed(command);
+    page.text(words::GATE_MEND);
+    page.pieces(prompt.pieces.clone());
+    page.template()
+}
+
+fn failed(command: &GateCommand<'_>) -> Page {
     let mut page = Page::default();
     page.text(words::GATE_FAILED);
     page.text(&format!("    {}\n\n", line(command.command)));
     page.pieces(vec![shown(EXIT_CODE, "Exit code"), shown(STDOUT, "Output"), shown(STDERR, "Errors")]);
-    page.text(words::GATE_MEND);
-    page.pieces(prompt.pieces.clone());
-    page.template()
+    page
 }
 
 fn shown(name: &str, heading: &str) -> Piece {

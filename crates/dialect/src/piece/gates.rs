@@ -1,9 +1,8 @@
 //! The quality gates of a movement: sentences for the agent, and commands that are run.
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::Span;
 
 use super::newer;
-use crate::codes;
 use crate::json::{Fields, Json, Kind, Text};
 
 /// What has to hold when a movement is done.
@@ -57,13 +56,4 @@ fn command<'j>(item: &'j Json, movement: &Fields<'j, '_>, step: &str) -> Option<
     fields.finish();
     let Text { text, span } = command?;
     Some(GateCommand { command: text.trim(), timeout_ms, span })
-}
-
-/// Refuses commands where no step could run them.
-pub(crate) fn refuse_commands(gates: &Gates<'_>, step: &str, found: &crate::findings::Findings) {
-    for gate in &gates.commands {
-        let message = format!("the command `{}` cannot be a gate of `{step}`, a member", gate.command);
-        let finding = Diagnostic::error(codes::UNSUPPORTED_YET, gate.span, message).step(step);
-        found.push(finding.hint("make it a gate of a movement that comes after the parallel one"));
-    }
 }

@@ -91,8 +91,15 @@ impl Check<'_, '_> {
     }
 }
 
+/// Whether a member has a rule of this text, be it one for persons only.
 fn has(member: &Movement<'_>, word: &str) -> bool {
     conditions(std::slice::from_ref(member)).any(|text| text == word)
+}
+
+/// Whether a member can come to that as the piece is run now.
+fn can(member: &Movement<'_>, word: &str) -> bool {
+    let hidden = |rule: &Rule<'_>| rule.hidden && rule.condition.text == word;
+    has(member, word) && !member.rules.iter().any(hidden)
 }
 
 /// The conditions of members, each once. One without rules is done when it has answered.

@@ -124,6 +124,8 @@ fn push(
 /// The judge of a monitor, without its edges.
 pub(super) struct MonitorJudge<'s> {
     pub(super) name: Str,
+    /// What the format's own program calls it, in tags too.
+    pub(super) alias: Str,
     pub(super) span: Span,
     pub(super) system: Option<Template>,
     pub(super) persona: Option<Str>,
@@ -155,7 +157,8 @@ pub(super) fn monitor_step(judge: MonitorJudge<'_>, mut page: Page, draft: &mut 
         judge.rules.iter().map(|rule| if rule.hidden { Outcome::None } else { named(rule) }).collect();
     let words: Vec<(String, Outcome)> =
         texts.iter().zip(&rules).map(|(text, rule)| (super::prompt::line(text), named(rule))).collect();
-    let tags = vec![Reader::Tag { name: TAG.into(), base: 1, outcomes }];
+    let tag = |name: Str| Reader::Tag { name, base: 1, outcomes: outcomes.clone() };
+    let tags = vec![tag(TAG.into()), tag(judge.alias)];
     let ask = Ask {
         system: judge.system,
         persona: judge.persona,
@@ -184,6 +187,7 @@ fn judge_ask(prompt: Template, schema: SchemaId) -> Ask {
         reports: Vec::new(),
         fused: None,
         blocked_mark: None,
+        guard: None,
     }
 }
 

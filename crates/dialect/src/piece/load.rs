@@ -9,7 +9,7 @@ use super::monitors::{self, MonitorDefinition};
 use super::movement::{ABORT, COMPLETE, Does, Movement, Reading};
 use super::newer;
 use super::options::PieceOptions;
-use super::reports::{ReportDefinition, clash};
+use super::reports::{ReportDefinition, clash, clash_but_for_case};
 use super::sections::Sections;
 use super::template::Compiler;
 use crate::codes;
@@ -198,6 +198,14 @@ fn check_reports(piece: &PieceDefinition<'_>, desk: &Desk<'_>) -> Vec<Str> {
                 let message = format!("`{}` and `{}` cannot both be files", other.name, report.name);
                 let finding = Diagnostic::error(codes::REPORT_NAME, report.span, message);
                 desk.found.push(finding.step(movement.name.text).hint("rename one of them"));
+            }
+            let other = known.iter().find(|(other, _)| clash_but_for_case(&other.name, &report.name));
+            if let Some((other, _)) = other {
+                let message =
+                    format!("`{}` and `{}` are one file where case does not count", other.name, report.name);
+                let finding = Diagnostic::warning(codes::REPORT_NAME, report.span, message);
+                let hint = "write it the same if it is the same report, else call one of them otherwise";
+                desk.found.push(finding.step(movement.name.text).hint(hint));
             }
             known.push((report, movement.name.text));
         }

@@ -14,7 +14,7 @@ use super::prompt::{Prompts, Subject};
 use super::rules::Rule;
 use super::schema;
 use super::template::{Compiler, Reader as For};
-use super::{gate_steps, gates, join};
+use super::{gate_steps, join};
 use crate::codes;
 use crate::findings::Findings;
 use crate::json::Text;
@@ -155,8 +155,6 @@ impl Lowering<'_, '_, '_> {
         if place.parent.is_none() {
             edges = self.edges(name, &movement.rules, draft);
             gate_steps::guard(self, movement, asked, &prompt, &mut edges, draft);
-        } else {
-            gates::refuse_commands(&asked.gates, name, self.found);
         }
         let persona = asked.persona.as_ref();
         let body = persona.and_then(|persona| persona.body.as_ref());
@@ -176,6 +174,7 @@ impl Lowering<'_, '_, '_> {
                 blocked: path(schema::BLOCKED),
             }),
             blocked_mark: Some(super::words::BLOCKED_MARK.into()),
+            guard: place.parent.and_then(|_| gate_steps::of_member(self, asked)),
         };
         Step {
             title: asked.title.map_or_else(|| name.to_owned(), super::prompt::line).into(),

@@ -2,7 +2,7 @@
 
 use cuegate_flow::{Diagnostic, Span};
 
-use super::movement::Persona;
+use super::movement::{Persona, some_left};
 use super::newer;
 use super::rules::{self, Owner, Rule};
 use super::sections::{Body, Section, Sections};
@@ -85,6 +85,7 @@ fn monitor<'j>(
     if rules.is_empty() && judge.items("rules").is_empty() {
         judge.missing("rules");
     }
+    some_left(&judge, &rules);
     judge.finish();
     Some(MonitorDefinition { span: item.span, cycle, threshold, persona, instruction, rules })
 }

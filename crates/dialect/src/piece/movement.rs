@@ -142,7 +142,9 @@ impl Reading<'_, '_, '_> {
             _ => Owner::Movement,
         };
         let rules = rules::read(&fields, owner, self.interactive, step);
-        if !member {
+        if member {
+            some_left(&fields, &rules);
+        } else {
             check_rules(&fields, &rules);
         }
         newer::refuse(&fields, newer::MOVEMENT);
@@ -334,8 +336,15 @@ fn check_rules(fields: &Fields<'_, '_>, rules: &[Rule<'_>]) {
         if fields.items("rules").is_empty() {
             fields.invalid(fields.opening(), "`rules` has no rule", "add one with `condition` and `next`");
         }
-    } else if rules.iter().all(|rule| rule.hidden) {
-        let message = "all rules are `interactive_only`, and nobody is there to answer";
+    } else {
+        some_left(fields, rules);
+    }
+}
+
+/// Of what has rules, one has to be left where nobody is there.
+pub(super) fn some_left(fields: &Fields<'_, '_>, rules: &[Rule<'_>]) {
+    if !rules.is_empty() && rules.iter().all(|rule| rule.hidden) {
+        let message = "all rules are `interactive_only`, so that none is left where nobody is there";
         let finding = Diagnostic::error(codes::NO_RULE_LEFT, rules_span(rules), message);
         fields.push(finding.hint("add a rule that holds without a person"));
     }

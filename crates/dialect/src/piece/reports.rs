@@ -61,6 +61,12 @@ pub(crate) fn clash(a: &str, b: &str) -> bool {
     a == b || below(a, b) || below(b, a)
 }
 
+/// Whether two names cannot both be files of one folder on a file system that tells no case, as those of macOS and
+/// Windows, and could elsewhere.
+pub(crate) fn clash_but_for_case(a: &str, b: &str) -> bool {
+    !clash(a, b) && clash(&a.to_lowercase(), &b.to_lowercase())
+}
+
 fn report(
     item: &Json,
     contracts: &Fields<'_, '_>,
@@ -152,7 +158,7 @@ fn unsafe_name(name: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{clash, unsafe_name};
+    use super::{clash, clash_but_for_case, unsafe_name};
 
     #[test]
     fn only_safe_relative_paths_are_names() {
@@ -171,5 +177,7 @@ mod tests {
     fn a_file_is_no_folder() {
         assert!(clash("a", "a") && clash("a", "a/b") && clash("a/b/c", "a/b"));
         assert!(!clash("a", "ab") && !clash("a/b", "a/c"));
+        assert!(clash_but_for_case("a.md", "A.md") && clash_but_for_case("Ä", "ä/b"));
+        assert!(!clash_but_for_case("a.md", "a.md") && !clash_but_for_case("A/b", "a/c"));
     }
 }

@@ -24,6 +24,9 @@ const VALUES: [(&str, Source); 8] = [
 /// What only the judge of a monitor can read.
 const CYCLE_COUNT: &str = "cycle_count";
 
+/// What stands before the name of a report, and a colon.
+const REPORT: &str = "report";
+
 /// Turns the texts of a piece into parts of templates.
 pub(crate) struct Compiler<'c> {
     /// Where findings go.
@@ -83,7 +86,7 @@ impl<'c> Compiler<'c> {
     }
 
     fn source(&self, name: &str, body: &Body, reader: Reader<'_>) -> Option<Source> {
-        if let Some(report) = name.strip_prefix("report:") {
+        if let Some(report) = name.strip_prefix(REPORT).and_then(|rest| rest.strip_prefix(':')) {
             let report = report.trim();
             if report.is_empty() {
                 return None;
@@ -107,16 +110,10 @@ impl<'c> Compiler<'c> {
         let known = || VALUES.iter().map(|(known, _)| *known);
         // White space between the braces is as much of a slip as a wrong letter.
         let near = known().find(|known| *known == name.trim()).or(nearest(name, known()).filter(|_| word));
-        if let Some(near) = near {
+        if let Some(near) = near.map(str::to_owned).or_else(|| near_report(name)) {
             let hint = format!("did you mean `{{{near}}}`?");
-            self.warn(
-                codes::UNKNOWN_PLACEHOLDER,
-                name,
-                body,
-                reader,
-                format!("`{{{name}}}` stays text"),
-                &hint,
-            );
+            let message = format!("`{{{name}}}` stays text");
+            self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, &hint);
         }
         None
     }
@@ -151,6 +148,13 @@ impl<'c> Compiler<'c> {
         let place = body.place(&format!("{{{name}}}"));
         self.found.push(Diagnostic::warning(code, place, message).step(reader.step).hint(hint));
     }
+}
+
+/// The report that was probably meant by a word before a colon that is almost `report`.
+fn near_report(name: &str) -> Option<String> {
+    let (word, file) = name.split_once(':')?;
+    let (word, file) = (word.trim(), file.trim());
+    (!file.is_empty() && nearest(word, [REPORT]).is_some()).then(|| format!("{REPORT}:{file}"))
 }
 
 /// Whether parts read a value.

@@ -42,6 +42,7 @@ pub(super) fn lower(lowering: &Lowering<'_, '_, '_>, monitor: &MonitorDefinition
     let body = persona.and_then(|persona| persona.body.as_ref());
     let judge = MonitorJudge {
         name: name.as_str().into(),
+        alias: format!("_loop_judge_{}", rounds.join("_")).into(),
         span: monitor.span,
         system: body.map(|body| Template::text(&body.text)),
         persona: persona.and_then(|persona| persona.key.clone()),

@@ -68,5 +68,6 @@ pub(super) const MONITOR_ANSWER: &str = "Decide which of these holds:\n";
 
 pub(super) const GATE_FAILED: &str =
     "# A quality gate has failed\n\nAfter your last answer this was run:\n\n";
+pub(super) const GATE_MEND_HERE: &str = "\nMend the cause, and then answer as before, with all of it.\n";
 pub(super) const GATE_MEND: &str =
     "\nMend the cause, and then answer as before. What you were asked to do is repeated below.\n\n";

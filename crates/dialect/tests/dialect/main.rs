@@ -49,6 +49,7 @@ mod migrate;
 #[cfg(test)]
 mod migrate_random;
 mod named_tests;
+mod piece_answers;
 #[cfg(test)]
 mod piece_corpus;
 #[cfg(test)]
@@ -57,6 +58,8 @@ mod piece_effect;
 mod piece_findings;
 #[cfg(test)]
 mod piece_fuzz;
+#[cfg(test)]
+mod piece_members;
 #[cfg(test)]
 mod piece_normalized;
 #[cfg(test)]

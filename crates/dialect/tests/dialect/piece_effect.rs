@@ -117,6 +117,7 @@ fn the_whole_structure() {
       ask Judge, Fresh, model default, schema Some(SchemaId(10))
       reads outcome: healthy=Healthy unproductive=Unproductive
       tag [JUDGE:1…] Healthy | Unproductive
+      tag [_loop_judge_implement_reviewers:1…] Healthy | Unproductive
       Healthy → implement
       Unproductive → Aborted
     "#);

@@ -166,6 +166,11 @@ fn parallel(dice: &mut Dice, yaml: &mut Yaml, index: usize, names: &[String]) {
     for member in 0..members {
         yaml.line(6, &format!("- name: m{index}-{member}"));
         body(dice, yaml, 8);
+        if dice.one_in(3) {
+            yaml.line(8, "quality_gates:");
+            yaml.line(10, "- { command: \"true\" }");
+            yaml.maybe(10, dice.one_in(2), "- { command: \"false\", timeout_ms: 1000 }");
+        }
         yaml.line(8, "rules:");
         for rule in ["approved", "needs_fix", "ai(\"it is odd\")"] {
             yaml.maybe(10, !rule.starts_with("ai") || dice.one_in(4), &format!("- condition: '{rule}'"));

@@ -12,24 +12,25 @@ use crate::piece_support::{FILE, changed, load, sound};
 use crate::support::{Project, dump};
 
 /// The flow of the sound piece after some replacements.
-fn flow(edits: &[(&str, &str)], change: impl FnOnce(&mut PieceOptions)) -> Flow {
+pub fn flow(edits: &[(&str, &str)], change: impl FnOnce(&mut PieceOptions)) -> Flow {
     let loaded = load(&changed(edits), change);
     assert!(!loaded.has_errors(), "{:#?}", loaded.diagnostics);
     check(loaded.draft).flow.expect("it is sound")
 }
 
-struct Drive<'f> {
-    case: Case<'f>,
+/// A run of it.
+pub struct Drive<'f> {
+    pub case: Case<'f>,
 }
 
 impl<'f> Drive<'f> {
-    fn start(flow: &'f Flow) -> Drive<'f> {
+    pub fn start(flow: &'f Flow) -> Drive<'f> {
         let mut case = Case::new(flow);
         case.start();
         Drive { case }
     }
 
-    fn asks(&self) -> Vec<AskCommand> {
+    pub fn asks(&self) -> Vec<AskCommand> {
         let asks = self.case.pending().into_iter().filter_map(|command| match command {
             Command::Ask(ask) => Some(*ask),
             _ => None,
@@ -38,21 +39,21 @@ impl<'f> Drive<'f> {
     }
 
     /// The steps whose asks are pending.
-    fn asked(&self) -> Vec<String> {
+    pub fn asked(&self) -> Vec<String> {
         self.asks().iter().map(|ask| ask.step.to_string()).collect()
     }
 
-    fn ask(&self, step: &str) -> AskCommand {
+    pub fn ask(&self, step: &str) -> AskCommand {
         let pending = self.asked();
         self.asks().into_iter().find(|ask| &*ask.step == step).unwrap_or_else(|| panic!("{pending:?}"))
     }
 
-    fn prompt(&self, step: &str) -> String {
+    pub fn prompt(&self, step: &str) -> String {
         text(&self.ask(step).prompt)
     }
 
     /// An answer with this outcome, and all that it owes.
-    fn say(&mut self, step: &str, outcome: &str) -> &mut Self {
+    pub fn say(&mut self, step: &str, outcome: &str) -> &mut Self {
         let Act::Ask(about) = &self.case.flow.step(self.case.flow.find(step).unwrap()).act else { panic!() };
         let reports: Map<String, Value> =
             about.reports.iter().map(|report| (report.name.to_string(), json!("# It"))).collect();
@@ -68,24 +69,24 @@ impl<'f> Drive<'f> {
         self.answer(step, Answer { output: Some(output), ..Answer::default() })
     }
 
-    fn text(&mut self, step: &str, text: &str) -> &mut Self {
+    pub fn text(&mut self, step: &str, text: &str) -> &mut Self {
         self.answer(step, Answer { text: text.to_owned(), ..Answer::default() })
     }
 
-    fn answer(&mut self, step: &str, answer: Answer) -> &mut Self {
+    pub fn answer(&mut self, step: &str, answer: Answer) -> &mut Self {
         let ask = self.ask(step).id;
         assert!(self.case.complete(Completion::Answered { ask, answer: Box::new(answer), seen: None }));
         self
     }
 
-    fn command(&self) -> ExecCommand {
+    pub fn command(&self) -> ExecCommand {
         match &self.case.pending()[..] {
             [Command::Exec(exec)] => exec.clone(),
             other => panic!("no command: {other:?}"),
         }
     }
 
-    fn exits(&mut self, code: i32) -> &mut Self {
+    pub fn exits(&mut self, code: i32) -> &mut Self {
         let id = self.command().id;
         let stdout = format!("it says {code}");
         let exec = Exec { exit: Exit::Code(code), stdout, stderr: String::new(), duration_ms: 1 };
@@ -93,7 +94,7 @@ impl<'f> Drive<'f> {
         self
     }
 
-    fn end(&self) -> Option<EndState> {
+    pub fn end(&self) -> Option<EndState> {
         match self.case.run.state {
             State::Ended { state, .. } => Some(state),
             _ => None,
@@ -101,20 +102,21 @@ impl<'f> Drive<'f> {
     }
 
     /// What a person is asked.
-    fn question(&self) -> Option<String> {
+    pub fn question(&self) -> Option<String> {
         match &self.case.run.state {
             State::Suspended(waiting) => Some(waiting.detail.to_string()),
             _ => None,
         }
     }
 
-    fn rejected(&self) -> usize {
+    pub fn rejected(&self) -> usize {
         let rejected = |event: &&Event| matches!(event, Event::AnswerRejected { .. });
         self.case.events.iter().flatten().filter(rejected).count()
     }
 }
 
-fn text(parts: &[Part]) -> String {
+/// Parts as they read: what is kept by its fence and length.
+pub fn text(parts: &[Part]) -> String {
     parts
         .iter()
         .map(|part| match part {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cuegate_flow::{Act, BlobRef, Fact, Gate, Outcome, Role, Source, Step, StepId, Str};
 use serde_json::Value;
 
-use super::{Decider, conduct, enter, join, leave, reject, report, verdict};
+use super::{Decider, conduct, enter, guard, join, leave, reject, report, verdict};
 use crate::{
     command::CommandId,
     completion::{Answer, Seen},
@@ -202,9 +202,7 @@ pub(super) fn conclude(
         Then::Decided { outcome, reason } => {
             let outcome = Outcome::Named(outcome.clone());
             if let Some(index) = member {
-                let end =
-                    join::End { outcome: Some(outcome), answer: Some(said.clone()), ..join::End::default() };
-                join::member_ended(decider, index, &step.name, end);
+                guard::decided(decider, index, &step.name, outcome, said);
                 return;
             }
             let Some(step) = decider.step(&step.name) else { return };
@@ -301,8 +299,7 @@ fn settle(
             conduct::found_actions(decider, &step.name, member, output.as_ref(), &answer.text);
             hand_on(decider, step, member, &handed);
         }
-        let end = join::End { outcome: Some(outcome), answer: Some(said.clone()), ..join::End::default() };
-        join::member_ended(decider, index, &step.name, end);
+        guard::decided(decider, index, &step.name, outcome, said);
         return;
     }
     let Some(step) = decider.step(&step.name) else { return };

@@ -54,7 +54,8 @@ pub(super) fn enter(decider: &mut Decider<'_>, id: StepId, remedy: Option<Remedy
             }
         }
         Act::Exec { .. } => {
-            decider.emit(Event::CommandRequested { step: step.name.clone(), index: 0 });
+            let step = step.name.clone();
+            decider.emit(Event::CommandRequested { step, index: 0, member: None, claim: None });
         }
         Act::Person { question } => {
             let parts = expand(&decider.run, step, question, None);

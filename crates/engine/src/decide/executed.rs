@@ -2,7 +2,7 @@
 
 use cuegate_flow::{Act, Outcome};
 
-use super::{Decider, leave};
+use super::{Decider, guard, leave};
 use crate::{
     command::CommandId,
     completion::{Exec, Seen},
@@ -16,6 +16,7 @@ pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, se
     let Some(step) = decider.here() else { return };
     let index = match decider.run.node.as_ref().map(|node| &node.work) {
         Some(Work::Running { seq, index }) if *seq == id.seq => *index,
+        Some(Work::Joining(_)) => return guard::executed(decider, id, exec, seen),
         _ => return,
     };
     let Act::Exec { commands } = &step.act else { return };
@@ -25,16 +26,20 @@ pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, se
     decider.emit(Event::CommandFinished {
         step: step.name.clone(),
         index,
+        member: None,
         validator: validator.name.clone(),
         passed,
         ended: exec.exit.describe(validator.timeout_ms),
         stdout,
         stderr,
         duration_ms: exec.duration_ms,
+        // What commands between steps leave is nobody's.
+        changed_files: Vec::new(),
         tree: seen.map(|seen| seen.tree),
     });
     if passed && (index as usize) + 1 < commands.len() {
-        decider.emit(Event::CommandRequested { step: step.name.clone(), index: index + 1 });
+        let (step, index) = (step.name.clone(), index + 1);
+        decider.emit(Event::CommandRequested { step, index, member: None, claim: None });
         return;
     }
     let outcome = if passed { Outcome::Pass } else { Outcome::Fail(index) };

@@ -144,7 +144,10 @@ fn on(
         enter::enter(decider, next, None, None);
         return;
     }
-    if let Some((judge, monitor, rounds)) = fired(decider, step, next) {
+    // Who mends goes on with the same visit's work: no round ends there.
+    if edge.remedy.is_none()
+        && let Some((judge, monitor, rounds)) = fired(decider, step, next)
+    {
         decider.emit(Event::MonitorFired { monitor, rounds });
         next = judge;
         if !decider.flow.step(next).counts {

@@ -10,6 +10,7 @@ mod enter;
 mod executed;
 mod faulted;
 mod fund;
+mod guard;
 mod join;
 mod leave;
 mod person;

@@ -143,10 +143,10 @@ pub(super) fn violations(
 
 fn siblings_may_write(decider: &Decider<'_>) -> bool {
     let Some(Work::Joining(members)) = decider.run.node.as_ref().map(|node| &node.work) else { return false };
-    members
-        .iter()
-        .filter_map(|member| decider.step(&member.step))
-        .any(|step| step.boundary.permission.may_write())
+    // So may a command of a member, from when it begins.
+    members.iter().any(|member| {
+        member.proved || decider.step(&member.step).is_some_and(|step| step.boundary.permission.may_write())
+    })
 }
 
 /// An ask wrote where writing is not allowed.

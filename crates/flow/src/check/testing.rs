@@ -38,6 +38,7 @@ pub(crate) fn draft(text: &str) -> Draft {
                 reports: Vec::new(),
                 fused: None,
                 blocked_mark: None,
+                guard: None,
             }),
             gate: Gate::Readers(vec![Reader::Field {
                 path: FieldPath::parse("action").unwrap(),

@@ -111,7 +111,19 @@ impl Scale<'_> {
         usual.saturating_add(u64::from(Conduct::QUESTIONS_MAX).saturating_mul(each))
     }
 
+    /// A member that mends what its commands found is asked again with all that follows.
     fn step(&self, step: &Step<StepId>, remedy: bool) -> u64 {
+        let once = self.once(step, remedy);
+        match &step.act {
+            Act::Ask(Ask { guard: Some(guard), .. }) if self.measure != Measure::Visits => {
+                let again = self.once(step, true).saturating_mul(u64::from(guard.mends_max));
+                once.saturating_add(again)
+            }
+            _ => once,
+        }
+    }
+
+    fn once(&self, step: &Step<StepId>, remedy: bool) -> u64 {
         let own = match &step.act {
             Act::Ask(ask) => {
                 let role = match ask.role {

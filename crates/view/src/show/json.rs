@@ -1,6 +1,8 @@
 //! `cuegate/flow/v1`.
 
-use cuegate_flow::{Act, Edge, Flow, Gate, Outcome, Reader, Step, StepId, Str, Target, Template, Tools};
+use cuegate_flow::{
+    Act, Edge, Flow, Gate, Outcome, Reader, Step, StepId, Str, Target, Template, Tools, Validator,
+};
 use serde_json::{Map, Value, json};
 
 use super::{verdict, words};
@@ -71,19 +73,17 @@ fn step_json(flow: &Flow, step: &Step<StepId>) -> Value {
             put("session", json!(words::session(&ask.session)));
             put("permission", json!(step.boundary.permission.as_str()));
             put("tools", tools(&step.boundary.tools));
+            if let Some(guard) = &ask.guard {
+                put("commands", guard.commands.iter().map(|guarded| command(&guarded.validator)).collect());
+                put("mends_max", json!(guard.mends_max));
+            }
         }
         Act::All { members, width } => {
             put("members", json!(words::names(flow, members)));
             put("width", json!(width));
         }
         Act::Exec { commands } => {
-            let commands = commands.iter().map(|command| {
-                json!({
-                    "name": command.name, "command": command.command,
-                    "passes": words::success(command.success), "timeout_ms": command.timeout_ms,
-                })
-            });
-            put("commands", commands.collect());
+            put("commands", commands.iter().map(command).collect());
         }
         Act::Person { question } => {
             put("question", template(question));
@@ -101,6 +101,13 @@ fn step_json(flow: &Flow, step: &Step<StepId>) -> Value {
     put("handoff", handoff.collect());
     put("edges", step.edges.iter().map(|edge| edge_json(flow, edge)).collect());
     Value::Object(object)
+}
+
+fn command(command: &Validator) -> Value {
+    json!({
+        "name": command.name, "command": command.command,
+        "passes": words::success(command.success), "timeout_ms": command.timeout_ms,
+    })
 }
 
 fn template(template: &Template) -> Value {

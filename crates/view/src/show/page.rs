@@ -130,7 +130,7 @@ fn step_text(flow: &Flow, step: &Step<StepId>) -> String {
             let names = words::names(flow, members).join(", ");
             lines.push(line("members", &format!("{names} ({width} at a time)")));
         }
-        Act::Exec { commands } => command_lines(commands, &mut lines),
+        Act::Exec { commands } => command_lines(commands.iter(), &mut lines),
         Act::Person { question } => {
             lines.push(line("asks", &format!("a person, {}", words::lines(question))))
         }
@@ -176,6 +176,10 @@ fn ask_lines(flow: &Flow, step: &Step<StepId>, ask: &Ask, lines: &mut Vec<String
         let left: Vec<&str> = step.handoff.iter().map(|handoff| &*handoff.key).collect();
         lines.push(line("leaves", &left.join(", ")));
     }
+    if let Some(guard) = &ask.guard {
+        command_lines(guard.commands.iter().map(|guarded| &guarded.validator), lines);
+        lines.push(line("mends", &format!("at most {}", plural(u64::from(guard.mends_max), "time"))));
+    }
 }
 
 fn reader_text(flow: &Flow, reader: &Reader<StepId>) -> Option<String> {
@@ -202,9 +206,8 @@ fn input_text(input: &Input) -> String {
     text
 }
 
-fn command_lines(commands: &[Validator], lines: &mut Vec<String>) {
+fn command_lines<'c>(commands: impl Iterator<Item = &'c Validator>, lines: &mut Vec<String>) {
     let rows: Vec<Vec<String>> = commands
-        .iter()
         .map(|command| {
             let passes = format!("passes: {}", words::success(command.success));
             vec![command.name.to_string(), clean(&command.command), passes, duration(command.timeout_ms)]

@@ -34,7 +34,7 @@ pub struct RunFold {
     aside: Option<Track>,
     /// Asks that are pending.
     requests: BTreeMap<CommandId, Request>,
-    command: Option<Pending>,
+    commands: BTreeMap<Option<u16>, Pending>,
     /// Looks at the verdict that are pending.
     looks: Vec<Pending>,
     /// When something was last asked for or done in a block.
@@ -54,7 +54,7 @@ impl RunFold {
             open: None,
             aside: None,
             requests: BTreeMap::new(),
-            command: None,
+            commands: BTreeMap::new(),
             looks: Vec::new(),
             acted_ms: None,
             aside_visits: BTreeMap::new(),
@@ -102,7 +102,7 @@ impl RunFold {
             since_ms: request.since_ms,
             not_before_ms: request.not_before_ms,
         });
-        asks.chain(self.command.clone()).chain(self.looks.clone()).collect()
+        asks.chain(self.commands.values().cloned()).chain(self.looks.clone()).collect()
     }
 
     /// Folds a record in.
@@ -132,8 +132,9 @@ impl RunFold {
             Event::AskRequested { step, member, kind, not_before_ms, .. } => {
                 self.asked(seq, at_ms, step, *member, *kind, *not_before_ms);
             }
-            Event::CommandRequested { step, index } => {
-                self.command = Some(Pending::Command { step: step.clone(), index: *index, since_ms: at_ms });
+            Event::CommandRequested { step, index, member, .. } => {
+                let pending = Pending::Command { step: step.clone(), index: *index, since_ms: at_ms };
+                self.commands.insert(*member, pending);
             }
             Event::Answered { .. } => self.answered(event),
             Event::AskCut { ask, usage, .. } => self.cut(*ask, usage),
@@ -242,7 +243,7 @@ impl RunFold {
     fn nothing_pending(&mut self) {
         self.requests.clear();
         self.looks.clear();
-        self.command = None;
+        self.commands.clear();
     }
 
     fn entered(
@@ -393,13 +394,26 @@ impl RunFold {
     }
 
     fn executed(&mut self, seq: u64, event: &Event) {
-        let Event::CommandFinished { step, validator, passed, ended, stdout, stderr, duration_ms, .. } =
-            event
+        let Event::CommandFinished {
+            step,
+            member,
+            validator,
+            passed,
+            ended,
+            stdout,
+            stderr,
+            duration_ms,
+            changed_files,
+            ..
+        } = event
         else {
             return;
         };
-        self.command = None;
+        self.commands.remove(member);
+        self.changed.extend(changed_files.iter().cloned());
         let (of, visit) = self.visiting().map_or((step, 1), |(of, visit)| (of, visit));
+        // A member's commands are its own; other steps of commands stand for the visit that led to them.
+        let of = if member.is_some() { step } else { of };
         let row = ValidatorRow {
             seq,
             step: of.clone(),

@@ -40,6 +40,7 @@ fn ask(step: &str, title: &str, prompt: Template, edges: Vec<Edge<Name>>) -> Ste
             reports: Vec::new(),
             fused: None,
             blocked_mark: None,
+            guard: None,
         }),
         gate: Gate::Readers(vec![Reader::Field {
             path: path("action"),

@@ -82,13 +82,18 @@ impl<'t> Words<'t> {
                 let line = Line::new(kind, &who, format!("no answer, {}", class.as_str()));
                 self.lines.push(line.detail(message));
             }
-            Event::CommandFinished { step, validator, passed, ended, duration_ms, .. } => {
+            Event::CommandFinished { step, member, validator, passed, ended, duration_ms, .. } => {
                 let took = duration(*duration_ms);
                 let what = match passed {
                     true => format!("validator {validator} passed ({took})"),
                     false => format!("validator {validator} failed: {ended} ({took})"),
                 };
-                self.lines.push(Line::new(Kind::Validator, &visit(fold, step), what));
+                // A member's commands are its own.
+                let who = match (member, fold.visiting()) {
+                    (Some(_), Some((_, visit))) => format!("{step} #{visit}"),
+                    _ => visit(fold, step),
+                };
+                self.lines.push(Line::new(Kind::Validator, &who, what));
             }
             Event::ReportWritten { step, name, .. } => {
                 let what = &mut self.line(fold, step).what;

@@ -4,22 +4,27 @@ use cuegate_flow::{Code, Diagnostic, Severity, Sources, Span};
 use cuegate_view::Checked;
 use serde_json::{Value, json};
 
-use super::{Place, load};
+use super::{Place, disk, how, load_as};
 use crate::{
     Failure,
     cli::{
         args::{Check, Explain, Format, Show},
         print,
     },
-    definition::Definition,
+    definition::{Definition, Location, load_each_way},
     exit,
 };
 
 /// Finds what is wrong with definitions.
 pub(super) fn check(place: &Place, args: &Check) -> Result<u8, Failure> {
     let mut checked = Vec::new();
+    // Beside a piece there may be others; where there is none at all, the flag does nothing.
+    let pieces = || args.paths.iter().filter_map(|path| place.locate(path).ok()).any(|at| how::of_piece(&at));
+    if args.phases.is_some() && !pieces() {
+        return Err(how::no_piece(&args.paths.join("`, `")));
+    }
     for path in &args.paths {
-        let definition = place.locate(path).and_then(|location| load(&location, &args.set));
+        let definition = place.locate(path).and_then(|location| each_way(place, &location, args));
         // One that cannot be read keeps no other from being checked.
         checked.push(definition.map_or_else(|failure| unreadable(path, failure), Found::of));
     }
@@ -58,6 +63,13 @@ pub(super) fn check(place: &Place, args: &Check) -> Result<u8, Failure> {
         }
     }
     Ok(if errors == 0 { exit::DONE } else { exit::USAGE })
+}
+
+/// The definition at a place, in each way that a run can take.
+fn each_way(place: &Place, location: &Location, args: &Check) -> Result<Definition, Failure> {
+    let phases = args.phases.filter(|_| how::of_piece(location));
+    let how = how::how(place, "", location, phases)?;
+    Ok(load_each_way(&disk(location)?, &location.base, location.file.as_deref(), &args.set, &how))
 }
 
 /// What was found about one definition.
@@ -150,7 +162,8 @@ pub(super) fn explain(args: &Explain) -> Result<u8, Failure> {
 /// Prints a definition as the flow that will run.
 pub(super) fn show(place: &Place, args: &Show) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
-    let definition = load(&location, &args.set)?;
+    let how = how::how(place, &args.path, &location, args.phases)?;
+    let definition = load_as(&location, &args.set, &how)?;
     let Some(flow) = &definition.flow else {
         tell(&definition.diagnostics, &definition.sources, false);
         return Err(Failure::usage(

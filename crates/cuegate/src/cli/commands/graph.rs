@@ -2,7 +2,7 @@
 
 use cuegate_view::{Graph, dot, graph_json, mermaid, svg};
 
-use super::{Place, check, load};
+use super::{Place, check, how, load_as};
 use crate::{
     Failure,
     cli::{args, args::Drawing, print},
@@ -12,7 +12,8 @@ use crate::{
 /// Draws a definition. One that is not sound is drawn as far as it could be read, with what was found, and exits with 2.
 pub(super) fn graph(place: &Place, args: &args::Graph) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
-    let definition = load(&location, &args.set)?;
+    let how = how::how(place, &args.path, &location, args.phases)?;
+    let definition = load_as(&location, &args.set, &how)?;
     let sound = definition.flow.is_some();
     let Some(flow) = definition.flow.as_deref().or(definition.unsound.as_ref()) else {
         check::tell(&definition.diagnostics, &definition.sources, false);

@@ -5,6 +5,7 @@ mod check;
 mod diff;
 mod doctor;
 mod graph;
+mod how;
 mod init;
 mod look;
 mod migrate;
@@ -126,10 +127,15 @@ fn load(location: &Location, set: &[String]) -> Result<Definition, Failure> {
 
 /// Loads the definition at a place.
 fn load_as(location: &Location, set: &[String], how: &Load) -> Result<Definition, Failure> {
-    let files = DiskFiles::new(&location.root).map_err(|error| {
-        Failure::environment(format!("failed to open `{}`: {error}", location.root.display()))
-    })?;
+    let files = disk(location)?;
     Ok(definition::load(&files, &location.base, location.file.as_deref(), set, how))
+}
+
+/// The files of the definition at a place.
+fn disk(location: &Location) -> Result<DiskFiles, Failure> {
+    DiskFiles::new(&location.root).map_err(|error| {
+        Failure::environment(format!("failed to open `{}`: {error}", location.root.display()))
+    })
 }
 
 /// A run as it stands in the journal.

@@ -9,7 +9,7 @@ use cuegate_journal::sqlite;
 use cuegate_runner::Home;
 use cuegate_view::{Beginning, beginning};
 
-use super::{Place, check, load_as, question, tell_end};
+use super::{Place, check, how, load_as, question, tell_end};
 use crate::{
     Agent, Failure,
     begin::{self, Ground, Host, Program, Wishes},
@@ -17,8 +17,8 @@ use crate::{
         args::{Durability, Run},
         params, print,
     },
-    config::{self, Config, Phases},
-    definition::{Definition, Location, is_piece},
+    config::{self, Config},
+    definition::{Definition, Location},
     doctor, project, providers,
     terms::{Asked, terms},
 };
@@ -31,7 +31,7 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     let set: Vec<String> =
         args.set.iter().filter_map(|pair| pair.split_once('=')).map(|(name, _)| name.to_owned()).collect();
     let config = config::load(place.home.root())?;
-    let how = how(&args, &location, &config)?;
+    let how = Load { interactive: person(&location), ..how::how(place, &args.path, &location, args.phases)? };
     let definition = load_as(&location, &set, &how)?;
     let Some(flow) = definition.flow.clone() else {
         check::tell(&definition.diagnostics, &definition.sources, false);
@@ -87,23 +87,9 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     tell_end(place, &*host.journal, &id, &host.config, args.json)
 }
 
-/// How the definition is read: what its format leaves to whoever runs it.
-fn how(args: &Run, location: &Location, config: &Config) -> Result<Load, Failure> {
-    if !location.file.as_deref().is_some_and(is_piece) {
-        return match args.phases {
-            None => Ok(Load::default()),
-            Some(_) => Err(Failure::usage(
-                format!("`--phases` is about pieces, and `{}` is none", args.path),
-                "leave it out",
-            )),
-        };
-    }
-    Ok(Load {
-        separate: args.phases.or(config.piece.phases) == Some(Phases::Separate),
-        interactive: print::is_interactive(),
-        gate_retries: config.run.quality_gate_retries,
-        width: config.run.width,
-    })
+/// Whether somebody is there whom a rule of the definition can ask.
+fn person(location: &Location) -> bool {
+    how::of_piece(location) && print::is_interactive()
 }
 
 pub(super) fn durability(durability: Durability) -> sqlite::Durability {

@@ -206,6 +206,7 @@ impl StepLowering<'_, '_, '_, '_> {
                 reports: Vec::new(),
                 fused: None,
                 blocked_mark: None,
+                guard: None,
             }),
             gate,
             boundary: Boundary { permission: agent.permission, tools: agent.tools.clone() },

@@ -1,0 +1,95 @@
+//! The ways in which a piece can be read: rules for persons exist where somebody is there to answer.
+
+use cuegate_dialect::Files;
+use cuegate_engine::Load;
+use cuegate_flow::{Diagnostic, Sources, sort};
+
+use super::{Definition, is_piece, load};
+
+/// What is said of a finding that is there in one way only.
+const NOBODY: &str = "with nobody there";
+const SOMEBODY: &str = "when a person is there";
+
+/// Loads a definition in every way that a run of it can take, and merges what is found: what is the same is there once,
+/// what is found in one way only says in which. `how` says the rest; the flow is that of a run with nobody there.
+///
+/// A run is of one way, so that each of them has to be sound.
+pub fn load_each_way(
+    files: &dyn Files,
+    base: &str,
+    file: Option<&str>,
+    set: &[String],
+    how: &Load,
+) -> Definition {
+    let alone = load(files, base, file, set, &Load { interactive: false, ..how.clone() });
+    if !file.is_some_and(is_piece) {
+        return alone;
+    }
+    let there = load(files, base, file, set, &Load { interactive: true, ..how.clone() });
+    let (mut sources, mut files) = (alone.sources, alone.files);
+    let others = there.diagnostics.into_iter().map(|finding| moved(finding, &there.sources, &mut sources));
+    let mut diagnostics = merged(alone.diagnostics, others.collect());
+    sort(&mut diagnostics, &sources);
+    files.extend(there.files);
+    Definition { diagnostics, sources, files, ..alone }
+}
+
+/// A finding, with its place in other sources, which gain the file where they do not have it.
+fn moved(mut finding: Diagnostic, from: &Sources, to: &mut Sources) -> Diagnostic {
+    if let Some(file) = from.get(finding.span.file) {
+        finding.span.file = to.add(&file.path, &file.text);
+    }
+    finding
+}
+
+fn merged(alone: Vec<Diagnostic>, mut there: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for finding in alone {
+        // What to do, and the way that shows it, may differ: it is the same all the same.
+        let same = there.iter().position(|other| {
+            let of = |it: &Diagnostic| (it.code, it.severity, it.span);
+            of(other) == of(&finding) && other.message == finding.message && other.step == finding.step
+        });
+        match same {
+            Some(at) => {
+                there.remove(at);
+                found.push(finding);
+            }
+            None => found.push(only(finding, NOBODY)),
+        }
+    }
+    found.extend(there.into_iter().map(|finding| only(finding, SOMEBODY)));
+    found
+}
+
+fn only(mut finding: Diagnostic, when: &str) -> Diagnostic {
+    finding.message = format!("{} ({when})", finding.message);
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use cuegate_flow::{Diagnostic, FileId, Span};
+
+    use super::merged;
+
+    #[test]
+    fn the_same_is_said_once_and_the_rest_says_when() {
+        let at = |start| Span { file: FileId(0), start, end: start + 1 };
+        let finding = |start, message: &str| Diagnostic::warning("code", at(start), message);
+        let alone = vec![finding(1, "a").hint("this"), finding(2, "b"), finding(2, "b")];
+        let there = vec![finding(1, "a").hint("that"), finding(2, "b"), finding(3, "b")];
+        let messages: Vec<(u32, String)> =
+            merged(alone, there).into_iter().map(|found| (found.span.start, found.message)).collect();
+        let text = |text: &str| text.to_owned();
+        assert_eq!(
+            messages,
+            [
+                (1, text("a")),
+                (2, text("b")),
+                (2, text("b (with nobody there)")),
+                (3, text("b (when a person is there)"))
+            ]
+        );
+    }
+}

@@ -1,0 +1,37 @@
+//! Reports of pieces as files: what cannot be written is said, and nothing is lost.
+
+use serde_json::json;
+
+use crate::support::Project;
+
+/// The folder of reports is replaced by a link that leads out, as an agent could do: nothing is written through it, the
+/// run goes on and says so, and its journal has the report.
+#[test]
+fn a_report_that_cannot_be_written_is_said_and_kept() {
+    let project = Project::empty();
+    let outside = tempfile::tempdir().unwrap();
+    let away = outside.path().display();
+    let piece = format!(
+        "name: kept\nmax_iterations: 5\ninitial_movement: plan\nmovements:\n  - name: plan\n    edit: true\n    \
+         instruction_template: Plan.\n    quality_gates:\n      - command: \"cd .cuegate/runs/*/ && rm -rf reports && \
+         ln -s '{away}' reports\"\n    output_contracts:\n      report:\n        - name: plan.md\n    rules:\n      \
+         - {{ condition: Planned, next: say }}\n  - name: say\n    edit: false\n    instruction_template: \"Say \
+         {{report:plan.md}}.\"\n    output_contracts:\n      report:\n        - name: said.md\n    rules:\n      - \
+         {{ condition: Said, next: COMPLETE }}\n"
+    );
+    project.write(".takt/pieces/kept.yaml", &piece);
+    project.write(".gitignore", "/script*\n");
+    project.init();
+    let said = |step: &str, outcome: &str, report: &str| json!({"step": step, "output": {"outcome": outcome, "response": "so it is", "reports": {report: format!("# {outcome}")}}});
+    project
+        .script("script.json", &json!([said("plan", "Planned", "plan.md"), said("say", "Said", "said.md")]));
+    let ran = project.run(&["run", "kept", "Make it", "--script", "script.json", "--json"]);
+    assert_eq!((ran.code, ran.json()["state"].as_str()), (0, Some("completed")), "{}", ran.stderr);
+    let warned =
+        "a link leads out of the folder of the run; the run goes on, and its journal has every report";
+    assert!(ran.stderr.contains("warning: ") && ran.stderr.contains(warned), "{}", ran.stderr);
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0, "nothing was written through the link");
+    assert_eq!(project.run(&["report", "last", "said.md"]).stdout, "# Said\n");
+    assert_eq!(project.run(&["report", "last", "plan.md"]).stdout, "# Planned\n");
+    assert!(project.prompts()[1].contains("# Planned"), "{}", project.prompts()[1]);
+}
