@@ -96,12 +96,6 @@ fn has(member: &Movement<'_>, word: &str) -> bool {
     conditions(std::slice::from_ref(member)).any(|text| text == word)
 }
 
-/// Whether a member can come to that as the piece is run now.
-fn can(member: &Movement<'_>, word: &str) -> bool {
-    let hidden = |rule: &Rule<'_>| rule.hidden && rule.condition.text == word;
-    has(member, word) && !member.rules.iter().any(hidden)
-}
-
 /// The conditions of members, each once. One without rules is done when it has answered.
 fn conditions<'m>(members: &'m [Movement<'_>]) -> impl Iterator<Item = &'m str> {
     let mut seen = Vec::new();

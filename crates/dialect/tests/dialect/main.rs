@@ -48,7 +48,9 @@ mod lowering;
 mod migrate;
 #[cfg(test)]
 mod migrate_random;
+#[cfg(test)]
 mod named_tests;
+#[cfg(test)]
 mod piece_answers;
 #[cfg(test)]
 mod piece_corpus;

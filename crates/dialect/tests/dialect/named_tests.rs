@@ -12,7 +12,7 @@ type Tests = BTreeMap<(String, String), Vec<PathBuf>>;
 const READ_ONLY: [&str; 3] = ["crates/dialect/", "crates/flow/", "crates/cuegate/tests/program/check.rs"];
 
 /// Files in which definitions are driven all the same, or what agents are told is looked at: their names end so.
-const DRIVEN: [&str; 3] = ["_runs.rs", "_random.rs", "piece_prompts.rs"];
+const DRIVEN: [&str; 4] = ["_runs.rs", "_random.rs", "piece_answers.rs", "piece_prompts.rs"];
 
 /// The project's folder.
 pub fn root() -> PathBuf {
