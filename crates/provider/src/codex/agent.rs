@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Settings, inspect, launch, read::CodexReader, strict};
+use super::{Settings, inspect, launch, needs, read::CodexReader, strict};
 use crate::{
-    Capabilities, Fault, Inspection, Prepared, Provider, Request,
+    Capabilities, Fault, Inspection, Needs, Prepared, Provider, Request,
     program::guard::{self, Guarded},
 };
 
@@ -63,6 +63,10 @@ impl Provider for Codex {
     fn loads(&self) -> String {
         let own = if self.settings.user_config { ", and the user's config.toml and rules" } else { "" };
         format!("the user's AGENTS.md and the project's{own}")
+    }
+
+    fn needs(&self) -> Needs {
+        needs::needs(&self.settings)
     }
 
     fn restore(&self, _receipts: &[String]) {}
