@@ -1,6 +1,6 @@
 //! The facts of a run: what the journal keeps.
 //!
-//! These are the wire types of the journal, format version [`Record::VERSION`]. Fields are only ever added, each
+//! These are the wire types of the journal, format version [`crate::Record::VERSION`]. Fields are only ever added, each
 //! with a default; a meaning never changes. Steps are named, not numbered, so that an older journal is read
 //! right by a program that lowers the definition in another order.
 
@@ -15,52 +15,6 @@ use crate::{
         Waiting,
     },
 };
-
-/// The events of one decision: the unit of the journal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
-    /// The format version.
-    pub v: u32,
-    /// What followed from one completion, in order. Never empty.
-    pub events: Vec<Event>,
-}
-
-impl Record {
-    /// The format that this program writes.
-    pub const VERSION: u32 = 3;
-
-    /// Reads a record as the journal keeps it.
-    ///
-    /// # Errors
-    /// When it is damaged, or of a newer format: a newer program may mean something else by the same words.
-    pub fn parse(bytes: &[u8]) -> Result<Record, Unreadable> {
-        #[derive(Deserialize)]
-        struct Head {
-            v: u32,
-        }
-        let head: Head = serde_json::from_slice(bytes)?;
-        if head.v > Record::VERSION {
-            return Err(Unreadable::Newer { found: head.v, known: Record::VERSION });
-        }
-        Ok(serde_json::from_slice(bytes)?)
-    }
-}
-
-/// Why a record cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
-    /// It is no record.
-    #[error("it is damaged: {0}")]
-    Damaged(#[from] serde_json::Error),
-    /// A newer program wrote it.
-    #[error("it has format {found}, this program knows {known}")]
-    Newer {
-        /// Its format.
-        found: u32,
-        /// The newest that this program knows.
-        known: u32,
-    },
-}
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
@@ -172,6 +126,17 @@ pub enum Event {
     TimePassed {
         /// Milliseconds.
         ms: u64,
+    },
+    /// The wall kept somebody behind it from reaching something. Told once for each command and place.
+    WallRefused {
+        /// The ask, or what else is at work.
+        by: crate::command::CommandId,
+        /// The step.
+        step: Str,
+        /// What: a host with its port.
+        to: String,
+        /// Why.
+        why: String,
     },
     /// A command became pending: the validator of this index.
     CommandRequested {
@@ -575,6 +540,9 @@ pub enum Event {
         /// With these limits in place of its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         budget: Option<Budget>,
+        /// Without the wall that the definition demands, from now on.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unwalled: bool,
         /// The tree as it was found, with partial edits of an ask that was cut off.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         found: Option<TreeState>,

@@ -29,6 +29,7 @@ mod fold;
 mod gate;
 mod pending;
 mod prompt;
+mod record;
 mod reports;
 mod run;
 mod verdict;
@@ -43,7 +44,7 @@ pub use command::{
 pub use completion::{Answer, Completion, Exec, Exit, Fault, FaultClass, Look, Moment, Resume, Seen, Start};
 pub use decide::{Decision, decide};
 pub use effect::{Effect, Ending};
-pub use event::{Event, Record, Unreadable};
+pub use event::Event;
 pub use extract::extract;
 pub use facts::{
     AskKind, EndState, Hold, Load, Owing, Part, Place, Put, Remedy, RowEnd, SchemaBy, SessionBy, SourceBlob,
@@ -52,6 +53,7 @@ pub use facts::{
 pub use gate::{Bad, Reading, Route, read, target};
 pub use pending::pending;
 pub use prompt::{Failure, expand, fenced};
+pub use record::{Record, Unreadable};
 pub use reports::{ReportFile, Reports, Version};
 pub use run::{Asking, Follow, Head, Judging, Kept, Member, Node, Run, State, Visit, Work};
 pub use verdict::{Known, POLL_INTERVAL_MS, Probing, has, reached, says, signals};

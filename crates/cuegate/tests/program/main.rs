@@ -26,3 +26,5 @@ mod support;
 mod suspend;
 mod trajectories;
 mod verdicts;
+#[cfg(target_os = "linux")]
+mod walls;

@@ -17,6 +17,8 @@ mod checks_matter;
 #[cfg(test)]
 mod checks_prompts;
 #[cfg(test)]
+mod checks_sandbox;
+#[cfg(test)]
 mod checks_steps;
 #[cfg(test)]
 mod checks_unread;
