@@ -396,6 +396,16 @@ pub trait Provider: Send + Sync {
         Needs::default()
     }
 
+    /// The same provider for asks that are put behind a wall, where it puts them in another way there.
+    fn behind_wall(&self) -> Option<Shared> {
+        None
+    }
+
+    /// Whether its agent may change files in this ask: behind a wall it is let.
+    fn writes(&self, request: &Request) -> bool {
+        request.permission >= Permission::AcceptEdits
+    }
+
     /// Told once, before the first ask, which receipts a run has already journaled.
     fn restore(&self, receipts: &[String]);
 

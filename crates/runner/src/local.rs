@@ -84,7 +84,12 @@ pub struct Local {
 
 impl Local {
     /// A performer for one run.
-    pub fn new(setting: Setting) -> Local {
+    pub fn new(mut setting: Setting) -> Local {
+        if setting.wall.is_some()
+            && let Some(walled) = setting.provider.behind_wall()
+        {
+            setting.provider = walled;
+        }
         let suspect = Mutex::new(setting.suspect);
         Local { setting, suspect }
     }

@@ -28,3 +28,5 @@ mod trajectories;
 mod verdicts;
 #[cfg(target_os = "linux")]
 mod walls;
+#[cfg(target_os = "linux")]
+mod walls_agents;

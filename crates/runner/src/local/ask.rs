@@ -257,8 +257,8 @@ impl Local {
             output_max: ASK_OUTPUT_MAX,
             ..Launch::new(launch.program, self.setting.work.clone())
         };
-        let writes = command.boundary.permission.may_write();
-        let who = Who::Agent { writes, needs: self.setting.provider.needs() };
+        let provider = &self.setting.provider;
+        let who = Who::Agent { writes: provider.writes(request), needs: provider.needs() };
         // The room is in use until this returns: then nobody is in there, and the tree can be looked at.
         let (launch, _used) = self.walled(id, dir, FILES, launch, who)?;
         let mut child = process::start(&self.setting.shim, dir, &launch).await?;

@@ -200,7 +200,7 @@ mod tests {
         }
         let git = main.join(".git");
         let ours = repository(&main);
-        assert_eq!(ours.written, [git.clone()]);
+        assert_eq!(ours.written, std::slice::from_ref(&git));
         assert_eq!(ours.forbidden, [git.join("commondir")]);
         let sealed = [git.join("config"), linked.join("commondir"), linked.join("gitdir"), git.join("hooks")];
         assert_eq!(ours.sealed, sealed);

@@ -253,7 +253,9 @@ fn programs(program: &OsStr) -> Vec<PathBuf> {
         found.extend(fs::canonicalize(&named));
         found.extend(named.parent().map(Path::to_owned));
     }
-    found.into_iter().filter_map(|path| fs::canonicalize(path).ok()).collect()
+    // As they are named, too: links on the way have to be there.
+    let real: Vec<PathBuf> = found.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
+    found.into_iter().filter(|path| path.exists()).chain(real).collect()
 }
 
 /// The outermost folder below one of these that a path lies in: what a program needs may lie beside it.
