@@ -14,7 +14,7 @@ use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{
     Book, Entry, FormerProviders, Heard, Home, Local, Notice, Setting, drive, lookup, state_of,
     tree::{self, Trees, worktree},
-    wall::Wall,
+    wall::{Wall, mend},
 };
 use tokio::sync::{mpsc, watch};
 
@@ -450,6 +450,9 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     let unwalled = again.unwalled || started.unwalled;
     let wall = walled::raise(book.flow(), unwalled, program)?;
     let work = PathBuf::from(&started.place.work);
+    if book.flow().conduct.wall.is_some() {
+        mend(&work);
+    }
     let trees = if work.is_dir() { Trees::open(&work, &home.trees())? } else { return Err(gone(&work)) };
     let found = seen(home, book.run())?;
     // The tree may hold partial edits of an ask that was cut off; nothing else was at work when it waited.

@@ -7,6 +7,10 @@ use cuegate_runner::wall::Wall;
 
 use crate::{Failure, begin::Program};
 
+/// Variables that name a proxy of the user's network.
+const PROXIES: [&str; 6] =
+    ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+
 /// The wall that a flow demands; `None` where it demands none, or somebody lets it run without.
 ///
 /// # Errors
@@ -37,9 +41,13 @@ pub fn held_by(flow: &Flow, wall: Option<&Wall>) -> String {
 
 /// What of the wish cannot be, in words.
 pub fn notes(wall: Option<&Wall>, work: &Path, root: &Path) -> Vec<String> {
-    let missing = wall.map(|wall| wall.missing(work, root)).unwrap_or_default();
+    let Some(wall) = wall else { return Vec::new() };
+    let missing = wall.missing(work, root);
     let note = |path: &String| {
         format!("`{path}` of `allowedPaths` is not there, so that nothing can be written there")
     };
-    missing.iter().map(note).collect()
+    let is_set = |name: &&&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let proxy = PROXIES.iter().find(is_set);
+    let proxy = proxy.map(|name| format!("the proxy that {name} names is not used behind the wall"));
+    missing.iter().map(note).chain(proxy).collect()
 }

@@ -112,6 +112,13 @@ fn git_is_not_led_elsewhere() {
     assert_eq!(project.read("said.txt"), "lead yes\n", "{}", project.read("heard.txt"));
     assert!(!project.path().join(".git/commondir").exists());
     assert_eq!(project.git(&["rev-parse", "--git-common-dir"]), ".git\n");
+    // Nor when a run was killed before that.
+    let project = behind(json!({})).project(json!([says("work", "handoff")]));
+    assert_eq!(project.go(&[]).code, 4, "its script is used up");
+    project.write(".git/commondir", "../evil\n");
+    project.script("script2.json", &json!([says("close", "closing")]));
+    done(&project.run(&["resume", "last", "--script", "script2.json"]));
+    assert!(!project.path().join(".git/commondir").exists());
 }
 
 #[test]

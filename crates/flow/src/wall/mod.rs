@@ -67,6 +67,18 @@ mod tests {
         }
     }
 
+    /// The list is one that people decide by.
+    #[test]
+    fn the_manual_has_the_same_list() {
+        let manual = include_str!("../../../../docs/wall.md");
+        let list = manual.split("### The hosts that are trusted").nth(1).unwrap();
+        let list = list.split("\n## ").next().unwrap();
+        let rows = list.lines().filter(|line| line.starts_with("| `"));
+        let told: Vec<&str> = rows.flat_map(|row| row.split('`').skip(1).step_by(2)).collect();
+        let built_in: Vec<&str> = TRUSTED.iter().map(|(host, _)| *host).collect();
+        assert_eq!(told, built_in);
+    }
+
     #[test]
     fn what_is_named_comes_on_top_of_what_is_built_in_or_in_its_place() {
         let named = vec![Host::parse("example.com").unwrap()];

@@ -16,6 +16,7 @@ mod room;
 
 pub use bwrap::{Bwrap, NoWall};
 pub use inside::wall_main;
+pub use places::mend;
 pub use room::Wall;
 
 pub(crate) use door::Teller;

@@ -143,6 +143,16 @@ pub(super) fn repository(work: &Path) -> Repository {
     found
 }
 
+/// Removes what somebody in a room may have left in a repository to lead git elsewhere. Not even a look at the working
+/// tree may come before it.
+pub fn mend(work: &Path) {
+    let dots = work.ancestors().map(|folder| folder.join(".git")).filter(|dot| dot.is_dir());
+    for dot in dots.take(1) {
+        // Only folders of linked worktrees have one, and those are not called so.
+        let _ = fs::remove_file(dot.join("commondir"));
+    }
+}
+
 /// Sockets that programs of this machine listen on: who could connect to them would be served outside of the room.
 ///
 /// A socket is no file that a read-only file system protects.

@@ -93,7 +93,7 @@ fn settings_of_the_user() {
     --model=gpt-x
     -
     "#);
-    assert_eq!(launch(&settings, &request()).env, [("CODEX_HOME".into(), "/home/x".into())]);
+    assert_eq!(launch(&settings, &request(), false).env, [("CODEX_HOME".into(), "/home/x".into())]);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn instructions_go_apart_at_the_beginning_and_in_the_prompt_later() {
 fn a_schema_goes_by_a_file() {
     let fits = json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
     assert_eq!(more(|ask| ask.schema = Some(fits.clone())), ["--output-schema=/scratch/schema.json"]);
-    let files = launch(&Settings::default(), &Request { schema: Some(fits), ..request() }).files;
+    let files = launch(&Settings::default(), &Request { schema: Some(fits), ..request() }, false).files;
     assert_eq!(
         files,
         [(
