@@ -121,6 +121,24 @@ fn git_is_not_led_elsewhere() {
     assert!(!project.path().join(".git/commondir").exists());
 }
 
+/// A link that one ask leaves opens nothing to the next one.
+#[test]
+fn what_is_allowed_cannot_be_led_elsewhere() {
+    if !stands() {
+        return;
+    }
+    let closed = outside();
+    let lead = format!("ln -s {0} out; ln -s {0} .git/modules", closed.path().display());
+    let write = "echo x > out/x; echo x > .git/modules/x";
+    let project = behind(json!({"filesystem": {"allowedPaths": ["out"]}})).project(json!([
+        says_with("work", "handoff", json!({"runs": [lead]})),
+        says_with("close", "closing", json!({"runs": [write]})),
+    ]));
+    done(&project.go(&[]));
+    assert!(project.path().join("out").is_symlink());
+    assert_eq!(fs::read_dir(closed.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn a_step_that_only_reads_writes_nothing() {
     if !stands() {

@@ -83,6 +83,36 @@ pub(super) fn written(path: &str, work: &Path, root: &Path, home: Option<&Path>)
     Some(if leads_out { root.join(path) } else { work.join(path) })
 }
 
+/// The paths of these that are there, without links in them.
+///
+/// A link in a place that somebody in a room can write may be made to lead anywhere: what lies in such a place has to
+/// stay in it. `open` are the places that can be written besides these paths.
+pub(super) fn steady(paths: &[PathBuf], open: &[PathBuf]) -> Vec<PathBuf> {
+    let named: Vec<PathBuf> = paths.iter().map(|path| lexical(path)).collect();
+    let roots: Vec<&PathBuf> = open.iter().chain(&named).collect();
+    let stays = |path: &PathBuf, real: &Path| {
+        let around = roots.iter().filter(|root| path.starts_with(root) && path != **root);
+        around.into_iter().all(|root| fs::canonicalize(root).is_ok_and(|root| real.starts_with(root)))
+    };
+    let real = named.iter().filter_map(|path| {
+        let real = fs::canonicalize(path).ok()?;
+        stays(path, &real).then_some(real)
+    });
+    real.collect()
+}
+
+/// A path without `.` and `..` in it, by its words alone.
+fn lexical(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut sum, part| {
+        match part {
+            Component::ParentDir => drop(sum.pop()),
+            Component::CurDir => {}
+            part => sum.push(part),
+        }
+        sum
+    })
+}
+
 fn leads_out(path: &Path) -> bool {
     let mut depth = 0_i64;
     path.components().any(|part| {
@@ -107,24 +137,21 @@ pub(super) struct Repository {
 }
 
 /// The repository that a folder is in. Its `hooks` are made where they are missing: what is not there cannot be sealed.
+///
+/// A `.git` that somebody in a room may have made leads to nothing that would be writable then: it is the folder itself,
+/// or the file of a worktree that its repository knows of.
 pub(super) fn repository(work: &Path) -> Repository {
     let mut found = Repository::default();
     let Some(top) = work.ancestors().find(|folder| folder.join(".git").exists()) else { return found };
     let dot = top.join(".git");
-    let Ok(real) = fs::canonicalize(&dot) else { return found };
-    let common = match real.is_dir() {
-        true => real,
-        false => {
-            // A linked worktree: the file names its folder in the repository, and a file there the repository.
-            let named = |file: &Path, base: &Path| {
-                let text = fs::read_to_string(file).ok()?;
-                fs::canonicalize(base.join(text.trim_start_matches("gitdir:").trim())).ok()
-            };
-            let Some(own) = named(&real, top) else { return found };
-            let common = named(&own.join("commondir"), &own).unwrap_or_else(|| own.clone());
-            found.sealed.push(real);
+    let common = match fs::symlink_metadata(&dot) {
+        Ok(about) if about.is_dir() => dot,
+        Ok(about) if about.is_file() => {
+            let Some(common) = of_worktree(&dot, top) else { return found };
+            found.sealed.push(dot);
             common
         }
+        _ => return found,
     };
     let hooks = common.join("hooks");
     if !hooks.exists() {
@@ -141,6 +168,18 @@ pub(super) fn repository(work: &Path) -> Repository {
     }
     found.written.push(common);
     found
+}
+
+/// The repository of a linked worktree: the worktree's file names a folder in the repository, and files there name both.
+fn of_worktree(dot: &Path, top: &Path) -> Option<PathBuf> {
+    let named = |file: &Path, base: &Path| {
+        let text = fs::read_to_string(file).ok()?;
+        fs::canonicalize(base.join(text.trim_start_matches("gitdir:").trim())).ok()
+    };
+    let own = named(dot, top)?;
+    let common = named(&own.join("commondir"), &own)?;
+    let back = named(&own.join("gitdir"), &own)?;
+    (own.parent()? == common.join("worktrees") && back == dot).then_some(common)
 }
 
 /// Removes what somebody in a room may have left in a repository to lead git elsewhere. Not even a look at the working
@@ -203,7 +242,7 @@ mod tests {
         for (file, text) in [
             (main.join(".git/config"), ""),
             (linked.join("commondir"), "../..\n"),
-            (linked.join("gitdir"), "x"),
+            (linked.join("gitdir"), "../../../../w/.git\n"),
             (root.join("w/.git"), "gitdir: ../main/.git/worktrees/w\n"),
         ] {
             fs::write(file, text).unwrap();
@@ -219,5 +258,54 @@ mod tests {
         assert_eq!(apart.sealed[0], root.join("w/.git"));
         assert_eq!(apart.sealed[1..], sealed);
         assert_eq!(repository(Path::new("/")), Repository::default());
+    }
+
+    #[test]
+    fn a_repository_that_was_made_up_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        let (precious, tree) = (root.join("precious"), root.join("tree"));
+        fs::create_dir_all(precious.join("worktrees")).unwrap();
+        fs::create_dir_all(tree.join("evil")).unwrap();
+        let dot = tree.join(".git");
+        std::os::unix::fs::symlink(&precious, &dot).unwrap();
+        assert_eq!(repository(&tree), Repository::default());
+        fs::remove_file(&dot).unwrap();
+        for (leads_to, common) in [(&precious, None), (&tree.join("evil"), Some(&precious))] {
+            fs::write(&dot, format!("gitdir: {}\n", leads_to.display())).unwrap();
+            if let Some(common) = common {
+                fs::write(tree.join("evil/commondir"), common.display().to_string()).unwrap();
+                fs::write(tree.join("evil/gitdir"), dot.display().to_string()).unwrap();
+            }
+            assert_eq!(repository(&tree), Repository::default());
+        }
+    }
+
+    #[test]
+    fn a_link_that_may_have_been_made_leads_nowhere() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        for name in ["tree/out", "precious", "cache/inner", "real"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let link = |to: &str, from: &str| std::os::unix::fs::symlink(root.join(to), root.join(from)).unwrap();
+        link("precious", "tree/made");
+        link("precious", "cache/made");
+        link("tree/out", "tree/within");
+        link("real", "linked");
+        let at = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<_>>();
+        let paths = at(&[
+            "tree/out",
+            "tree/made",
+            "tree/within",
+            "tree/x/../made",
+            "cache",
+            "cache/inner",
+            "cache/made",
+            "linked",
+            "gone",
+        ]);
+        let wanted = at(&["tree/out", "tree/out", "cache", "cache/inner", "real"]);
+        assert_eq!(steady(&paths, &at(&["tree"])), wanted);
     }
 }

@@ -191,12 +191,11 @@ impl Room<'_> {
         keys.iter()
             .filter_map(|path| fs::canonicalize(path).ok())
             .for_each(|path| layout.put(path, Mount::Read));
-        for path in &self.wall.wish.writable {
-            let path = places::written(path, self.work, self.root, home.as_deref());
-            path.and_then(|path| fs::canonicalize(path).ok())
-                .into_iter()
-                .for_each(|path| layout.put(path, Mount::Write));
-        }
+        let open: Vec<PathBuf> =
+            [&work].into_iter().chain(&repository.written).chain(&state).cloned().collect();
+        let written = |path: &flow::Str| places::written(path, &work, self.root, home.as_deref());
+        let wanted: Vec<PathBuf> = self.wall.wish.writable.iter().filter_map(written).collect();
+        places::steady(&wanted, &open).into_iter().for_each(|path| layout.put(path, Mount::Write));
         state.into_iter().for_each(|path| layout.put(path, Mount::Write));
         if let Who::Agent { needs, .. } = &self.who {
             let settings = needs.settings.iter().filter_map(|path| fs::canonicalize(path).ok());
