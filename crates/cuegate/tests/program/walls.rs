@@ -358,6 +358,10 @@ fn without_a_wall_nothing_begins_unless_somebody_says_so() {
     let words = "held by nothing, though the definition demands a sandbox (`--no-wall`)";
     assert!(ran.stderr.contains(words), "{}", ran.stderr);
     assert_eq!(project.events("run_started")[0]["unwalled"], true);
+    let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
+    let ran = project.go(&["--no-wall"]);
+    assert!(ran.stderr.contains("note: `--no-wall` changes nothing"), "{}", ran.stderr);
+    assert_eq!(project.events("run_started")[0]["unwalled"], Value::Null);
 }
 
 /// A run that was begun behind a wall does not go on without; one that somebody let go on without goes on so.

@@ -191,7 +191,7 @@ fn task(args: &Run, definition: &Definition) -> Result<Option<String>, Failure> 
     Ok(given)
 }
 
-/// A task or a value that no prompt reads is probably meant for another definition, or misspelt.
+/// A task or a value that no prompt reads, or a wall that is none, is probably meant for another definition, or misspelt.
 fn tell_unread(flow: &Flow, wishes: &Wishes) {
     let mut read = Vec::new();
     for step in &flow.steps {
@@ -202,6 +202,9 @@ fn tell_unread(flow: &Flow, wishes: &Wishes) {
         read.extend(
             step.edges.iter().filter_map(|edge| edge.remedy.as_ref()).flat_map(|remedy| remedy.sources()),
         );
+    }
+    if wishes.unwalled && flow.conduct.wall.is_none() {
+        print::line("note: `--no-wall` changes nothing: the definition demands no sandbox");
     }
     if wishes.task.is_some() && !read.contains(&&Source::Task) {
         print::line("note: no prompt of the definition reads the task");
