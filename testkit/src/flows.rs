@@ -69,7 +69,9 @@ pub fn acting() -> Arc<Flow> {
         handlers: vec![("note".into(), Reaction::Exec(program("acting/note")))],
     };
     let auto_response = Some("as you like".into());
-    closing_named("acting").conduct(Conduct { auto_response, actions: Some(actions), inspects: true }).flow()
+    closing_named("acting")
+        .conduct(Conduct { auto_response, actions: Some(actions), inspects: true, wall: None })
+        .flow()
 }
 
 /// A flow for each verdict: [`closing`], which each of them can complete besides.

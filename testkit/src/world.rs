@@ -44,6 +44,7 @@ pub fn started(flow: &Flow) -> Started {
         wait_max_ms: 60_000,
         poll_interval_ms: Some(0),
         load: Default::default(),
+        unwalled: false,
         report_dir: None,
         place: Place { work: "/work".to_owned(), ..Place::default() },
         tree: None,

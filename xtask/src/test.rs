@@ -6,13 +6,30 @@ use crate::{
     tidy,
 };
 
-/// Formats, lints, tests, documents, and checks the layers. Needs cargo, git and npm; uses `cargo nextest`
+/// Sees to it that the tests of the wall can run: installs bubblewrap where that is ours to do, else says that they will
+/// be skipped.
+fn wall() {
+    if has("bwrap", &["--version"]) {
+        return;
+    }
+    let root_of_debian = has("sh", &["-c", "test $(id -u) = 0 && command -v apt-get"]);
+    let install = ["install", "--yes", "--no-install-recommends", "bubblewrap"];
+    if root_of_debian && run(&root(), "apt-get", &install, &[]).is_ok() {
+        return;
+    }
+    eprintln!(
+        "note: without bubblewrap the tests of the wall are skipped; `apt-get install bubblewrap` installs it"
+    );
+}
+
+/// Formats, lints, tests, documents, and checks the layers. Needs cargo, git and npm, for the wall bubblewrap; uses `cargo nextest`
 /// where it is installed.
 pub(crate) fn test() -> Result<(), String> {
     let (root, cargo) = (root(), cargo());
     if !has("git", &["--version"]) {
         return Err("the tests need git: install it with your system's package manager".to_owned());
     }
+    wall();
     tidy::tidy()?;
     agents::agents()?;
     run(&root, &cargo, &["fmt", "--all", "--check"], &[])?;

@@ -2,9 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::OsString,
     path::{Path, PathBuf},
-    process::ExitCode,
     sync::Arc,
     time::Duration,
 };
@@ -13,12 +11,10 @@ use cuegate_dialect::RunSettings;
 use cuegate_engine::{Budget, Load, Place, Resume, Run, Seen, SourceBlob, Start, Started, State, TreeState};
 use cuegate_flow::{Act, BlobRef, Conduct, Fact, Flow, Limits, Resource, Source, StepId, Str, Verdict};
 use cuegate_journal::{Journal, RunId};
-use cuegate_provider::{openai::OpenAiProgram, scripted::ScriptedProgram};
 use cuegate_runner::{
-    Book, Doing, Entry, FormerProviders, Home, Local, Notice, Setting, drive, lookup,
-    process::Shim,
-    state_of,
+    Book, Entry, FormerProviders, Heard, Home, Local, Notice, Setting, drive, lookup, state_of,
     tree::{self, Trees, worktree},
+    wall::{Wall, mend},
 };
 use tokio::sync::{mpsc, watch};
 
@@ -27,69 +23,10 @@ use crate::{
     config::Config,
     definition::{self, Definition, KeptFiles, Location},
     logfile::LogFile,
-    providers,
+    providers, walled,
 };
 
-/// How our own binary is started again for its hidden parts.
-#[derive(Debug, Clone)]
-pub struct Program {
-    exe: PathBuf,
-}
-
-impl Program {
-    /// The binary at this path, which has to be `cuegate` itself.
-    pub fn at(exe: impl Into<PathBuf>) -> Program {
-        Program { exe: exe.into() }
-    }
-
-    /// The running binary.
-    ///
-    /// # Errors
-    /// When the system does not say which it is.
-    pub fn current() -> Result<Program, Failure> {
-        let exe = std::env::current_exe()
-            .map_err(|error| Failure::environment(format!("failed to find the running program: {error}")))?;
-        Ok(Program { exe })
-    }
-
-    /// What a program that runs definitions calls first of all in `main`: the hidden parts of a run are this program
-    /// again, started with other arguments. It is one of them, has done its work and ends with the code in `Err`; or it
-    /// is the program itself, and runs are given what is in `Ok`.
-    ///
-    /// Nothing may be printed, spawned or opened before: such a part keeps an agent's ends in hand.
-    ///
-    /// # Errors
-    /// The exit code of a hidden part, to return from `main` as it is.
-    pub fn enter() -> Result<Program, ExitCode> {
-        let args: Vec<OsString> = std::env::args_os().collect();
-        match hidden_part(&args) {
-            Some(code) => Err(code),
-            None => Program::current().map_err(|_| ExitCode::from(crate::exit::ENVIRONMENT)),
-        }
-    }
-
-    fn shim(&self) -> Shim {
-        Shim { exe: self.exe.clone(), args: vec!["__shim".into()] }
-    }
-
-    pub(crate) fn openai(&self) -> OpenAiProgram {
-        OpenAiProgram { exe: self.exe.clone(), args: vec!["__openai".into()] }
-    }
-
-    pub(crate) fn scripted(&self) -> ScriptedProgram {
-        ScriptedProgram { exe: self.exe.clone(), args: vec!["__scripted".into()] }
-    }
-}
-
-/// Acts as a hidden part of a run, when these are the arguments of one.
-pub(crate) fn hidden_part(args: &[OsString]) -> Option<ExitCode> {
-    match args.get(1).and_then(|word| word.to_str()) {
-        Some("__shim") => Some(cuegate_runner::process::shim_main(args.iter().skip(2).cloned())),
-        Some("__scripted") => Some(cuegate_provider::scripted::scripted_main()),
-        Some("__openai") => Some(cuegate_provider::openai::openai_main()),
-        _ => None,
-    }
-}
+pub use crate::program::Program;
 
 /// What runs need of this machine.
 #[derive(Clone)]
@@ -133,6 +70,8 @@ pub struct Wishes {
     pub budget: Budget,
     /// How the definition was read.
     pub load: Load,
+    /// Whether it runs without the wall that the definition demands.
+    pub unwalled: bool,
 }
 
 /// How often a bad answer is asked again when nobody says.
@@ -145,7 +84,7 @@ const ASK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 pub struct Ready {
     book: Book,
     setting: Setting,
-    activity: mpsc::Receiver<Doing>,
+    heard: mpsc::Receiver<Heard>,
     /// The log file that the definition wants.
     log: Option<LogFile>,
     /// Records that were written before it was made ready.
@@ -171,6 +110,15 @@ pub struct Ground {
     /// The tree it starts from.
     pub tree: Option<TreeState>,
     trees: Option<Trees>,
+    wall: Option<Wall>,
+}
+
+impl Ground {
+    /// The same, with this wall around what works there.
+    #[must_use]
+    pub fn behind(self, wall: Option<Wall>) -> Ground {
+        Ground { wall, ..self }
+    }
 }
 
 /// Finds or makes the place that a run works in.
@@ -184,7 +132,7 @@ pub fn ground(home: &Home, id: &RunId, definition: &Definition, wishes: &Wishes)
         let dirty = main.is_some() && tree::is_dirty(home.root())?;
         let tree = main.as_ref().map(state_of).transpose()?;
         let place = Place { work: home.root().display().to_string(), dirty, ..Place::default() };
-        return Ok(Ground { place, tree, trees: main });
+        return Ok(Ground { place, tree, trees: main, wall: None });
     }
     if main.is_none() {
         return Err(Failure::usage(
@@ -202,7 +150,8 @@ pub fn ground(home: &Home, id: &RunId, definition: &Definition, wishes: &Wishes)
     let trees = Trees::open(&made.path, &home.trees())?;
     let tree = trees.as_ref().map(state_of).transpose()?;
     let work = std::fs::canonicalize(&made.path).unwrap_or(made.path).display().to_string();
-    Ok(Ground { place: Place { work, owned: true, branch: Some(made.branch), dirty }, tree, trees })
+    let place = Place { work, owned: true, branch: Some(made.branch), dirty };
+    Ok(Ground { place, tree, trees, wall: None })
 }
 
 /// Every value that a prompt on the way can read is there. What is empty is there.
@@ -313,12 +262,13 @@ pub fn begin(
         budget: wishes.budget,
         notional: agent.is_notional(),
         load: wishes.load.clone(),
+        unwalled: wishes.unwalled && flow.conduct.wall.is_some(),
         report_dir: reads_report_dir(&flow).then(|| home.reports(id).display().to_string().into()),
         place: ground.place.clone(),
         tree: ground.tree,
     };
     let (book, entry) = Book::begin(journal.clone(), id, flow, Start { started }, texts)?;
-    let (tell, activity) = mpsc::channel(256);
+    let (tell, heard) = mpsc::channel(256);
     let setting = Setting {
         run: id.clone(),
         home: home.clone(),
@@ -335,13 +285,14 @@ pub fn begin(
         former: Box::new(|_| None),
         trees: ground.trees,
         suspect: false,
-        activity: tell,
+        wall: ground.wall,
+        heard: tell,
     };
     let log = match &definition.settings.log {
         Some(rule) => Some(LogFile::open(home.root(), rule, id, &**journal, &[])?),
         None => None,
     };
-    Ok(Ready { book, setting, activity, log, before: Vec::new(), entries: vec![entry] })
+    Ok(Ready { book, setting, heard, log, before: Vec::new(), entries: vec![entry] })
 }
 
 fn millis(span: Duration) -> u64 {
@@ -378,6 +329,8 @@ pub struct Again {
     pub wait_max_ms: Option<u64>,
     /// Other limits, where it has some.
     pub budget: Budget,
+    /// Whether it goes on without the wall that the definition demands.
+    pub unwalled: bool,
 }
 
 /// Loads the flow of a run from what the run kept.
@@ -494,7 +447,12 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     let model = again.model.clone().or_else(|| started.model.clone().filter(|_| name == started.provider));
     let budget = book.run().ledger.budget.with(again.budget);
     let agent = Agent::find(&name, script.as_ref(), model.as_deref(), book.flow(), &budget, program, config)?;
+    let unwalled = again.unwalled || started.unwalled;
+    let wall = walled::raise(book.flow(), unwalled, program)?;
     let work = PathBuf::from(&started.place.work);
+    if book.flow().conduct.wall.is_some() {
+        mend(&work);
+    }
     let trees = if work.is_dir() { Trees::open(&work, &home.trees())? } else { return Err(gone(&work)) };
     let found = seen(home, book.run())?;
     // The tree may hold partial edits of an ask that was cut off; nothing else was at work when it waited.
@@ -515,6 +473,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
             wait_max_ms: again.wait_max_ms.filter(|wait| *wait != started.wait_max_ms),
             notional: Some(agent.is_notional()).filter(|notional| *notional != started.notional),
             budget: again.budget.limits().then_some(again.budget),
+            unwalled: unwalled && !started.unwalled && book.flow().conduct.wall.is_some(),
             found,
         },
         texts,
@@ -522,7 +481,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     let former = former_providers(&started, script.clone(), program, config);
     let journaled = entries.iter().chain(&entry).map(|entry| entry.events.as_slice());
     agent.provider.restore(&Run::receipts(journaled));
-    let (tell, activity) = mpsc::channel(256);
+    let (tell, heard) = mpsc::channel(256);
     let setting = Setting {
         run: id.clone(),
         home: home.clone(),
@@ -539,13 +498,14 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         former,
         trees,
         suspect,
-        activity: tell,
+        wall,
+        heard: tell,
     };
     let log = match &settings.log {
         Some(rule) => Some(LogFile::open(home.root(), rule, id, &**journal, &entries)?),
         None => None,
     };
-    Ok(Ready { book, setting, activity, log, before: entries, entries: entry.into_iter().collect() })
+    Ok(Ready { book, setting, heard, log, before: entries, entries: entry.into_iter().collect() })
 }
 
 fn gone(work: &Path) -> Failure {
@@ -587,7 +547,7 @@ impl Ready {
             tell(Notice::Record(entry));
         }
         let performer = Arc::new(Local::new(self.setting));
-        drive(&mut self.book, &performer, self.activity, stop, &mut tell).await?;
+        drive(&mut self.book, &performer, self.heard, stop, &mut tell).await?;
         let trouble = log.as_ref().and_then(LogFile::trouble).map(str::to_owned);
         Ok(Driven { run: self.book.run().clone(), trouble })
     }

@@ -40,11 +40,13 @@ mod init;
 mod library;
 mod logfile;
 pub mod models;
+mod program;
 pub mod project;
 pub mod providers;
 pub mod terms;
+mod walled;
 
 pub use agent::Agent;
-pub use begin::Program;
 pub use failure::Failure;
 pub use library::{CheckResult, Definition, HistoryEntry, RunOptions, RunResult, run, run_async};
+pub use program::Program;

@@ -18,7 +18,7 @@ use crate::{
     cli::params,
     config,
     definition::{self, DiskFiles, Location, locate},
-    exit, project,
+    exit, project, walled,
 };
 
 /// How long a limit of the provider is waited for when nobody says, in milliseconds: a program is not a person who looks
@@ -123,6 +123,13 @@ impl RunOptions {
     #[must_use]
     pub fn model(mut self, model: impl Into<String>) -> RunOptions {
         self.wishes.model = Some(model.into());
+        self
+    }
+
+    /// Runs without the sandbox that the definition demands.
+    #[must_use]
+    pub fn no_wall(mut self) -> RunOptions {
+        self.wishes.unwalled = true;
         self
     }
 
@@ -298,12 +305,21 @@ pub async fn run_async(
         &program,
         &config,
     )?;
+    let wall = walled::raise(&flow, wishes.unwalled, &program)?;
     let home = Home::create(&definition.root)?;
     let journal = project::open(&home, sqlite::Durability::Synced)?;
     let host = Host { home, journal, program, config };
     let id = project::new_run_id();
     let ground = begin::ground(&host.home, &id, &definition.read, &wishes)?;
-    let ready = begin::begin(&host, &id, &definition.location, &definition.read, ground, agent, &wishes)?;
+    let ready = begin::begin(
+        &host,
+        &id,
+        &definition.location,
+        &definition.read,
+        ground.behind(wall),
+        agent,
+        &wishes,
+    )?;
     ready.drive(stop, tell).await?;
     result(&host, &id)
 }

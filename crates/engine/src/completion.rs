@@ -107,6 +107,15 @@ pub enum Completion {
         /// The tree, after that.
         seen: Option<Seen>,
     },
+    /// The wall kept somebody behind it from reaching something.
+    WallRefused {
+        /// The ask, or what else is at work.
+        by: CommandId,
+        /// What: a host with its port.
+        to: String,
+        /// Why.
+        why: String,
+    },
     /// Somebody continues the run.
     Resumed(Box<Resume>),
 }
@@ -137,6 +146,8 @@ pub struct Resume {
     pub notional: Option<bool>,
     /// Limits in place of the run's own.
     pub budget: Option<Budget>,
+    /// Without the wall that the definition demands.
+    pub unwalled: bool,
     /// The tree as it was found, and what differs from the one that the run stood on.
     pub found: Option<Seen>,
 }

@@ -127,6 +127,17 @@ pub enum Event {
         /// Milliseconds.
         ms: u64,
     },
+    /// The wall kept somebody behind it from reaching something. Told once for each command and place.
+    WallRefused {
+        /// The ask, or what else is at work.
+        by: crate::command::CommandId,
+        /// The step.
+        step: Str,
+        /// What: a host with its port.
+        to: String,
+        /// Why.
+        why: String,
+    },
     /// A command became pending: the validator of this index.
     CommandRequested {
         /// The step.
@@ -541,6 +552,9 @@ pub enum Event {
         /// With these limits in place of its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         budget: Option<Budget>,
+        /// Without the wall that the definition demands, from now on.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unwalled: bool,
         /// The tree as it was found, with partial edits of an ask that was cut off.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         found: Option<TreeState>,

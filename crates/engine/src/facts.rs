@@ -205,6 +205,9 @@ pub struct Started {
     /// How the definition was read, where its format leaves that to whoever starts it.
     #[serde(default, skip_serializing_if = "Load::is_usual")]
     pub load: Load,
+    /// Whether somebody lets it run without the wall that the definition demands.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unwalled: bool,
     /// The folder that its reports are kept in, for agents that read them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report_dir: Option<Str>,

@@ -268,6 +268,7 @@ impl Run {
                 model,
                 wait_max_ms,
                 notional,
+                unwalled,
                 found,
                 ..
             } => {
@@ -288,6 +289,7 @@ impl Run {
                     started.model = model.clone().or_else(|| started.model.take().filter(|_| !another));
                     started.wait_max_ms = wait_max_ms.unwrap_or(started.wait_max_ms);
                     started.notional = notional.unwrap_or(started.notional);
+                    started.unwalled |= unwalled;
                 }
             }
             Event::Ended { state, reason, hold, stays, .. } => {
@@ -306,6 +308,7 @@ impl Run {
             | Event::ValidationSkipped { .. }
             | Event::Reserved { .. }
             | Event::Overspent { .. }
+            | Event::WallRefused { .. }
             | Event::TimePassed { .. } => {}
         }
         self.acted(event);

@@ -1,6 +1,6 @@
 //! What holds for a whole run, besides its steps.
 
-use crate::{Program, Str};
+use crate::{Program, Str, Wall};
 
 /// What holds for a whole run, besides its steps.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -11,6 +11,8 @@ pub struct Conduct {
     pub actions: Option<Actions>,
     /// Whether it is kept how each answer compares with its schema.
     pub inspects: bool,
+    /// What has to stand around all that agents start; `None` = nothing is demanded.
+    pub wall: Option<Wall>,
 }
 
 impl Conduct {

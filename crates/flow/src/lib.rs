@@ -27,6 +27,7 @@ mod source;
 mod step;
 mod template;
 mod verdict;
+mod wall;
 mod whole;
 
 pub use boundary::{Boundary, Permission, Tools};
@@ -47,6 +48,7 @@ pub use step::{
 };
 pub use template::{Fact, Piece, Source, Template};
 pub use verdict::{Field, Handler, Poll, PollState, Resource, Signal, Verdict};
+pub use wall::{Host, Network, NoHost, TRUSTED, Wall};
 pub use whole::{Counter, CounterId, Draft, Flow, Limits, Monitor, SchemaId, StepId};
 
 /// Shared immutable text. Cloning is a reference count.

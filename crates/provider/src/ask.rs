@@ -5,6 +5,8 @@ use std::{ffi::OsString, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::Needs;
+
 /// What an ask is for. Scripts and prices tell these apart; agents do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -388,6 +390,21 @@ pub trait Provider: Send + Sync {
 
     /// Whose agent settings it loads, in words, for the start of a run.
     fn loads(&self) -> String;
+
+    /// What its program needs of this machine and of the network, where it is started behind a wall.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    /// The same provider for asks that are put behind a wall, where it puts them in another way there.
+    fn behind_wall(&self) -> Option<Shared> {
+        None
+    }
+
+    /// Whether its agent may change files in this ask: behind a wall it is let.
+    fn writes(&self, request: &Request) -> bool {
+        request.permission >= Permission::AcceptEdits
+    }
 
     /// Told once, before the first ask, which receipts a run has already journaled.
     fn restore(&self, receipts: &[String]);

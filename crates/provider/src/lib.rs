@@ -5,6 +5,7 @@
 mod ask;
 pub mod claude;
 pub mod codex;
+mod needs;
 pub mod openai;
 mod price;
 mod program;
@@ -15,5 +16,6 @@ pub use ask::{
     Activity, Answer, AnswerReader, Cap, Capabilities, Ended, Fault, FaultClass, Inspection, Kind, Launch,
     Local, Login, Permission, Prepared, Problem, Provider, Request, Session, Shared, Usage,
 };
+pub use needs::{Needs, Service};
 pub use price::{Price, Prices};
 pub use program::probe::look;

@@ -39,6 +39,22 @@ pub struct Doing {
     pub activity: cuegate_provider::Activity,
 }
 
+/// What is heard of those at work, while they are.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Heard {
+    /// What an agent does.
+    Doing(Doing),
+    /// The wall kept somebody behind it from reaching something.
+    Refused {
+        /// The command that is at work.
+        by: CommandId,
+        /// What: a host with its port.
+        to: String,
+        /// Why.
+        why: String,
+    },
+}
+
 /// What other processes may put into a run's inbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "snake_case")]
@@ -71,7 +87,7 @@ const LOOK_PATIENCE: Duration = Duration::from_secs(3);
 pub async fn drive<P: Performer + 'static>(
     book: &mut Book,
     performer: &Arc<P>,
-    mut activity: mpsc::Receiver<Doing>,
+    mut heard: mpsc::Receiver<Heard>,
     mut stop: watch::Receiver<bool>,
     tell: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
@@ -113,12 +129,21 @@ pub async fn drive<P: Performer + 'static>(
                 biased;
                 () = is_true(&mut stop) => break,
                 Some(done) = at_work.join_next() => {
-                    if let Err(error) = finish(book, &**performer, done, tell) {
+                    // What was heard of it before it ended comes before its end.
+                    let news = std::iter::from_fn(|| heard.try_recv().ok());
+                    if let Err(error) = tell_heard(book, news, tell)
+                        .and_then(|()| finish(book, &**performer, done, tell))
+                    {
                         failed = Some(error);
                         break;
                     }
                 }
-                Some(doing) = activity.recv() => tell(Notice::Activity(&doing)),
+                Some(news) = heard.recv() => {
+                    if let Err(error) = tell_heard(book, [news], tell) {
+                        failed = Some(error);
+                        break;
+                    }
+                }
                 _ = ticks.tick() => {
                     tell(Notice::Tick);
                     if book.time_to_tell()
@@ -174,6 +199,26 @@ fn keep(book: &Book, performer: &dyn Performer, tell: &mut (dyn FnMut(Notice<'_>
     if let Err(error) = performer.keep(book.run()) {
         tell(Notice::Unkept(&error));
     }
+}
+
+/// Tells what is heard of those at work. What the wall does is journaled: a run that fails over it says so for ever.
+fn tell_heard(
+    book: &mut Book,
+    heard: impl IntoIterator<Item = Heard>,
+    tell: &mut (dyn FnMut(Notice<'_>) + Send),
+) -> Result<(), Error> {
+    for news in heard {
+        match news {
+            Heard::Doing(doing) => tell(Notice::Activity(&doing)),
+            Heard::Refused { by, to, why } => {
+                let completion = Completion::WallRefused { by, to, why };
+                if let Some(entry) = book.commit(completion, Vec::new(), &[])? {
+                    tell(Notice::Record(&entry));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Journals what came back. A performance that was cut has nothing to tell.

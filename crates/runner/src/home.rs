@@ -43,6 +43,11 @@ impl Home {
         &self.root
     }
 
+    /// The state folder itself.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// The journal of all runs.
     pub fn journal(&self) -> PathBuf {
         self.dir.join("journal.db")

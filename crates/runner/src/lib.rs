@@ -14,9 +14,10 @@ mod prompt;
 mod reports;
 mod translate;
 pub mod tree;
+pub mod wall;
 
 pub use book::{Book, Entry, now_ms, records};
-pub use drive::{Doing, Letter, Notice, answered, drive, is_over, waits_for_person};
+pub use drive::{Doing, Heard, Letter, Notice, answered, drive, is_over, waits_for_person};
 pub use error::Error;
 pub use home::Home;
 pub use local::{FormerProviders, Local, Setting, state_of};

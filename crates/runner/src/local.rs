@@ -21,13 +21,14 @@ use tokio::sync::{Mutex, mpsc, watch};
 
 use crate::{
     book::now_ms,
-    drive::Doing,
+    drive::Heard,
     error::Error,
     home::Home,
     performer::{Look, Performance, Performed, Performer},
     process::{self, Finished, Launch, Shim},
     reports,
     tree::{self, Trees},
+    wall::{Room, Teller, Used, Wall, Who},
 };
 
 /// How many bytes a validator may print: the end of it goes into a prompt, and all of it into the journal.
@@ -68,8 +69,10 @@ pub struct Setting {
     pub trees: Option<Trees>,
     /// Whether the tree may differ from what the journal says: after a crash or an interruption.
     pub suspect: bool,
-    /// Where to tell what agents do.
-    pub activity: mpsc::Sender<Doing>,
+    /// The wall, where the definition demands one.
+    pub wall: Option<Wall>,
+    /// Where to tell what is heard of those at work.
+    pub heard: mpsc::Sender<Heard>,
 }
 
 /// The performer of this machine.
@@ -81,7 +84,12 @@ pub struct Local {
 
 impl Local {
     /// A performer for one run.
-    pub fn new(setting: Setting) -> Local {
+    pub fn new(mut setting: Setting) -> Local {
+        if setting.wall.is_some()
+            && let Some(walled) = setting.provider.behind_wall()
+        {
+            setting.provider = walled;
+        }
         let suspect = Mutex::new(setting.suspect);
         Local { setting, suspect }
     }
@@ -137,6 +145,24 @@ impl Local {
             completion: Completion::Executed { id: command.id, exec, seen },
             texts: Vec::new(),
         }))
+    }
+
+    /// Puts what is to be started behind the wall, where the definition demands one. What is returned besides has to
+    /// be kept until it has ended.
+    fn walled(
+        &self,
+        id: CommandId,
+        dir: &Path,
+        shown: &str,
+        launch: Launch,
+        who: Who,
+    ) -> Result<(Launch, Option<Used>), Error> {
+        let Setting { wall, home, work, run, heard, .. } = &self.setting;
+        let Some(wall) = wall else { return Ok((launch, None)) };
+        let shown = vec![dir.join(shown), home.reports(run)];
+        let room = Room { wall, who, root: home.root(), work, state: home.dir(), shown, command: dir };
+        let (launch, used) = room.enclose(launch, Teller::new(id, heard.clone()))?;
+        Ok((launch, Some(used)))
     }
 
     /// The working tree now, and what differs from `before`.

@@ -296,6 +296,9 @@ pub(super) struct Run {
     /// Work in a git worktree of its own, on a new branch
     #[arg(long)]
     pub(super) worktree: bool,
+    /// Run without the sandbox that the definition demands
+    #[arg(long)]
+    pub(super) no_wall: bool,
     /// The most iterations
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_iterations: Option<u32>,
@@ -328,6 +331,9 @@ pub(super) struct Resume {
     /// Another model for all asks
     #[arg(long, value_name = "NAME")]
     pub(super) model: Option<String>,
+    /// Go on without the sandbox that the definition demands, from now on
+    #[arg(long)]
+    pub(super) no_wall: bool,
     /// The most iterations, counted from the beginning of the run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_iterations: Option<u32>,

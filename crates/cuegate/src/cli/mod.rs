@@ -16,7 +16,7 @@ use crate::exit;
 ///
 /// Hidden parts of the same binary come first: they are started by the program itself, before any runtime exists.
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    if let Some(code) = crate::begin::hidden_part(&args) {
+    if let Some(code) = crate::program::hidden_part(&args) {
         return code;
     }
     match commands::dispatch(args) {

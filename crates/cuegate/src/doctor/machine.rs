@@ -2,6 +2,8 @@
 
 use std::{path::Path, time::Duration};
 
+use cuegate_runner::wall::Bwrap;
+
 use super::{Finding, Standing};
 
 /// The oldest git that has all that runs use of it: `rev-parse --path-format` came with this one.
@@ -85,18 +87,18 @@ pub(super) fn namespaces() -> Finding {
     }
 }
 
-/// Whether bubblewrap can wall a program in.
+/// Whether a wall can stand here.
 pub(super) fn wall() -> Finding {
     const NAME: &str = "wall";
-    let hint = "install bubblewrap (`apt-get install bubblewrap`); runs work without, held by the agent's own rules only";
-    match ask("bwrap", &["--version"]) {
-        Err(why) => Finding::of_machine(NAME, Standing::Less, why, Some(hint)),
-        Ok(version) => match ask("bwrap", &["--ro-bind", "/", "/", "--unshare-net", "true"]) {
-            Ok(_) => Finding::of_machine(NAME, Standing::Good, version, None),
-            Err(why) => {
-                Finding::of_machine(NAME, Standing::Less, format!("{version}, but {why}"), Some(hint))
-            }
-        },
+    match Bwrap::find() {
+        Ok(bwrap) => {
+            let found = format!("{}: definitions that demand a sandbox get one", bwrap.version);
+            Finding::of_machine(NAME, Standing::Good, found, None)
+        }
+        Err(no_wall) => {
+            let found = format!("{no_wall}: definitions that demand a sandbox do not run here");
+            Finding::of_machine(NAME, Standing::Less, found, Some(no_wall.hint))
+        }
     }
 }
 

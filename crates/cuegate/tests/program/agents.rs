@@ -87,7 +87,7 @@ impl Set {
 }
 
 /// The rows of the example, whoever is asked.
-const ROWS: &str = "\
+pub const ROWS: &str = "\
 initial.fix: next → continuation.fix
 continuation.fix: handoff → closure.fix
 closure.fix: closing → continuation.fix

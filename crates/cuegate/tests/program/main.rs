@@ -34,3 +34,7 @@ mod support;
 mod suspend;
 mod trajectories;
 mod verdicts;
+#[cfg(target_os = "linux")]
+mod walls;
+#[cfg(target_os = "linux")]
+mod walls_agents;

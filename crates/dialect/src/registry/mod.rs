@@ -34,6 +34,7 @@ mod program;
 mod prompt;
 mod prompt_files;
 mod runner;
+mod sandbox;
 mod schema_resolver;
 mod schema_shape;
 mod section_targets;

@@ -7,13 +7,14 @@ use crate::codes;
 use crate::json::{Entry, Fields, Json, Kind};
 
 /// Flags that `cuegate run` has itself. A parameter of such a flag is given with `--set`.
-pub const OWN_FLAGS: [&str; 18] = [
+pub const OWN_FLAGS: [&str; 19] = [
     "--set",
     "--input",
     "--provider",
     "--script",
     "--model",
     "--worktree",
+    "--no-wall",
     "--max-iterations",
     "--repairs",
     "--phases",

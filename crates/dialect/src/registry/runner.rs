@@ -1,15 +1,13 @@
 //! The `runner` of an agent: every key of the runner reference. What is read but not done yet is said.
 
-use cuegate_flow::Diagnostic;
-
 use super::actions::read_actions;
 use super::agent::AgentDefinition;
 use super::logging::read_logging;
 use super::model::model_of;
 use super::permission::{permission_of, tools};
+use super::sandbox::read_sandbox;
 use super::told::told_by_verdict;
 use super::verdict::{marker_of, read_verdict};
-use crate::codes;
 use crate::json::Fields;
 
 /// What is done with an issue at the end.
@@ -103,36 +101,9 @@ fn read_boundaries<'j>(boundaries: Fields<'j, '_>, agent: &mut AgentDefinition<'
         agent.permission = permission;
     }
     if let Some(sandbox) = boundaries.object("sandbox") {
-        read_sandbox(sandbox);
+        agent.conduct.wall = read_sandbox(sandbox);
     }
     boundaries.finish();
-}
-
-/// A sandbox that a definition demands and nobody provides is no run: its author relies on it.
-fn read_sandbox(sandbox: Fields<'_, '_>) {
-    let enabled = sandbox.boolean("enabled").is_none_or(|(enabled, _)| enabled);
-    if let Some(network) = sandbox.object("network") {
-        network.one_of("mode", &["trusted", "none", "custom"]);
-        network.texts("trustedDomains");
-        network.finish();
-    }
-    if let Some(filesystem) = sandbox.object("filesystem") {
-        filesystem.texts("allowedPaths");
-        filesystem.finish();
-    }
-    sandbox.texts("excludedCommands");
-    sandbox.boolean("allowUnsandboxedCommands");
-    if enabled {
-        sandbox.push(
-            Diagnostic::error(
-                codes::UNSUPPORTED_YET,
-                sandbox.opening(),
-                "`boundaries.sandbox` is not supported yet, and a run without it would be less safe than demanded",
-            )
-            .hint("set `\"enabled\": false` to run without a sandbox"),
-        );
-    }
-    sandbox.finish();
 }
 
 fn read_github<'j>(github: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {

@@ -150,7 +150,6 @@ fn flow_and_boundaries() {
     # tools are texts
     agent.json:17:46 error[wrong-type]: `allowedTools` must hold texts only, not a number
     # sandbox
-    agent.json:17:55 error[unsupported-yet]: `boundaries.sandbox` is not supported yet, and a run without it would be less safe than demanded
     agent.json:17:76 error[invalid-value]: `nine` is no `mode`
     # sandbox off
     nothing

@@ -23,6 +23,8 @@ mod checks_prompts;
 #[cfg(test)]
 mod checks_rows;
 #[cfg(test)]
+mod checks_sandbox;
+#[cfg(test)]
 mod checks_steps;
 #[cfg(test)]
 mod checks_unread;

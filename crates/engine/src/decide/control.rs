@@ -122,6 +122,7 @@ fn goes_on(decider: &mut Decider<'_>, resume: Resume) {
         wait_max_ms: resume.wait_max_ms,
         notional: resume.notional,
         budget: resume.budget,
+        unwalled: resume.unwalled,
         found: resume.found.map(|seen| seen.tree),
     });
 }

@@ -18,6 +18,7 @@ mod reject;
 mod report;
 mod start;
 mod verdict;
+mod wall;
 
 use cuegate_flow::{Act, BlobRef, Fact, Flow, Source, Step, StepId, Str};
 
@@ -63,6 +64,7 @@ pub fn decide(flow: &Flow, run: &Run, now: impl Into<Moment>, completion: Comple
         Completion::Cancelled { seen } => control::cancelled(&mut decider, seen),
         Completion::TimePassed => {}
         Completion::OutOfTime { seen } => cut::out_of_time(&mut decider, seen),
+        Completion::WallRefused { by, to, why } => wall::refused(&mut decider, by, to, why),
         Completion::Resumed(resume) => control::resumed(&mut decider, *resume),
     }
     fund::fund(&mut decider);

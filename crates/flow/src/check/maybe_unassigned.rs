@@ -1,4 +1,4 @@
-use super::{Code, live::Live, unassigned_value::needs};
+use super::{Code, live::Live, unassigned_value::demanded};
 use crate::{Act, Diagnostic, Flow, Step, StepId};
 
 pub(super) const CODE: Code = Code {
@@ -6,7 +6,7 @@ pub(super) const CODE: Code = Code {
     page: "\
 maybe-unassigned: a step reads what answers need not have
 
-The step needs data that another step hands on, and every path to it passes that step. But the schema of that
+The step has an input that another step hands on, and every path to it passes that step. But the schema of that
 step's answers does not require the field, so that an answer may leave it out. A run in which that happens fails
 where the data is needed.
 
@@ -16,7 +16,7 @@ List the field in `required` of the schema, give the input a `default`, or make 
 
 pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
     for (index, step) in flow.steps.iter().enumerate().filter(|(index, _)| live.steps[*index]) {
-        for need in needs(step) {
+        for need in demanded(step) {
             let Some(producer) = flow.find(&need.from).filter(|producer| *producer != StepId(index as u32))
             else {
                 continue;
@@ -53,6 +53,7 @@ mod tests {
     use crate::{Act, Draft, Schema, SchemaId};
     use serde_json::json;
 
+    /// `b` needs what the schema of `a` may require.
     fn reads(required: &[&str]) -> Draft {
         let mut draft = draft("a: next → b\nb: done → end");
         hand_on(&mut draft, 0, "plan");

@@ -34,12 +34,14 @@ pub(super) struct Need {
     pub(super) span: Span,
 }
 
-pub(super) fn needs(step: &Step<StepId>) -> Vec<Need> {
-    let declared = step
-        .inputs
-        .iter()
-        .filter(|input| input.required && input.default.is_none())
-        .map(|input| Need { from: input.step.clone(), key: input.key.clone(), span: input.span });
+/// What a run fails without.
+pub(super) fn demanded(step: &Step<StepId>) -> impl Iterator<Item = Need> {
+    let demanded = step.inputs.iter().filter(|input| input.required && input.default.is_none());
+    demanded.map(|input| Need { from: input.step.clone(), key: input.key.clone(), span: input.span })
+}
+
+fn needs(step: &Step<StepId>) -> Vec<Need> {
+    let declared = demanded(step);
     let Act::Ask(ask) = &step.act else { return declared.collect() };
     let direct = ask.prompt.sources().into_iter().filter_map(|source| match source {
         Source::Handoff { step: from, key }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Settings, inspect, launch, read::ClaudeReader};
+use super::{Settings, inspect, launch, needs, read::ClaudeReader};
 use crate::{
-    Capabilities, Fault, FaultClass, Inspection, Prepared, Provider, Request,
+    Capabilities, Fault, FaultClass, Inspection, Needs, Prepared, Provider, Request,
     program::guard::{self, Guarded},
 };
 
@@ -68,6 +68,10 @@ impl Provider for Claude {
             [only] => format!("{only} only"),
             [first @ .., last] => format!("{} and {last}", first.join(", ")),
         }
+    }
+
+    fn needs(&self) -> Needs {
+        needs::needs(&self.settings)
     }
 
     fn restore(&self, _receipts: &[String]) {}

@@ -1,10 +1,12 @@
 //! The provider.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
-use super::{Settings, inspect, launch, read::CodexReader, strict};
+use super::{Settings, inspect, launch, needs, read::CodexReader, strict};
 use crate::{
-    Capabilities, Fault, Inspection, Prepared, Provider, Request,
+    Capabilities, Fault, Inspection, Needs, Prepared, Provider, Request, Shared,
     program::guard::{self, Guarded},
 };
 
@@ -12,12 +14,14 @@ use crate::{
 #[derive(Debug)]
 pub struct Codex {
     settings: Settings,
+    /// Whether a wall stands around it.
+    walled: bool,
 }
 
 impl Codex {
     /// A provider that asks it so.
     pub fn new(settings: Settings) -> Codex {
-        Codex { settings }
+        Codex { settings, walled: false }
     }
 }
 
@@ -65,10 +69,24 @@ impl Provider for Codex {
         format!("the user's AGENTS.md and the project's{own}")
     }
 
+    fn needs(&self) -> Needs {
+        needs::needs(&self.settings)
+    }
+
+    /// Its own sandbox cannot be built within another one: there it has none, and the wall holds its agent.
+    fn behind_wall(&self) -> Option<Shared> {
+        Some(Arc::new(Codex { settings: self.settings.clone(), walled: true }))
+    }
+
+    /// A list of tools without any that changes something is kept to by writing nothing.
+    fn writes(&self, request: &Request) -> bool {
+        launch::writes(request)
+    }
+
     fn restore(&self, _receipts: &[String]) {}
 
     fn prepare(&self, request: &Request) -> Result<Prepared, Fault> {
-        let launch = launch::launch(&self.settings, request);
+        let launch = launch::launch(&self.settings, request, self.walled);
         let reader = CodexReader::new(&self.settings, request, jiff::Zoned::now);
         let reader = Box::new(Guarded::new(reader, self.settings.redactor()));
         Ok(Prepared::Process { launch, reader })

@@ -42,7 +42,7 @@ pub(super) fn inspect(settings: &Settings) -> Inspection {
     Inspection { login, model: settings.model.clone(), ..inspection }
 }
 
-fn home(settings: &Settings) -> PathBuf {
+pub(super) fn home(settings: &Settings) -> PathBuf {
     let user = || settings.var("HOME").map(PathBuf::from).or_else(env::home_dir).unwrap_or_default();
     settings.var("CODEX_HOME").map_or_else(|| user().join(".codex"), PathBuf::from)
 }

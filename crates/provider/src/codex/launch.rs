@@ -13,6 +13,9 @@ use crate::{
 /// The file with the schema of the answer.
 const SCHEMA: &str = "schema.json";
 
+/// The sandbox that lets nothing be written.
+const READS: &str = "read-only";
+
 /// The tools, by the names that definitions use, that change something.
 const WRITERS: [&str; 6] = ["Bash", "Edit", "MultiEdit", "NotebookEdit", "Write", "Task"];
 
@@ -20,7 +23,7 @@ const WRITERS: [&str; 6] = ["Bash", "Edit", "MultiEdit", "NotebookEdit", "Write"
 const CONFIG: [&str; 3] =
     ["approval_policy=\"never\"", "analytics.enabled=false", "check_for_update_on_startup=false"];
 
-pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
+pub(super) fn launch(settings: &Settings, request: &Request, walled: bool) -> Launch {
     let mut args = Args(vec!["exec".into()]);
     if let Some(session) = &request.session {
         args.flag(if session.fork { "fork" } else { "resume" });
@@ -39,6 +42,7 @@ pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
         }
     }
     match mode(request) {
+        Some(_) if walled => args.config("sandbox_mode=\"danger-full-access\""),
         // By configuration: a conversation that is continued takes no `--sandbox`.
         Some(mode) => {
             args.config(&format!("sandbox_mode=\"{mode}\""));
@@ -72,6 +76,11 @@ pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
     }
 }
 
+/// Whether an ask may write.
+pub(super) fn writes(request: &Request) -> bool {
+    mode(request) != Some(READS)
+}
+
 /// The sandbox of an ask; `None` = none at all.
 ///
 /// It cannot be told which tools exist. A list without any tool that changes something is kept to all the same: the
@@ -81,8 +90,8 @@ fn mode(request: &Request) -> Option<&'static str> {
         !tools.iter().any(|tool| WRITERS.contains(&tool.split('(').next().unwrap_or_default().trim()))
     });
     match request.permission {
-        _ if reads_only => Some("read-only"),
-        Permission::Plan | Permission::Default => Some("read-only"),
+        _ if reads_only => Some(READS),
+        Permission::Plan | Permission::Default => Some(READS),
         Permission::AcceptEdits => Some("workspace-write"),
         Permission::BypassPermissions => None,
     }

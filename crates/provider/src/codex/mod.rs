@@ -6,6 +6,7 @@ mod agent;
 mod fault;
 mod inspect;
 mod launch;
+mod needs;
 mod read;
 mod settings;
 mod strict;

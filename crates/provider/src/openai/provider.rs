@@ -5,7 +5,7 @@ use std::{ffi::OsString, fmt, path::PathBuf, time::Duration};
 use super::{
     body,
     endpoint::{self, Endpoint},
-    fault::{self, Service},
+    fault::{self, Service as Told},
     http::{self, Patience},
     meter::Meter,
     reader::OpenAiReader,
@@ -13,7 +13,8 @@ use super::{
     wire::{Job, Trouble, What},
 };
 use crate::{
-    Capabilities, Fault, FaultClass, Inspection, Launch, Login, Prepared, Problem, Provider, Request,
+    Capabilities, Fault, FaultClass, Inspection, Launch, Login, Needs, Prepared, Problem, Provider, Request,
+    Service,
 };
 
 /// How long a server on this machine may take to say that it is there.
@@ -85,8 +86,8 @@ impl OpenAiProvider {
         }
     }
 
-    fn service(&self, endpoint: &Endpoint, model: String) -> Service {
-        Service {
+    fn service(&self, endpoint: &Endpoint, model: String) -> Told {
+        Told {
             base: endpoint.base().to_owned(),
             is_local: endpoint.is_local(),
             key_env: self.settings.key_env.clone(),
@@ -150,6 +151,11 @@ impl Provider for OpenAiProvider {
 
     fn loads(&self) -> String {
         "none: it has none".to_owned()
+    }
+
+    fn needs(&self) -> Needs {
+        let services = Service::at(&self.settings.base_url).into_iter().collect();
+        Needs { services, ..Needs::default() }
     }
 
     fn restore(&self, _receipts: &[String]) {}

@@ -12,12 +12,13 @@ use tokio::sync::watch;
 
 use super::{Local, blocking, ended, former_start, is_cut, wait_until};
 use crate::{
-    drive::Doing,
+    drive::{Doing, Heard},
     error::Error,
     performer::Performed,
     process::{self, Finished, Former, Launch},
     prompt::join,
     translate::{self, Details},
+    wall::Who,
 };
 
 /// Files that a program reads, in the folder of its command.
@@ -256,6 +257,10 @@ impl Local {
             output_max: ASK_OUTPUT_MAX,
             ..Launch::new(launch.program, self.setting.work.clone())
         };
+        let provider = &self.setting.provider;
+        let who = Who::Agent { writes: provider.writes(request), needs: provider.needs() };
+        // The room is in use until this returns: then nobody is in there, and the tree can be looked at.
+        let (launch, _used) = self.walled(id, dir, FILES, launch, who)?;
         let mut child = process::start(&self.setting.shim, dir, &launch).await?;
         let mut meter = Meter::new(request.cap);
         let mut read = 0;
@@ -267,7 +272,7 @@ impl Local {
                     for activity in reader.line(&line) {
                         meter.saw(&activity);
                         // A display that cannot keep up misses something; the agent does not wait for it.
-                        let _ = self.setting.activity.try_send(Doing { ask: id, activity });
+                        let _ = self.setting.heard.try_send(Heard::Doing(Doing { ask: id, activity }));
                     }
                     if let Some(over) = meter.over() {
                         let finished = child.cancel().await?;

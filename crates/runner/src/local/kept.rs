@@ -15,6 +15,7 @@ use super::{Local, blocking, former_start, is_cut};
 use crate::{
     error::{self, Error},
     process::{self, Finished, Launch},
+    wall::Who,
 };
 
 /// The folder of the program's file, in the folder of its command.
@@ -57,6 +58,7 @@ impl Local {
             output_max: OUTPUT_MAX,
             ..Launch::new(first, self.setting.work.clone())
         };
+        let (launch, used) = self.walled(id, &dir, FOLDER, launch, Who::Handler)?;
         let begun = SystemTime::now();
         let mut child = process::start(&self.setting.shim, &dir, &launch).await?;
         let finished = loop {
@@ -65,6 +67,7 @@ impl Local {
                 () = is_cut(&mut cut) => break child.cancel().await?,
             }
         };
+        drop(used);
         if finished.cut {
             return Ok(None);
         }

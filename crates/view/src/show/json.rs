@@ -1,7 +1,8 @@
 //! `cuegate/flow/v1`.
 
 use cuegate_flow::{
-    Act, Edge, Flow, Gate, Outcome, Reader, Step, StepId, Str, Target, Template, Tools, Validator,
+    Act, Edge, Flow, Gate, Network, Outcome, Reader, Step, StepId, Str, Target, Template, Tools, Validator,
+    Wall,
 };
 use serde_json::{Map, Value, json};
 
@@ -53,7 +54,18 @@ fn conduct(flow: &Flow) -> Value {
             .collect();
         json!({ "marker": actions.marker, "types": actions.types, "handlers": handlers })
     });
-    json!({ "auto_response": conduct.auto_response, "actions": actions, "inspects": conduct.inspects })
+    let mut told =
+        json!({ "auto_response": conduct.auto_response, "actions": actions, "inspects": conduct.inspects });
+    if let Some(Wall { network, writable }) = &conduct.wall {
+        let (mode, hosts) = match network {
+            Network::None => ("none", &[][..]),
+            Network::Trusted(hosts) => ("trusted", &hosts[..]),
+            Network::Custom(hosts) => ("custom", &hosts[..]),
+        };
+        let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+        told["wall"] = json!({ "network": mode, "hosts": hosts, "writable": writable });
+    }
+    told
 }
 
 fn step_json(flow: &Flow, step: &Step<StepId>) -> Value {

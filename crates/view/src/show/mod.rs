@@ -13,7 +13,7 @@ pub use page::show;
 mod tests {
     use super::{show, show_json};
     use crate::testing::{piece, registry};
-    use cuegate_flow::{Actions, Conduct, Reaction};
+    use cuegate_flow::{Actions, Conduct, Host, Network, Reaction, Wall};
 
     #[test]
     fn a_registry() {
@@ -72,6 +72,10 @@ mod tests {
             auto_response: Some("Choose the\nsimplest.".into()),
             actions: Some(Actions { marker: "json".into(), types, handlers }),
             inspects: true,
+            wall: Some(Wall {
+                network: Network::Custom(vec![Host::parse("*.example.com").unwrap()]),
+                writable: vec!["~/.cache".into()],
+            }),
         };
         let shown = show(&flow);
         let header = shown.split("\n\n").next().unwrap();
@@ -80,8 +84,9 @@ mod tests {
         questions at most 5 a visit are answered: Choose the simplest.
         actions   note → log, drop → nothing
         inspects  each answer is compared with its schema
+        wall      writes the working tree, ~/.cache; reaches *.example.com
         ");
-        insta::assert_snapshot!(show_json(&flow)["conduct"], @r#"{"auto_response":"Choose the\nsimplest.","actions":{"marker":"json","types":["note","drop"],"handlers":{"note":"log"}},"inspects":true}"#);
+        insta::assert_snapshot!(show_json(&flow)["conduct"], @r#"{"auto_response":"Choose the\nsimplest.","actions":{"marker":"json","types":["note","drop"],"handlers":{"note":"log"}},"inspects":true,"wall":{"network":"custom","hosts":["*.example.com"],"writable":["~/.cache"]}}"#);
     }
 
     #[test]

@@ -70,6 +70,11 @@ fn conduct(flow: &Flow, lines: &mut Vec<String>) {
     if flow.conduct.inspects {
         lines.push(line("inspects", "each answer is compared with its schema"));
     }
+    if let Some(wall) = &flow.conduct.wall {
+        let more: String = wall.writable.iter().map(|path| format!(", {}", clean(path))).collect();
+        let told = format!("writes the working tree{more}; reaches {}", wall.network.describe());
+        lines.push(line("wall", &told));
+    }
 }
 
 /// The edges that the format's rules add, each once.

@@ -236,6 +236,7 @@ impl RunFold {
             | Event::ValidationSkipped { .. }
             | Event::Reserved { .. }
             | Event::Overspent { .. }
+            | Event::WallRefused { .. }
             | Event::TimePassed { .. } => {}
         }
     }

@@ -171,12 +171,16 @@ impl<'t> Words<'t> {
                 let who = fold.visiting().map_or(RUN.to_owned(), |(step, visit)| format!("{step} #{visit}"));
                 self.lines.push(Line::new(Kind::Ask, &who, "a person answered".to_owned()));
             }
+            Event::WallRefused { step, to, why, .. } => {
+                let what = format!("the wall keeps it from {to}");
+                self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what).detail(why));
+            }
             Event::ValidationSkipped { step } => {
                 let line = Line::new(Kind::Other, &visit(fold, step), "validators passed over".to_owned());
                 self.lines.push(line);
             }
             Event::Suspended { waiting } => self.suspended(waiting),
-            Event::Resumed { iterations_max, provider, budget, .. } => {
+            Event::Resumed { iterations_max, provider, budget, unwalled, .. } => {
                 let mut what = "resumed".to_owned();
                 if let Some(max) = iterations_max {
                     what.push_str(&format!(", at most {}", plural(u64::from(*max), "iteration")));
@@ -186,6 +190,9 @@ impl<'t> Words<'t> {
                 }
                 if let Some(limits) = budget.as_ref().and_then(limits) {
                     what.push_str(&format!(", at most {limits}"));
+                }
+                if *unwalled {
+                    what.push_str(", without the wall");
                 }
                 self.lines.push(Line::new(Kind::Other, RUN, what));
             }

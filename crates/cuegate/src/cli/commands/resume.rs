@@ -35,6 +35,7 @@ pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
         model: args.model.clone(),
         wait_max_ms: Some(run::wait_max_ms(&config)),
         budget: args.limits.budget(),
+        unwalled: args.no_wall,
     };
     let host =
         Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };

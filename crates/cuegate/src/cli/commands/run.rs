@@ -1,6 +1,9 @@
 //! `run`.
 
-use std::io::{IsTerminal, Read};
+use std::{
+    io::{IsTerminal, Read},
+    path::Path,
+};
 
 use clap::ArgMatches;
 use cuegate_engine::Load;
@@ -21,6 +24,7 @@ use crate::{
     definition::{Definition, Location},
     doctor, project, providers,
     terms::{Asked, terms},
+    walled,
 };
 
 /// How long a limit of the provider is waited for when somebody looks on, and when nobody does, in milliseconds.
@@ -57,6 +61,7 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
         wait_max_ms: wait_max_ms(&config),
         budget: config.budget.budget().with(args.limits.budget()),
         load: how,
+        unwalled: args.no_wall,
     };
     begin::nothing_missing(&flow, &wishes)?;
     let apart = wishes.worktree || definition.settings.worktree.enabled;
@@ -73,6 +78,7 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
         &program,
         &config,
     )?;
+    let wall = walled::raise(&flow, wishes.unwalled, &program)?;
     let home = Home::create(place.home.root())?;
     let journal = project::open(&home, durability(args.durability))?;
     let host = Host { home, journal, program, config };
@@ -81,8 +87,10 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     let asked = Asked { provider: Some(&wishes.provider), model: wishes.model.as_deref() };
     let terms = terms(&flow, asked, &wishes.budget, wishes.iterations_max, wishes.repairs_max, &host.config);
     let most = cuegate_flow::price(&flow, &terms);
-    tell_beginning(&definition, &ground, &wishes, &agent, &most, &id.to_string());
-    let ready = begin::begin(&host, &id, &location, &definition, ground, agent, &wishes)?;
+    let cannot = walled::notes(wall.as_ref(), Path::new(&ground.place.work), host.home.root());
+    let held = Held { by: walled::held_by(&flow, wall.as_ref()), cannot };
+    tell_beginning(&definition, &ground, &wishes, &agent, &most, held, &id.to_string());
+    let ready = begin::begin(&host, &id, &location, &definition, ground.behind(wall), agent, &wishes)?;
     question::drive(&host, &id, ready)?;
     tell_end(place, &*host.journal, &id, &host.config, args.json)
 }
@@ -127,7 +135,7 @@ pub(super) fn wait_max_ms(config: &Config) -> u64 {
 }
 
 /// Reads a script.
-pub(super) fn read_script(path: &std::path::Path) -> Result<(String, String), Failure> {
+pub(super) fn read_script(path: &Path) -> Result<(String, String), Failure> {
     let shown = path.display().to_string();
     match std::fs::read_to_string(path) {
         Ok(text) => Ok((shown, text)),
@@ -169,7 +177,7 @@ fn task(args: &Run, definition: &Definition) -> Result<Option<String>, Failure> 
     Ok(given)
 }
 
-/// A task or a value that no prompt reads is probably meant for another definition, or misspelt.
+/// A task or a value that no prompt reads, or a wall that is none, is probably meant for another definition, or misspelt.
 fn tell_unread(flow: &Flow, wishes: &Wishes) {
     let mut read = Vec::new();
     for step in &flow.steps {
@@ -181,6 +189,9 @@ fn tell_unread(flow: &Flow, wishes: &Wishes) {
             step.edges.iter().filter_map(|edge| edge.remedy.as_ref()).flat_map(|remedy| remedy.sources()),
         );
     }
+    if wishes.unwalled && flow.conduct.wall.is_none() {
+        print::line("note: `--no-wall` changes nothing: the definition demands no sandbox");
+    }
     if wishes.task.is_some() && !read.contains(&&Source::Task) {
         print::line("note: no prompt of the definition reads the task");
     }
@@ -191,12 +202,19 @@ fn tell_unread(flow: &Flow, wishes: &Wishes) {
     }
 }
 
+/// What holds the agents, and what of the wish for it cannot be.
+struct Held {
+    by: String,
+    cannot: Vec<String>,
+}
+
 fn tell_beginning(
     definition: &Definition,
     ground: &Ground,
     wishes: &Wishes,
     agent: &Agent,
     most: &Certificate,
+    held: Held,
     id: &str,
 ) {
     let Some(flow) = &definition.flow else { return };
@@ -225,7 +243,7 @@ fn tell_beginning(
         model: agent.models().or_else(|| scripted.then(|| "none".to_owned())),
         login: Some(doctor::words(&agent.inspection.login)),
         permission: permissions.join(", "),
-        wall: "nothing: what it starts reaches all of this machine".to_owned(),
+        wall: held.by,
         most: format!(
             "{} iterations, {} asks{}",
             most.iterations,
@@ -239,7 +257,7 @@ fn tell_beginning(
         ),
         settings: agent.loads(),
         unsupported: definition.settings.unsupported.clone(),
-        cannot: agent.cannot(flow),
+        cannot: agent.cannot(flow).into_iter().chain(held.cannot).collect(),
     };
     for line in beginning(&facts) {
         print::line(&line);

@@ -27,7 +27,7 @@ fn request() -> Request {
 }
 
 fn args(settings: &Settings, request: &Request) -> Vec<String> {
-    launch(settings, request).args.into_iter().map(|arg| arg.into_string().unwrap()).collect()
+    launch(settings, request, false).args.into_iter().map(|arg| arg.into_string().unwrap()).collect()
 }
 
 /// The arguments that an ask has beyond those of all.
@@ -43,7 +43,7 @@ fn more(change: impl FnOnce(&mut Request)) -> Vec<String> {
 fn told(change: impl FnOnce(&mut Request)) -> String {
     let mut changed = request();
     change(&mut changed);
-    String::from_utf8(launch(&Settings::default(), &changed).stdin).unwrap()
+    String::from_utf8(launch(&Settings::default(), &changed, false).stdin).unwrap()
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn settings_of_the_user() {
     --model=gpt-x
     -
     "#);
-    assert_eq!(launch(&settings, &request()).env, [("CODEX_HOME".into(), "/home/x".into())]);
+    assert_eq!(launch(&settings, &request(), false).env, [("CODEX_HOME".into(), "/home/x".into())]);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn instructions_go_apart_at_the_beginning_and_in_the_prompt_later() {
 fn a_schema_goes_by_a_file() {
     let fits = json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
     assert_eq!(more(|ask| ask.schema = Some(fits.clone())), ["--output-schema=/scratch/schema.json"]);
-    let files = launch(&Settings::default(), &Request { schema: Some(fits), ..request() }).files;
+    let files = launch(&Settings::default(), &Request { schema: Some(fits), ..request() }, false).files;
     assert_eq!(
         files,
         [(
@@ -170,4 +170,24 @@ fn a_schema_goes_by_a_file() {
 #[test]
 fn a_model_is_asked_for_by_name() {
     assert_eq!(more(|ask| ask.model = Some("gpt-x".to_owned())), ["--model=gpt-x"]);
+}
+
+/// The wall holds what its own sandbox would.
+#[test]
+fn behind_a_wall_it_has_no_sandbox_of_its_own() {
+    let plain = |change: fn(&mut Request)| {
+        let mut request = request();
+        change(&mut request);
+        let launch = launch(&Settings::default(), &request, true);
+        let args: Vec<String> = launch.args.into_iter().map(|arg| arg.into_string().unwrap()).collect();
+        (writes(&request), args.into_iter().filter(|arg| arg.contains("sandbox")).collect::<Vec<_>>())
+    };
+    let none = || vec!["--config=sandbox_mode=\"danger-full-access\"".to_owned()];
+    assert_eq!(plain(|_| {}), (false, none()));
+    assert_eq!(plain(|ask| ask.permission = Permission::AcceptEdits), (true, none()));
+    let reader = |ask: &mut Request| {
+        ask.permission = Permission::AcceptEdits;
+        ask.tools = Some(vec!["Read".to_owned()]);
+    };
+    assert_eq!(plain(reader), (false, none()));
 }

@@ -1,0 +1,252 @@
+//! A host as a definition names it.
+
+use std::{fmt, net::IpAddr};
+
+use crate::Str;
+
+/// The ports of a host that is named without one.
+const PORTS: [u16; 2] = [443, 80];
+
+/// A host that may be reached: `example.com`, `*.example.com` (every name below it, itself not), an address such as
+/// `10.0.0.7` or `[::1]`; on ports 443 and 80, or on the one port of `example.com:8443`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Host {
+    /// In lower case, without a dot at its end; an address as addresses are written.
+    name: Str,
+    /// Whether every name below it is meant, in place of itself.
+    below: bool,
+    port: Option<u16>,
+}
+
+/// Why a text names no host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoHost(&'static str);
+
+impl fmt::Display for NoHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl Host {
+    /// Reads a host as a definition writes it.
+    ///
+    /// # Errors
+    /// With what is wrong with it.
+    pub fn parse(text: &str) -> Result<Host, NoHost> {
+        if text.contains("://") || text.contains('/') {
+            return Err(NoHost("it is an address of a page: a host has no `https://` and no path"));
+        }
+        if text.contains('@') {
+            return Err(NoHost("it has a user in it"));
+        }
+        let (name, port) = split(text)?;
+        let (name, below) = match name.strip_prefix("*.") {
+            Some(rest) => (rest, true),
+            None => (name, false),
+        };
+        if name.contains('*') {
+            return Err(NoHost("a `*` stands for whole names at the beginning only, as in `*.example.com`"));
+        }
+        let name = normal(name);
+        if address(&name).is_some() {
+            if below {
+                return Err(NoHost("an address has no names below it"));
+            }
+        } else if !is_name(&name) {
+            return Err(NoHost("it is no name of a host"));
+        } else if below && !name.contains('.') {
+            return Err(NoHost("it stands for every name of a whole domain such as `com`"));
+        }
+        Ok(Host { name: name.into(), below, port })
+    }
+
+    /// A host by its name or address and its port.
+    pub fn at(name: &str, port: u16) -> Host {
+        Host { name: normal(name).into(), below: false, port: Some(port) }
+    }
+
+    /// Whether this name or address on this port is meant. Names are compared without regard to case.
+    pub fn covers(&self, name: &str, port: u16) -> bool {
+        let on_port = match self.port {
+            Some(own) => own == port,
+            None => PORTS.contains(&port),
+        };
+        let name = normal(name);
+        let named = match self.below {
+            false => *self.name == *name,
+            true => name.strip_suffix(&*self.name).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
+        };
+        on_port && named
+    }
+
+    /// Whether it is this machine, by a name or an address that everybody knows for it.
+    pub fn is_local(&self) -> bool {
+        !self.below
+            && match address(&self.name) {
+                Some(address) => address.is_loopback(),
+                None => &*self.name == "localhost",
+            }
+    }
+
+    /// Whether it is an address and no name.
+    pub fn is_address(&self) -> bool {
+        address(&self.name).is_some()
+    }
+
+    /// The port, when one is named.
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    /// The name or address, without what stands before or behind it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let begin = if self.below { "*." } else { "" };
+        match (self.name.contains(':'), self.port) {
+            (true, Some(port)) => write!(f, "[{}]:{port}", self.name),
+            (true, None) => write!(f, "[{}]", self.name),
+            (false, Some(port)) => write!(f, "{begin}{}:{port}", self.name),
+            (false, None) => write!(f, "{begin}{}", self.name),
+        }
+    }
+}
+
+/// A name and the port behind it. An IPv6 address stands in brackets, or alone without a port.
+fn split(text: &str) -> Result<(&str, Option<u16>), NoHost> {
+    let number = |port: &str| match port.parse::<u16>() {
+        Ok(port @ 1..) => Ok(Some(port)),
+        _ => Err(NoHost("what stands behind its `:` is no port")),
+    };
+    if let Some((name, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
+        return match rest.strip_prefix(':') {
+            Some(port) => Ok((name, number(port)?)),
+            None if rest.is_empty() => Ok((name, None)),
+            None => Err(NoHost("something stands behind its `]`")),
+        };
+    }
+    match text.split_once(':') {
+        Some((_, rest)) if rest.contains(':') => Ok((text, None)),
+        Some((name, port)) => Ok((name, number(port)?)),
+        None => Ok((text, None)),
+    }
+}
+
+/// As names are compared: in lower case, without the dot of the root and without brackets.
+fn normal(name: &str) -> String {
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    let name = name.strip_suffix('.').unwrap_or(name);
+    match address(name) {
+        Some(address) => address.to_string(),
+        None => name.to_ascii_lowercase(),
+    }
+}
+
+fn address(name: &str) -> Option<IpAddr> {
+    name.parse().ok()
+}
+
+/// Letters, digits, `-` and `_` between dots. Names in other scripts are written as DNS knows them, `xn--…`. What ends in
+/// a number would be taken for an address by one program and for a name by another.
+fn is_name(name: &str) -> bool {
+    let fits = |label: &str| {
+        !label.is_empty()
+            && label.len() <= 63
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    let last = name.rsplit('.').next().unwrap_or_default();
+    let is_number = last.bytes().all(|byte| byte.is_ascii_digit()) || last.starts_with("0x");
+    name.len() <= 253 && name.split('.').all(fits) && !is_number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn covers(host: &str, name: &str, port: u16) -> bool {
+        Host::parse(host).unwrap().covers(name, port)
+    }
+
+    #[test]
+    fn a_name_is_itself_in_any_case_and_nothing_else() {
+        for name in ["github.com", "GitHub.COM", "github.com."] {
+            assert!(covers("GITHUB.com", name, 443), "{name}");
+        }
+        for name in ["api.github.com", "evilgithub.com", "github.com.evil.com", "github.co", ""] {
+            assert!(!covers("github.com", name, 443), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_star_is_every_name_below_and_not_the_name_itself() {
+        for name in ["api.github.com", "a.b.github.com", "API.GITHUB.COM."] {
+            assert!(covers("*.github.com", name, 443), "{name}");
+        }
+        for name in
+            ["github.com", "evilgithub.com", ".github.com", "api.github.com.evil.com", "github.com.evil"]
+        {
+            assert!(!covers("*.github.com", name, 443), "{name}");
+        }
+    }
+
+    #[test]
+    fn ports_are_those_of_the_web_or_the_one_that_is_named() {
+        assert!(covers("example.com", "example.com", 443) && covers("example.com", "example.com", 80));
+        assert!(!covers("example.com", "example.com", 22));
+        assert!(covers("example.com:22", "example.com", 22) && !covers("example.com:22", "example.com", 443));
+        assert!(covers("*.example.com:8443", "a.example.com", 8443));
+    }
+
+    #[test]
+    fn addresses_are_compared_as_addresses() {
+        assert!(covers("[0:0:0:0:0:0:0:1]:80", "::1", 80) && covers("::1", "[::1]", 443));
+        assert!(covers("10.0.0.7", "10.0.0.7", 443) && !covers("10.0.0.7", "10.0.0.70", 443));
+        assert!(
+            Host::parse("127.0.0.1:9").unwrap().is_local() && Host::parse("localhost").unwrap().is_local()
+        );
+        assert!(!Host::parse("localhost.example.com").unwrap().is_local());
+        assert!(!Host::parse("*.localhost.com").unwrap().is_local());
+    }
+
+    #[test]
+    fn what_names_no_host_is_told_why() {
+        for (text, why) in [
+            ("https://github.com", "no `https://`"),
+            ("github.com/path", "no `https://`"),
+            ("me@github.com", "a user"),
+            ("*", "a `*` stands"),
+            ("*github.com", "a `*` stands"),
+            ("api.*.com", "a `*` stands"),
+            ("*.com", "a whole domain"),
+            ("*.10.0.0.1", "no names below"),
+            ("github.com:", "no port"),
+            ("github.com:0", "no port"),
+            ("github.com:99999", "no port"),
+            ("[::1]9", "behind its `]`"),
+            ("", "no name"),
+            ("git hub.com", "no name"),
+            ("a..b", "no name"),
+            ("2130706433", "no name"),
+            ("0x7f.0x1", "no name"),
+            ("127.1", "no name"),
+            ("bücher.example", "no name"),
+        ] {
+            let error = Host::parse(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_shown_as_it_is_written() {
+        for text in ["github.com", "*.github.com:8443", "[::1]:80", "10.0.0.1", "[fd00::1]"] {
+            assert_eq!(Host::parse(text).unwrap().to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+use cuegate_engine::CommandId;
+use tokio::{net::TcpListener, sync::mpsc};
+
+use super::*;
+use crate::drive::Heard;
+
+const BY: CommandId = CommandId { seq: 3, member: 0 };
+
+fn hosts(names: &[&str]) -> Vec<Host> {
+    names.iter().map(|name| Host::parse(name).unwrap()).collect()
+}
+
+/// What somebody in the room is answered who sends this, and what is heard of it outside.
+async fn ask(guests: &Guests, said: &str) -> (String, Vec<Heard>) {
+    let (mut room, door) = UnixStream::pair().unwrap();
+    let (tell, mut told) = mpsc::channel(8);
+    let teller = Teller::new(BY, tell);
+    let asking = async {
+        room.write_all(said.as_bytes()).await.unwrap();
+        room.shutdown().await.unwrap();
+        let mut answer = String::new();
+        room.read_to_string(&mut answer).await.unwrap();
+        answer
+    };
+    let (answer, ()) = tokio::join!(asking, serve(door, guests, &teller));
+    let heard = std::iter::from_fn(|| told.try_recv().ok()).collect();
+    (answer, heard)
+}
+
+/// A server that answers one connection with what it read.
+async fn echo() -> (u16, tokio::task::JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serving = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut read = String::new();
+        stream.read_to_string(&mut read).await.unwrap();
+        stream.write_all(format!("you said {read}").as_bytes()).await.unwrap();
+        read
+    });
+    (port, serving)
+}
+
+#[tokio::test]
+async fn a_tunnel_to_an_allowed_host_carries_what_is_said() {
+    let (port, serving) = echo().await;
+    let guests = Guests { services: vec![Host::at("127.0.0.1", port)], hosts: Vec::new() };
+    let (answer, heard) = ask(&guests, &format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nhello")).await;
+    assert_eq!(answer, "HTTP/1.1 200 Connection established\r\n\r\nyou said hello");
+    assert_eq!((serving.await.unwrap().as_str(), heard.len()), ("hello", 0));
+}
+
+#[tokio::test]
+async fn a_page_of_an_allowed_host_is_fetched() {
+    let (port, serving) = echo().await;
+    let guests = Guests { services: Vec::new(), hosts: hosts(&[&format!("localhost:{port}")]) };
+    let (answer, _) = ask(&guests, &format!("GET http://LOCALHOST:{port}/x HTTP/1.1\r\nA: b\r\n\r\n")).await;
+    let sent = format!("GET /x HTTP/1.1\r\nHost: LOCALHOST:{port}\r\nConnection: close\r\nA: b\r\n\r\n");
+    assert_eq!(serving.await.unwrap(), sent);
+    assert!(answer.starts_with("you said GET /x"), "{answer}");
+}
+
+#[tokio::test]
+async fn who_is_not_allowed_is_refused_and_that_is_told() {
+    let guests = Guests { services: Vec::new(), hosts: hosts(&["*.example.com"]) };
+    for (said, to) in [
+        ("CONNECT evil.test:443 HTTP/1.1\r\n\r\n", "evil.test:443"),
+        ("CONNECT example.com:443 HTTP/1.1\r\n\r\n", "example.com:443"),
+        ("CONNECT a.example.com:22 HTTP/1.1\r\n\r\n", "a.example.com:22"),
+        ("GET http://127.0.0.1:9/ HTTP/1.1\r\n\r\n", "127.0.0.1:9"),
+        ("CONNECT [::1]:443 HTTP/1.1\r\n\r\n", "[::1]:443"),
+        ("CONNECT 2130706433:443 HTTP/1.1\r\n\r\n", "2130706433:443"),
+    ] {
+        let (answer, heard) = ask(&guests, said).await;
+        assert!(answer.starts_with("HTTP/1.1 403 Forbidden\r\n") && answer.contains(to), "{answer}");
+        let why = "it is none of the allowed hosts".to_owned();
+        assert_eq!(heard, [Heard::Refused { by: BY, to: to.to_owned(), why }]);
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_request_and_who_does_not_answer_are_told_apart() {
+    let (answer, heard) = ask(&Guests::default(), "GET / HTTP/1.1\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n") && heard.is_empty(), "{answer}");
+    let (answer, _) = ask(&Guests::default(), &"x".repeat(HEAD_MAX + 9)).await;
+    assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
+    // A port that was just somebody's and is nobody's now.
+    let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let guests = Guests { services: vec![Host::at("127.0.0.1", port)], hosts: Vec::new() };
+    let (answer, heard) = ask(&guests, &format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n")).await;
+    assert!(answer.starts_with("HTTP/1.1 502 Bad Gateway\r\n") && heard.is_empty(), "{answer}");
+}
+
+#[tokio::test]
+async fn each_place_is_told_once() {
+    let (tell, mut told) = mpsc::channel(8);
+    let teller = Teller::new(BY, tell);
+    for to in ["a:443", "b:443", "a:443"] {
+        teller.refused(to, "no").await;
+    }
+    assert_eq!(std::iter::from_fn(|| told.try_recv().ok()).count(), 2);
+}
+
+#[test]
+fn a_name_that_leads_to_us_leads_nowhere() {
+    let found =
+        |addresses: &[&str]| addresses.iter().map(|address| address.parse().unwrap()).collect::<Vec<_>>();
+    let (inner, outer) = ("127.0.0.1:443", "8.8.8.8:443");
+    assert_eq!(fit(found(&[inner]), false), None);
+    assert_eq!(fit(found(&[inner, outer]), false), Some(found(&[outer])));
+    assert_eq!(fit(found(&[inner]), true), Some(found(&[inner])));
+    assert_eq!(fit(Vec::new(), false), Some(Vec::new()));
+    // Only whom the definition lists by address, and the agent's own service, may be there.
+    let guests = Guests {
+        services: hosts(&["api.corp.example:443"]),
+        hosts: hosts(&["10.0.0.7", "wiki.corp.example"]),
+    };
+    let anywhere = |name| guests.admit(name, 443).map(|Anywhere(anywhere)| anywhere);
+    assert_eq!(anywhere("api.corp.example"), Some(true));
+    assert_eq!(anywhere("10.0.0.7"), Some(true));
+    assert_eq!(anywhere("wiki.corp.example"), Some(false));
+    assert_eq!(anywhere("10.0.0.8"), None);
+}

@@ -1,0 +1,119 @@
+//! What somebody in the room asks the proxy for.
+
+/// The most bytes of a request before its body.
+pub(super) const HEAD_MAX: usize = 32 << 10;
+
+/// Whom a request is for, and what is sent there first.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    /// The name or address, as it was written, without brackets.
+    pub(super) host: String,
+    pub(super) port: u16,
+    /// What the other end gets before everything that follows; `None` for a tunnel, whose other end gets what follows.
+    pub(super) head: Option<Vec<u8>>,
+}
+
+/// Reads the head of a request: up to and with its empty line. `None` when it is none that a proxy can carry out.
+pub(super) fn read(head: &[u8]) -> Option<Request> {
+    let text = std::str::from_utf8(head).ok()?;
+    let mut lines = text.strip_suffix("\r\n\r\n")?.split("\r\n");
+    let mut words = lines.next()?.split(' ');
+    let (method, target, version) = (words.next()?, words.next()?, words.next()?);
+    if words.next().is_some() || !version.starts_with("HTTP/1.") {
+        return None;
+    }
+    if method == "CONNECT" {
+        let (host, port) = authority(target)?;
+        return Some(Request { host, port: port?, head: None });
+    }
+    let rest = strip_scheme(target)?;
+    let (named, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let (host, port) = authority(named)?;
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    let mut sent = format!("{method} {path} {version}\r\nHost: {named}\r\nConnection: close\r\n");
+    for line in lines {
+        let (name, _) = line.split_once(':')?;
+        // A field on several lines could hide another one.
+        if name.is_empty() || name.contains([' ', '\t']) {
+            return None;
+        }
+        let own = ["host", "connection", "keep-alive", "proxy-connection", "proxy-authorization"];
+        if !own.contains(&name.to_ascii_lowercase().as_str()) {
+            sent.push_str(line);
+            sent.push_str("\r\n");
+        }
+    }
+    sent.push_str("\r\n");
+    Some(Request { host, port: port.unwrap_or(80), head: Some(sent.into_bytes()) })
+}
+
+/// `http://` only: a program that wants TLS asks for a tunnel.
+fn strip_scheme(target: &str) -> Option<&str> {
+    let (scheme, rest) = target.split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case("http://").then_some(rest)
+}
+
+fn authority(text: &str) -> Option<(String, Option<u16>)> {
+    if text.contains('@') {
+        return None;
+    }
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (host, rest) = rest.split_once(']')?;
+            host.parse::<std::net::Ipv6Addr>().ok()?;
+            (host, rest.strip_prefix(':').or_else(|| rest.is_empty().then_some(""))?)
+        }
+        None => text.split_once(':').unwrap_or((text, "")),
+    };
+    let port = if port.is_empty() { None } else { Some(port.parse().ok().filter(|port| *port != 0)?) };
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':');
+    (!host.is_empty() && host.len() <= 255 && host.bytes().all(fits)).then(|| (host.to_owned(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(head: &str) -> Option<(String, u16, Option<String>)> {
+        let Request { host, port, head } = read(head.replace('\n', "\r\n").as_bytes())?;
+        Some((host, port, head.map(|head| String::from_utf8(head).unwrap().replace("\r\n", "|"))))
+    }
+
+    #[test]
+    fn a_tunnel_names_a_host_and_a_port() {
+        assert_eq!(asked("CONNECT a.com:443 HTTP/1.1\nHost: b\n\n"), Some(("a.com".into(), 443, None)));
+        assert_eq!(asked("CONNECT [::1]:80 HTTP/1.0\n\n"), Some(("::1".into(), 80, None)));
+        for wrong in
+            ["a.com", "a.com:0", "a.com:x", "me@a.com:443", ":443", "[::1:443", "[a]:1", "a b:1", "a%2e:1"]
+        {
+            assert_eq!(asked(&format!("CONNECT {wrong} HTTP/1.1\n\n")), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_asked_for_where_it_is_named_whatever_its_headers_say() {
+        let head =
+            "GET HTTP://a.com:8080/x?y=1 HTTP/1.1\nhost: evil.com\nAccept: */*\nProxy-Authorization: x\n\n";
+        let sent = "GET /x?y=1 HTTP/1.1|Host: a.com:8080|Connection: close|Accept: */*||";
+        assert_eq!(asked(head), Some(("a.com".into(), 8080, Some(sent.into()))));
+        let sent = "GET /?q HTTP/1.1|Host: a.com|Connection: close||";
+        assert_eq!(asked("GET http://a.com?q HTTP/1.1\n\n"), Some(("a.com".into(), 80, Some(sent.into()))));
+    }
+
+    #[test]
+    fn what_no_proxy_carries_out_is_none() {
+        for head in [
+            "GET / HTTP/1.1\nHost: a.com\n\n",
+            "GET https://a.com/ HTTP/1.1\n\n",
+            "GET http://a.com/ HTTP/2\n\n",
+            "GET http://a.com/\n\n",
+            "GET http://me@a.com/ HTTP/1.1\n\n",
+            "GET http://a.com/ HTTP/1.1\nX: a\n Host: b\n\n",
+            "GET http://a.com/ HTTP/1.1\nnothing\n\n",
+            "\n\n",
+            "GET http://a.com/ HTTP/1.1\n",
+        ] {
+            assert_eq!(asked(head), None, "{head}");
+        }
+    }
+}
