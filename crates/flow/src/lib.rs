@@ -26,6 +26,7 @@ mod source;
 mod step;
 mod template;
 mod verdict;
+pub mod ways;
 mod whole;
 
 pub use boundary::{Boundary, Permission, Tools};

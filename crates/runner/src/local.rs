@@ -20,7 +20,7 @@ use cuegate_provider as provider;
 use tokio::sync::{Mutex, mpsc, watch};
 
 use crate::{
-    book::now_ms,
+    clock::now_ms,
     drive::Doing,
     error::Error,
     home::Home,

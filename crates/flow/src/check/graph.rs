@@ -101,7 +101,7 @@ pub(super) fn shortest_trace(flow: &Flow, to: StepId, avoid: Option<StepId>) -> 
 }
 
 /// Every outcome that a step's gate can yield.
-pub(super) fn outcomes(flow: &Flow, step: &Step<StepId>) -> Vec<Outcome> {
+pub(crate) fn outcomes(flow: &Flow, step: &Step<StepId>) -> Vec<Outcome> {
     let mut all = Vec::new();
     match &step.gate {
         Gate::Always(outcome) => all.push(outcome.clone()),
