@@ -42,6 +42,7 @@ mod logfile;
 pub mod models;
 pub mod project;
 pub mod providers;
+pub mod simulate;
 pub mod terms;
 
 pub use agent::Agent;
