@@ -21,6 +21,7 @@ mod pieces;
 mod real_input;
 mod registry;
 mod run;
+mod simulate;
 mod starters;
 mod support;
 mod suspend;

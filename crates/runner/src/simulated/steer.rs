@@ -198,11 +198,11 @@ impl Steering {
                     towards(self.goals(|id| {
                         self.choices(flow, run, id).iter().any(|choice| self.is_fresh(id, choice))
                     }));
-                Box::new(
-                    move |choice| {
-                        if self.is_fresh(at, choice) { 0 } else { nearest(&far, choice).saturating_add(1) }
-                    },
-                )
+                Box::new(move |choice| match self.is_fresh(at, choice) {
+                    // What ends the run comes after what goes on.
+                    true => usize::from(choice.leads(flow, at).is_empty()),
+                    false => nearest(&far, choice).saturating_add(2),
+                })
             }
             Aim::Round(monitor) => {
                 let cycle = &flow.monitors[*monitor].cycle;

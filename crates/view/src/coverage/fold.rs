@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use cuegate_engine::{AskKind, EndState, Event, Hold, Run};
+use cuegate_engine::{EndState, Event, Hold, Run};
 use cuegate_flow::{Certificate, Edge, Flow, Outcome, StepId, Str, Target, Verdict};
 
 use super::items::{BY_VERDICT, CoverKind, Item, Key, end, items};
@@ -103,12 +103,13 @@ impl Coverage {
                 self.arrive(left, step);
                 self.visit(step);
             }
-            Event::AskRequested { step, kind, judging, .. } => {
+            // What control stands on was entered; others are asked only.
+            Event::AskRequested {
+                step, member: Some(_), follow: None, judging: None, owing: None, ..
+            } => {
                 self.visit(step);
-                if let (AskKind::Judge, Some(judging)) = (kind, judging) {
-                    self.visit(&judging.judge);
-                }
             }
+            Event::AskRequested { follow: None, judging: Some(judging), .. } => self.visit(&judging.judge),
             Event::MemberEnded { step, outcome: Some(outcome), .. } => {
                 if let Some(id) = self.id(step) {
                     self.hit(&Key::Gate(id, Outcome::Named(outcome.clone())));

@@ -4,6 +4,8 @@ mod fold;
 mod items;
 mod observed;
 mod page;
+#[cfg(test)]
+mod tests;
 
 pub use fold::{Coverage, Covered};
 pub use items::{CoverKind, Item};

@@ -252,7 +252,8 @@ impl Simulated<'_> {
         let rows = |items: Vec<(&Item, Option<&str>)>| {
             let row = |(item, reason): (&Item, Option<&str>)| {
                 let place = self.place(item).map(|(file, line)| format!("{file}:{line}")).unwrap_or_default();
-                let mut row = vec![format!("  {}", item.kind.as_str()), clean(&item.name), clean(&place)];
+                let mut row =
+                    vec![format!("  {}", clean(&place)), item.kind.as_str().to_owned(), clean(&item.name)];
                 row.extend(reason.map(str::to_owned));
                 row
             };

@@ -37,7 +37,11 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
     let (begin, made_up) = begin(args, flow, &definition.settings, &config, how)?;
     let agents = if args.agents.is_empty() { Agent::ALL.to_vec() } else { args.agents.clone() };
     let wanted = Wanted { begin, agents, seed: args.seed, runs: args.runs };
+    // A panic of ours is told with its seed, like everything else that must not happen.
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|info| print::line(&info.to_string())));
     let found = simulate::simulate(flow, &wanted);
+    std::panic::set_hook(usual);
     let result = Simulated {
         flow: &flow.name,
         dialect: flow.dialect,
