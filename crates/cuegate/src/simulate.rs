@@ -171,7 +171,10 @@ pub fn made_up(flow: &Flow) -> BTreeMap<String, String> {
                 || polled.contains(&&*param.name)
                 || read.contains(&&Source::Param(param.name.clone())))
     };
-    flow.params.iter().filter(needed).map(|param| (param.name.to_string(), value_for(param))).collect()
+    let declared = flow.params.iter().filter(needed).map(|param| (param.name.to_string(), value_for(param)));
+    // What says which file or service is looked at need not be declared.
+    let polled = polled.iter().filter(|name| flow.params.iter().all(|param| *param.name != ***name));
+    declared.chain(polled.map(|name| ((*name).to_owned(), "out/simulated".to_owned()))).collect()
 }
 
 /// A value that fits a parameter; where none of those that are tried does, the first of them.

@@ -191,10 +191,9 @@ fn no_run_does_more_than_its_price() {
 }
 
 fn walked(flow: &Arc<Flow>, seed: u64, runs: Option<u64>, agents: &[Agent]) -> cuegate::simulate::Found {
-    let params = [("output", "out/report.md")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     let begin = Beginning {
         path: "test".to_owned(),
-        params: params.into(),
+        params: made_up(flow),
         iterations_max: iterations_max(flow),
         repairs_max: 1,
         ..Beginning::default()

@@ -323,10 +323,13 @@ impl Desk {
     /// something.
     fn beside(&mut self) -> String {
         let mut text = String::new();
-        if let Aim::Say(place) = self.steering.aim() {
-            match self.flow.verdict.at(place) {
-                Some(Verdict::Keyword(keyword)) => text.push_str(keyword),
-                Some(Verdict::Signal(signal)) => {
+        for (place, part) in self.flow.verdict.places() {
+            match part {
+                Verdict::Keyword(keyword) if self.steering.says(&place) => {
+                    text.push_str(keyword);
+                    text.push('\n');
+                }
+                Verdict::Signal(signal) if self.steering.says(&place) => {
                     let mut body = Map::from_iter([("action".to_owned(), json!(signal.kind))]);
                     for field in &signal.required {
                         let value = field.value.clone().unwrap_or_else(|| json!("as simulated"));
@@ -390,7 +393,7 @@ impl Desk {
     /// A look for a verdict: it holds when the run is after that, else now and then.
     pub(super) fn probe(&mut self, probe: &ProbeCommand) -> Completion {
         self.clock.pass(100);
-        let after = matches!(self.steering.aim(), Aim::Say(place) if *place == probe.condition);
+        let after = self.steering.says(&probe.condition);
         let failed = self.agent == Agent::Random && self.dice.one_in(5);
         let holds = !failed && (after || self.dice.one_in(10));
         let look = Look { holds, failed, said: "as simulated".to_owned(), duration_ms: 100, seen: None };

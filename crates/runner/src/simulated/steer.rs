@@ -21,6 +21,8 @@ pub(super) enum Aim {
     Last,
     /// A part of the verdict, by its place.
     Say(Str),
+    /// All of the verdict at once.
+    SayAll,
     /// The shortest way to a good end.
     Home,
     /// What was chosen least.
@@ -61,6 +63,9 @@ impl Steering {
         let sayable = |verdict: &Verdict| verdict.parts().is_empty() && verdict.can_fire();
         let parts = flow.verdict.places().into_iter().filter(|(_, part)| sayable(part));
         aims.extend(parts.map(|(place, _)| (Aim::Say(place), 0)));
+        if flow.verdict.can_fire() {
+            aims.push((Aim::SayAll, 0));
+        }
         aims.push((Aim::Last, 0));
         let endless = endless(flow);
         let (taken, hopeless) = (BTreeMap::new(), BTreeSet::new());
@@ -111,6 +116,7 @@ impl Steering {
             (Event::ConditionMet { condition, .. }, Aim::Say(place)) => condition == place,
             (Event::Probed { condition, holds: true, .. }, Aim::Say(place)) => condition == place,
             (Event::Ended { state: EndState::Exhausted, hold: Some(_), .. }, Aim::Last) => true,
+            (Event::Ended { state: EndState::Completed, .. }, Aim::SayAll) => self.aim == Aim::SayAll,
             _ => false,
         };
         // Once somebody is asked about a cycle, what they can say is what is left to be covered.
@@ -142,6 +148,15 @@ impl Steering {
         let equal: Vec<&Choice> =
             all.iter().zip(&ranks).filter(|(_, rank)| *rank == best).map(|(choice, _)| choice).collect();
         dice.pick(&equal).map(|choice| (*choice).clone())
+    }
+
+    /// Whether the run is after a part of the verdict.
+    pub(super) fn says(&self, place: &str) -> bool {
+        match &self.aim {
+            Aim::Say(part) => **part == *place,
+            Aim::SayAll => true,
+            _ => false,
+        }
     }
 
     /// Remembers that something was chosen.
@@ -235,7 +250,7 @@ impl Steering {
                     move |choice| if ends(at, choice) { 0 } else { nearest(&far, choice).saturating_add(1) },
                 )
             }
-            Aim::Last | Aim::Say(_) => Box::new(move |choice| {
+            Aim::Last | Aim::Say(_) | Aim::SayAll => Box::new(move |choice| {
                 let leads = choice.leads(flow, at);
                 let goes_on = !leads.is_empty() && leads.iter().all(|to| self.endless[to.0 as usize]);
                 let bounded = choice.edge.is_some_and(|edge| flow.step(at).edges[edge].bound.is_some());
