@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{Project, Ran};
 
 /// The example of the document: analyze, implement, review.
-fn registry() -> Value {
+pub fn registry() -> Value {
     let step = |id: &str, name: &str, c3: &str, max: u32, check: [&str; 2], pass: Value, fail: Value| {
         json!({
             "id": id, "name": name,
@@ -33,7 +33,7 @@ fn registry() -> Value {
     })
 }
 
-fn agent() -> Value {
+pub fn agent() -> Value {
     json!({
         "name": "code-improver",
         "displayName": "Code Improver",
@@ -51,7 +51,7 @@ fn agent() -> Value {
 }
 
 /// A project with that agent; `registry` and `agent` as they are given.
-fn project(agent: &Value, registry: &Value) -> Project {
+pub fn project(agent: &Value, registry: &Value) -> Project {
     let project = Project::empty();
     let folder = ".agent/code-improver";
     project.write(&format!("{folder}/agent.json"), &agent.to_string());

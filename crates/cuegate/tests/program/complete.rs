@@ -26,7 +26,7 @@ fn step(id: &str, transitions: Value, words: &[&str]) -> (String, Value, Value) 
 }
 
 /// An agent that plans, works and reports; a file `done` has to be there at the end.
-fn project(answers: Value) -> Project {
+pub fn project(answers: Value) -> Project {
     let project = Project::empty();
     let agent = json!({
         "version": "1.0.0", "name": "solver", "displayName": "Solver", "description": "Of a test",
@@ -304,7 +304,7 @@ fn corpus() -> Option<PathBuf> {
 }
 
 /// The real agent without the domains that break the rule of its document, in place, with commands that exist here.
-fn corrected(corpus: &Path, to: &Path) {
+pub fn corrected(corpus: &Path, to: &Path) {
     copy(corpus, to);
     let change = |file: &str, change: &dyn Fn(&mut Value)| {
         let path = to.join(file);

@@ -345,6 +345,20 @@ fn values_are_given_or_made_up() {
     assert!(ran.stderr.contains("the value `1` of `depth` is less than 3"), "{}", ran.stderr);
 }
 
+/// The older generation and the check flow: all that there is is come by, fallbacks by those who do not obey.
+#[test]
+fn the_other_generations() {
+    let project = crate::complete::project(json!([]));
+    let found = simulated(&project, &["solver"]);
+    assert_eq!((&found["dialect"], names(&found["uncovered"])), (&json!("registry-complete"), vec![]));
+    let falls = simulated(&project, &["solver", "--agent", "obedient"]);
+    assert!(names(&falls["uncovered"]).iter().all(|name| name.contains("falls back")), "{falls:#}");
+
+    let project = crate::check_flow::project(&crate::check_flow::agent(), &crate::check_flow::registry());
+    let found = simulated(&project, &["code-improver"]);
+    assert_eq!((&found["dialect"], names(&found["uncovered"])), (&json!("registry-check"), vec![]));
+}
+
 /// The real definitions, when they are there.
 #[test]
 fn real_definitions() {
@@ -366,5 +380,12 @@ fn real_definitions() {
         let found = simulated(&project, &[&path]);
         assert_eq!(names(&found["uncovered"]), Vec::<String>::new(), "{path}");
     }
+    // The older one as far as it keeps to the rules of its document.
+    crate::complete::corrected(
+        &corpora.join("climpt/complete/iterator"),
+        &project.path().join(".agent/corrected"),
+    );
+    let found = simulated(&project, &["corrected", "--set", "issue_number=1"]);
+    assert_eq!(names(&found["uncovered"]), Vec::<String>::new());
     assert!(!project.path().join(".cuegate").exists());
 }

@@ -145,7 +145,7 @@ fn wrong_step(desk: &mut Desk, ask: &AskCommand) -> Reply {
     });
     let mut output = answer.output.take().unwrap_or_else(|| json!({}));
     let named = output.get("stepId").is_some();
-    if named && desk.asked % 2 == 0 {
+    if named && desk.asked.is_multiple_of(2) {
         output["stepId"] = json!("no-such-step");
     } else {
         paths.iter().flatten().for_each(|path| put(&mut output, path, json!("no-such-outcome")));

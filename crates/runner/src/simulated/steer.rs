@@ -76,7 +76,7 @@ impl Steering {
     pub(super) fn begin(&mut self, flow: &Flow) {
         self.runs += 1;
         let fresh = self.fresh_left(flow);
-        if fresh && self.runs % 3 != 0 {
+        if fresh && !self.runs.is_multiple_of(3) {
             self.aim = Aim::Cover;
             return;
         }
