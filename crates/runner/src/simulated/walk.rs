@@ -108,7 +108,7 @@ impl Simulation {
         let (started, texts) = self.started(budget);
         let (mut book, entry) =
             Book::begin_by(clock, journal.clone(), &id, self.flow.clone(), Start { started }, texts)?;
-        let world = Arc::new(World::new(self.desk.clone(), journal.clone()));
+        let world = Arc::new(World::new(self.desk.clone(), journal.clone(), self.begin.iterations_max));
         world.saw(&entry.events);
         let (alone, trouble) = go(&mut book, &world).await;
         let records = records(&*journal, &id)?;

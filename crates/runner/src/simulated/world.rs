@@ -14,19 +14,23 @@ use crate::{
     prompt::join,
 };
 
-/// How many commands a run may want: one that wants more never ends.
-const COMMANDS_MAX: u32 = 50_000;
+/// How many commands a run may want for each iteration that it may have, and besides: one that wants more never ends.
+const COMMANDS_EACH: u32 = 200;
+const COMMANDS_BESIDE: u32 = 20_000;
 
 /// The world of one run.
 pub(super) struct World {
     desk: Arc<Mutex<Desk>>,
     journal: Arc<dyn Journal>,
-    commands: Mutex<u32>,
+    /// How many commands may still be wanted.
+    left: Mutex<u32>,
+    most: u32,
 }
 
 impl World {
-    pub(super) fn new(desk: Arc<Mutex<Desk>>, journal: Arc<dyn Journal>) -> World {
-        World { desk, journal, commands: Mutex::new(0) }
+    pub(super) fn new(desk: Arc<Mutex<Desk>>, journal: Arc<dyn Journal>, iterations_max: u32) -> World {
+        let most = COMMANDS_BESIDE.saturating_add(iterations_max.saturating_mul(COMMANDS_EACH));
+        World { desk, journal, left: Mutex::new(most), most }
     }
 
     /// Tells it what was journaled.
@@ -35,11 +39,8 @@ impl World {
     }
 
     fn answer(&self, command: &Command) -> Result<Performed, Error> {
-        let mut commands = lock(&self.commands);
-        *commands += 1;
-        if *commands > COMMANDS_MAX {
-            return Err(Error::Endless { commands: COMMANDS_MAX });
-        }
+        let mut left = lock(&self.left);
+        *left = left.checked_sub(1).ok_or(Error::Endless { commands: self.most })?;
         let mut desk = lock(&self.desk);
         let completion = match command {
             Command::Ask(ask) => {

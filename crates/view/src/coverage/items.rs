@@ -89,6 +89,8 @@ pub struct Item {
     pub span: Span,
     /// Why no run can come by it, where none can: then it does not count.
     pub barred: Option<String>,
+    /// What it takes to come by it, where agents that do as they are told do not.
+    pub takes: Option<&'static str>,
     /// In how many places of the records it was come by.
     pub hits: u64,
 }
@@ -133,7 +135,8 @@ impl List<'_> {
     ) {
         let (step, span) = (at.0.cloned(), at.1);
         let barred = barred.map(str::to_owned);
-        self.found.push(Item { key, kind, name, step, span, barred, hits: 0 });
+        let takes = matches!(key, Key::Fallback(_)).then_some("takes an answer that cannot be used");
+        self.found.push(Item { key, kind, name, step, span, barred, takes, hits: 0 });
     }
 
     fn step(&mut self, id: StepId, step: &Step<StepId>) {

@@ -52,7 +52,9 @@ impl Observed {
             ("asks", self.asks, bound.asks),
         ];
         all.extend(self.by_kind.iter().map(|(kind, times)| (*kind, *times, by_role(kind))));
-        let beyond = all.into_iter().filter(|(_, times, most)| times > most);
+        // Where steps go round without an iteration, only the iterations are bounded.
+        let bounded = |what: &str| !bound.endless || what == "iterations";
+        let beyond = all.into_iter().filter(|(what, times, most)| times > most && bounded(what));
         beyond.map(|(what, times, most)| format!("{times} {what}, at most {most}")).collect()
     }
 

@@ -118,13 +118,8 @@ impl Simulated<'_> {
             json!({
                 "kind": item.kind.as_str(), "name": item.name, "step": item.step,
                 "file": place.as_ref().map(|(file, _)| file), "line": place.as_ref().map(|(_, line)| line),
-                "hits": item.hits,
+                "reason": item.barred.as_deref().or(item.takes),
             })
-        };
-        let with_reason = |(barred, reason): (&Item, &str)| {
-            let mut value = item(barred);
-            value["reason"] = json!(reason);
-            value
         };
         let kinds: Map<String, Value> = CoverKind::ALL
             .into_iter()
@@ -161,7 +156,7 @@ impl Simulated<'_> {
                 "enough": self.is_enough(), "by_kind": kinds,
             },
             "uncovered": self.uncovered().map(item).collect::<Vec<Value>>(),
-            "not_counted": self.barred().map(with_reason).collect::<Vec<Value>>(),
+            "not_counted": self.barred().map(|(barred, _)| item(barred)).collect::<Vec<Value>>(),
             "bound": {"visits": self.bound.visits, "iterations": self.bound.iterations, "asks": self.bound.asks},
             "observed": {
                 "visits": self.observed.visits, "iterations": self.observed.iterations,
@@ -260,7 +255,7 @@ impl Simulated<'_> {
             let rows: Vec<Vec<String>> = items.into_iter().map(row).collect();
             table(&rows, &[Align::Left, Align::Left, Align::Left, Align::Left])
         };
-        let uncovered: Vec<(&Item, Option<&str>)> = self.uncovered().map(|item| (item, None)).collect();
+        let uncovered: Vec<(&Item, Option<&str>)> = self.uncovered().map(|item| (item, item.takes)).collect();
         if !uncovered.is_empty() {
             lines.push(String::new());
             lines.push("not covered".to_owned());

@@ -158,7 +158,7 @@ fn pages() {
     ");
     assert!(text.ends_with("bug of ours: liar in run 2: 9 asks, at most 8\n"), "{text}");
     let json = result.json();
-    insta::assert_snapshot!(json["uncovered"][0], @r#"{"kind":"step","name":"plan","step":"plan","file":"pieces/review.yaml","line":3,"hits":0}"#);
+    insta::assert_snapshot!(json["uncovered"][0], @r#"{"kind":"step","name":"plan","step":"plan","file":"pieces/review.yaml","line":3,"reason":null}"#);
     insta::assert_snapshot!(json["coverage"], @r#"{"percent":0.0,"covered":0,"of":31,"min":50.0,"enough":false,"by_kind":{"step":{"covered":0,"of":8},"edge":{"covered":0,"of":8},"gate":{"covered":0,"of":12},"monitor":{"covered":0,"of":1},"limit":{"covered":0,"of":1},"end":{"covered":0,"of":1}}}"#);
     insta::assert_snapshot!(json["bugs"], @r#"[{"agent":"liar","run":2,"what":"9 asks, at most 8"}]"#);
 }
