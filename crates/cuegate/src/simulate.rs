@@ -54,7 +54,7 @@ pub struct Found {
 /// Runs a flow with stand-in agents.
 pub fn simulate(flow: &Arc<Flow>, wanted: &Wanted) -> Found {
     let bound = bound(flow, wanted, &Budget::default());
-    let none = Coverage::of(flow.clone(), &bound, wanted.begin.iterations_max);
+    let none = Coverage::of(flow.clone(), wanted.begin.iterations_max);
     let mut found = Found {
         agents: Vec::new(),
         coverage: none.clone(),

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use cuegate_engine::{EndState, Event, Hold, Run};
-use cuegate_flow::{Certificate, Edge, Flow, Outcome, StepId, Str, Target, Verdict};
+use cuegate_flow::{Edge, Flow, Outcome, StepId, Str, Target, Verdict};
 
 use super::items::{BY_VERDICT, CoverKind, Item, Key, end, items};
 
@@ -34,9 +34,9 @@ impl Covered {
 }
 
 impl Coverage {
-    /// Nothing yet, of what runs of a flow can come by within a bound and a limit of iterations.
-    pub fn of(flow: Arc<Flow>, bound: &Certificate, iterations_max: u32) -> Coverage {
-        let items = items(&flow, bound, iterations_max);
+    /// Nothing yet, of what runs of a flow can come by within a limit of iterations.
+    pub fn of(flow: Arc<Flow>, iterations_max: u32) -> Coverage {
+        let items = items(&flow, iterations_max);
         let places = items.iter().enumerate().map(|(place, item)| (item.key.clone(), place)).collect();
         let steps = (0..).zip(&flow.steps).map(|(id, step)| (step.name.clone(), StepId(id))).collect();
         Coverage { flow, items, places, steps }

@@ -1,8 +1,8 @@
 //! What runs of a flow can come by, item by item.
 
 use cuegate_flow::{
-    Act, Certificate, Edge, Ending, Flow, Gate, Outcome, Reader, Schema, Selector, Span, Step, StepId, Str,
-    Target, Verdict, ways,
+    Act, Edge, Ending, Flow, Gate, Outcome, Reader, Schema, Selector, Span, Step, StepId, Str, Target, Terms,
+    Verdict, price, ways,
 };
 use serde_json::Value;
 
@@ -96,7 +96,7 @@ pub struct Item {
 }
 
 /// Everything that runs of a flow under some terms can come by, in the order of the definition.
-pub(super) fn items(flow: &Flow, bound: &Certificate, iterations_max: u32) -> Vec<Item> {
+pub(super) fn items(flow: &Flow, iterations_max: u32) -> Vec<Item> {
     let mut list = List {
         flow,
         walked: ways::walked(flow),
@@ -108,7 +108,7 @@ pub(super) fn items(flow: &Flow, bound: &Certificate, iterations_max: u32) -> Ve
         list.step(StepId(index as u32), step);
     }
     list.monitors();
-    list.iterations(bound);
+    list.iterations();
     list.verdict();
     list.ends();
     list.found
@@ -273,10 +273,12 @@ impl List<'_> {
         }
     }
 
-    fn iterations(&mut self, bound: &Certificate) {
-        // The bound counts those that begin; the limit is reached where one more would.
-        let shape = bound.iterations < u64::from(self.iterations_max);
-        let barred = shape.then_some("no way through the flow is as long");
+    fn iterations(&mut self) {
+        // It is reached where one more would begin: by runs that would be longer if they might.
+        let iterations_max = self.iterations_max.saturating_add(1);
+        let longer = price(self.flow, &Terms { iterations_max, ..Terms::default() }).iterations;
+        let reached = longer > u64::from(self.iterations_max);
+        let barred = (!reached).then_some("no way through the flow is longer");
         let name = format!("at most {} iterations", self.iterations_max);
         self.add(Key::Iterations, CoverKind::Limit, name, (None, self.entry()), barred);
     }

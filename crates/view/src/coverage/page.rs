@@ -9,8 +9,11 @@ use serde_json::{Map, Value, json};
 use super::{CoverKind, Coverage, Item, Observed};
 use crate::{
     format::{count, plural},
-    text::{Align, clean, labelled, table},
+    text::{Align, clean, labelled, table, wrap},
 };
+
+/// How wide a list of names is.
+const COLUMNS_MAX: usize = 98;
 
 /// A simulation that is over.
 #[derive(Debug, Clone)]
@@ -279,11 +282,8 @@ impl Simulated<'_> {
         lines.push(String::new());
         lines.push("not counted: no run can come by it".to_owned());
         if !steps.is_empty() {
-            lines.push(clean(&format!("nothing leads to {}", steps.join(", "))).replacen(
-                "nothing",
-                "  nothing",
-                1,
-            ));
+            let all = clean(&format!("nothing leads to {}", steps.join(", ")));
+            lines.extend(wrap(&all, COLUMNS_MAX).into_iter().map(|line| format!("  {line}")));
         }
         lines.extend(rows(others));
     }

@@ -7,10 +7,8 @@ use super::{AgentRow, BugRow, CoverKind, Coverage, Observed, Simulated};
 use crate::testing::{Scene, piece, registry};
 
 fn coverage(flow: Flow) -> Coverage {
-    let terms = Terms { iterations_max: flow.limits.iterations_max, repairs_max: 1, ..Terms::default() };
-    let bound = price(&flow, &terms);
     let max = flow.limits.iterations_max;
-    Coverage::of(Arc::new(flow), &bound, max)
+    Coverage::of(Arc::new(flow), max)
 }
 
 fn follow(scene: &Scene) -> Coverage {
@@ -69,6 +67,25 @@ fn what_no_run_can_come_by_does_not_count() {
         steps.map(|item| item.name.as_str()).collect::<Vec<_>>(),
         ["continuation.fix", "closure.fix", "closure.fix/validators"]
     );
+}
+
+/// A limit is reached where one more iteration would begin, not where the last one does.
+#[test]
+fn a_limit_that_no_run_passes_does_not_count() {
+    let mut flow = registry();
+    // initial → continuation → closure, and nothing goes back.
+    for step in &mut flow.steps {
+        step.edges.retain(|edge| !matches!(edge.to, Target::Origin { .. } | Target::Select { .. }));
+    }
+    flow.steps[0].edges.retain(|edge| edge.on.to_string() != "repeat");
+    let barred = |max| {
+        let mut flow = flow.clone();
+        flow.limits.iterations_max = max;
+        let found = coverage(flow);
+        let limit = found.items.iter().find(|item| item.name == format!("at most {max} iterations"));
+        limit.unwrap().barred.is_some()
+    };
+    assert_eq!([2, 3, 4].map(barred), [false, true, true]);
 }
 
 #[test]
