@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, fs, path::Path, path::PathBuf, sync::Arc};
 
 use cuegate::simulate::{Wanted, iterations_max, made_up, simulate};
 use cuegate_flow::{
-    Flow, JoinPattern, JoinRule, Outcome, Param, ParamRule, ParamType, Reader, Role, Span, check,
+    FieldPath, Flow, JoinPattern, JoinRule, Name, Outcome, Param, ParamRule, ParamType, Reader, Role,
+    Selector, Span, Target, check,
 };
 use cuegate_runner::simulated::{Agent, Beginning};
 use cuegate_testkit::{Builder, flows};
@@ -265,6 +266,14 @@ fn random(seed: u64) -> Option<Arc<Flow>> {
                 1 => "ask",
                 _ => steps[roll(steps.len())].as_str(),
             };
+            if roll(5) == 0 {
+                let field = FieldPath::parse("kind").unwrap();
+                let mut to = || Name::new(&steps[roll(steps.len())], Span::default());
+                let cases = vec![("x".into(), to()), ("1".into(), to())];
+                let target = Target::Select { by: Selector::Field(field), cases, default: None };
+                flow = flow.edge(word, target, |_| {});
+                continue;
+            }
             if roll(3) == 0 {
                 flow = flow.bounded(
                     word,
@@ -289,6 +298,51 @@ fn random(seed: u64) -> Option<Arc<Flow>> {
         flow = flow.monitor(&["s0", "s1"], 1 + roll(2) as u32, "judge");
     }
     check(flow.draft()).flow.map(Arc::new)
+}
+
+/// Whatever selects a step is said: a field of the answer, data that another step left, the name of the step.
+#[test]
+fn every_selected_step_is_come_by() {
+    let path = |text: &str| FieldPath::parse(text).unwrap();
+    let name = |text: &str| Name::new(text, Span::default());
+    let cases = |one: &str| vec![(one.into(), name("b")), ("2".into(), name("c"))];
+    let by = |by, one: &str, default: Option<&str>| Target::Select {
+        by,
+        cases: cases(one),
+        default: default.map(name),
+    };
+    let kind = json!({"type": "object", "required": ["action", "kind"], "additionalProperties": false,
+        "properties": {"action": {"type": "string"}, "kind": {"enum": ["one", 2]}}});
+    let flow = Builder::new("selects", "registry-closing", "a")
+        .limit(12)
+        .ask("a", Role::Work, &["go", "leave"])
+        .schema(kind)
+        .leaves("kind")
+        .edge("go", by(Selector::Field(path("kind")), "one", None), |_| {})
+        .to("leave", "b")
+        .ask("b", Role::Work, &["on", "jump"])
+        .edge("on", by(Selector::Handoff("kind".into()), "one", Some("d")), |_| {})
+        .edge(
+            "jump",
+            Target::Jump {
+                field: Some(path("to.step")),
+                among: vec![name("c"), name("d")],
+                default: Some(name("a")),
+            },
+            |_| {},
+        )
+        .ask("c", Role::Work, &["on"])
+        .edge("on", by(Selector::Field(path("free")), "7", Some("d")), |_| {})
+        .ask("d", Role::Work, &["done", "back"])
+        .to("done", "@completed")
+        .to("back", "a")
+        .flow();
+    let found = walked(&flow, 1, None, &[Agent::Obedient]);
+    assert_eq!(found.bugs, []);
+    let missed = found.coverage.items.iter().filter(|item| item.hits == 0);
+    let missed: Vec<_> = missed.map(|item| (item.name.as_str(), item.barred.as_deref())).collect();
+    // The entry always leaves one of the two that its schema lists, so that the default is never wanted.
+    assert_eq!(missed, [("b --on→ d", None)]);
 }
 
 /// What is made up fits the rules of its parameter.
