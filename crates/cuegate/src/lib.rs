@@ -43,6 +43,7 @@ pub mod models;
 mod program;
 pub mod project;
 pub mod providers;
+pub mod simulate;
 pub mod terms;
 mod walled;
 

@@ -28,6 +28,7 @@ mod step;
 mod template;
 mod verdict;
 mod wall;
+pub mod ways;
 mod whole;
 
 pub use boundary::{Boundary, Permission, Tools};

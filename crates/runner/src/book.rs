@@ -1,16 +1,15 @@
 //! A run with its journal: the one place where records are written.
 
-use std::{
-    collections::HashSet,
-    sync::Arc,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use cuegate_engine::{Completion, Decision, Event, Moment, Record, Resume, Run, Start, decide};
 use cuegate_flow::Flow;
 use cuegate_journal::{Blob, Digest, Journal, Lease, MessageId, NewRecord, Owner, RunId};
 
-use crate::error::Error;
+use crate::{
+    clock::{Clock, MachineClock},
+    error::Error,
+};
 
 /// A record as it was journaled.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,19 +30,14 @@ pub struct Book {
     run: Run,
     /// Texts that this process has stored already: prompts repeat from visit to visit.
     stored: HashSet<Digest>,
-    /// Since the last record, or since it was opened. Stands still while the machine sleeps.
-    since: Instant,
+    clock: Arc<dyn Clock>,
+    /// What the clock showed as gone by at the last record, or when it was opened.
+    since: Duration,
 }
 
 /// How often the time that a run is driven is journaled, where it is limited, while nothing else is.
 const TELL_MIN: Duration = Duration::from_secs(1);
 const TELL_MAX: Duration = Duration::from_secs(15);
-
-/// The time, in milliseconds since 1970.
-pub fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
 
 /// All records of a run, in order.
 ///
@@ -72,10 +66,26 @@ impl Book {
         start: Start,
         texts: Vec<Vec<u8>>,
     ) -> Result<(Book, Entry), Error> {
-        journal.create(id, now_ms())?;
+        Book::begin_by(Arc::new(MachineClock::new()), journal, id, flow, start, texts)
+    }
+
+    /// The same, by another clock than the machine's.
+    ///
+    /// # Errors
+    /// As of [`Book::begin`].
+    pub fn begin_by(
+        clock: Arc<dyn Clock>,
+        journal: Arc<dyn Journal>,
+        id: &RunId,
+        flow: Arc<Flow>,
+        start: Start,
+        texts: Vec<Vec<u8>>,
+    ) -> Result<(Book, Entry), Error> {
+        journal.create(id, clock.now_ms())?;
         let lease = journal.acquire(id, &Owner::current())?;
+        let since = clock.gone();
         let mut book =
-            Book { journal, lease, flow, run: Run::default(), stored: HashSet::new(), since: Instant::now() };
+            Book { journal, lease, flow, run: Run::default(), stored: HashSet::new(), clock, since };
         let entry = book.commit(Completion::Start(Box::new(start)), texts, &[])?;
         Ok((book, entry.expect("a run that has not begun can begin")))
     }
@@ -89,7 +99,8 @@ impl Book {
         // Read after the lease is ours: nobody adds to it any more.
         let entries = records(&*journal, id)?;
         let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
-        Ok(Book { journal, lease, flow, run, stored: HashSet::new(), since: Instant::now() })
+        let clock = Arc::new(MachineClock::new());
+        Ok(Book { journal, lease, flow, run, stored: HashSet::new(), since: clock.gone(), clock })
     }
 
     /// Lets a run go on.
@@ -110,8 +121,8 @@ impl Book {
         texts: Vec<Vec<u8>>,
         consumes: &[MessageId],
     ) -> Result<Option<Entry>, Error> {
-        let at_ms = now_ms();
-        let driven = self.since.elapsed();
+        let at_ms = self.clock.now_ms();
+        let driven = self.elapsed();
         let driven_ms = u64::try_from(driven.as_millis()).unwrap_or(u64::MAX);
         let Decision { events, blobs } =
             decide(&self.flow, &self.run, Moment { at_ms, driven_ms }, completion);
@@ -131,19 +142,26 @@ impl Book {
         Ok(Some(Entry { seq, at_ms, events: record.events }))
     }
 
+    /// How long it was driven since the last record.
+    fn elapsed(&self) -> Duration {
+        self.clock.gone().saturating_sub(self.since)
+    }
+
     /// How long the run may still be driven; `None` where that is not limited.
     pub fn time_left(&self) -> Option<Duration> {
         let ledger = &self.run.ledger;
         let most = Duration::from_millis(ledger.budget.driven_ms?);
         let spent = Duration::from_millis(ledger.spent.driven_ms);
-        Some(most.saturating_sub(spent).saturating_sub(self.since.elapsed()))
+        Some(most.saturating_sub(spent).saturating_sub(self.elapsed()))
     }
 
     /// Whether so much of a limited time passed since the last record that a kill should not lose it.
     pub fn time_to_tell(&self) -> bool {
-        self.run.ledger.budget.driven_ms.is_some_and(|most| {
-            self.since.elapsed() >= Duration::from_millis(most / 50).clamp(TELL_MIN, TELL_MAX)
-        })
+        self.run
+            .ledger
+            .budget
+            .driven_ms
+            .is_some_and(|most| self.elapsed() >= Duration::from_millis(most / 50).clamp(TELL_MIN, TELL_MAX))
     }
 
     /// The state.

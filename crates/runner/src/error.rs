@@ -44,6 +44,12 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// A simulated run that goes on and on.
+    #[error("no end after {commands} commands")]
+    Endless {
+        /// So many were performed.
+        commands: u32,
+    },
     /// A thread of ours was lost.
     #[error("a task was lost: {0}")]
     Task(String),
@@ -61,7 +67,7 @@ impl Error {
             Error::Blob { .. } => {
                 Some("the journal is damaged; other runs in it are not affected".to_owned())
             }
-            Error::Process(_) | Error::Io { .. } | Error::Task(_) => None,
+            Error::Process(_) | Error::Io { .. } | Error::Endless { .. } | Error::Task(_) => None,
         }
     }
 }

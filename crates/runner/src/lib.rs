@@ -3,6 +3,7 @@
 //! *Never* decides, parses definitions, prints or exits.
 
 mod book;
+mod clock;
 mod drive;
 mod error;
 mod home;
@@ -12,11 +13,13 @@ mod poll;
 pub mod process;
 mod prompt;
 mod reports;
+pub mod simulated;
 mod translate;
 pub mod tree;
 pub mod wall;
 
-pub use book::{Book, Entry, now_ms, records};
+pub use book::{Book, Entry, records};
+pub use clock::{Clock, now_ms};
 pub use drive::{Doing, Heard, Letter, Notice, answered, drive, is_over, waits_for_person};
 pub use error::Error;
 pub use home::Home;

@@ -20,7 +20,7 @@ use cuegate_provider as provider;
 use tokio::sync::{Mutex, mpsc, watch};
 
 use crate::{
-    book::now_ms,
+    clock::now_ms,
     drive::Heard,
     error::Error,
     home::Home,

@@ -16,6 +16,7 @@
 
 mod beginning;
 mod budget;
+mod coverage;
 mod ending;
 mod findings;
 mod format;
@@ -38,6 +39,7 @@ mod unknowns;
 
 pub use beginning::{Beginning, beginning};
 pub use budget::limits;
+pub use coverage::{AgentRow, BugRow, CoverKind, Coverage, Covered, Item, Observed, Simulated, end_of};
 pub use ending::{ending, hints};
 pub use findings::{Checked, check_json, github, plain, sarif};
 pub use format::{ago, clock, count, date_time, duration, moment, money, plural, rfc3339};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cuegate_engine::Budget;
+use cuegate_runner::simulated::Agent as StandIn;
 
 use crate::config::{BudgetConfig, Count, Minutes, Phases, Usd};
 
@@ -29,6 +30,8 @@ pub(super) enum Verb {
     Price(Price),
     /// Draw a definition as a graph
     Graph(Graph),
+    /// Walk a definition with stand-in agents, without asking anybody, and say what was covered
+    Simulate(Simulate),
     /// Write a definition of an older generation as one of the newest beside it
     Migrate(Migrate),
     /// Run a definition
@@ -171,6 +174,48 @@ pub(super) struct Price {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Simulate {
+    /// An agent folder, a registry file, a piece, or the name of an agent below `.agent` or a piece below `.takt/pieces`
+    pub(super) path: String,
+    /// Give a parameter or a variable a value; what is needed and not given is made up
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(super) set: Vec<String>,
+    /// How many runs each agent gets [default: until none of its runs finds anything new]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(super) runs: Option<u64>,
+    /// The same seed gives the same runs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Only with this stand-in agent; can be given more than once [default: all]
+    #[arg(long = "agent", value_name = "NAME", value_parser = stand_in)]
+    pub(super) agents: Vec<StandIn>,
+    /// Exit with 1 when less than this much was covered
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(super) min_coverage: Option<f64>,
+    /// The most iterations of a run [default: the definition's, or fewer where many would show nothing more]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_iterations: Option<u32>,
+    /// How many asks a movement of a piece takes; `fused` unless said
+    #[arg(long, value_enum)]
+    pub(super) phases: Option<Phases>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+fn stand_in(name: &str) -> Result<StandIn, String> {
+    StandIn::named(name).ok_or_else(|| {
+        let names = StandIn::ALL.map(StandIn::as_str);
+        format!("there is none of that name; there are {}", names.join(", "))
+    })
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.strip_suffix('%').unwrap_or(text).parse::<f64>().ok();
+    percent.filter(|percent| (0.0..=100.0).contains(percent)).ok_or_else(|| "not 0 to 100".to_owned())
 }
 
 #[derive(Debug, Args)]

@@ -307,7 +307,7 @@ fn corpus() -> Option<PathBuf> {
 }
 
 /// The real agent without the domains that break the rule of its document, in place, with commands that exist here.
-fn corrected(corpus: &Path, to: &Path) {
+pub fn corrected(corpus: &Path, to: &Path) {
     copy(corpus, to);
     let change = |file: &str, change: &dyn Fn(&mut Value)| {
         let path = to.join(file);

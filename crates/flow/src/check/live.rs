@@ -14,24 +14,24 @@ use crate::{Act, Edge, Flow, Gate, JoinPattern, JoinRule, Outcome, Selector, Ste
 
 /// A way that some run takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Way {
+pub(crate) struct Way {
     /// The edge, by its place in its step; `None` for a member, a judge, or a monitor's judge.
-    pub(super) edge: Option<usize>,
+    pub(crate) edge: Option<usize>,
     /// Where to.
-    pub(super) to: StepId,
+    pub(crate) to: StepId,
     /// Whether the other step hands its outcome back to this one, which then goes on.
-    pub(super) inner: bool,
+    pub(crate) inner: bool,
 }
 
 /// What can be.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(crate) struct Live {
     /// Where walks begin.
     entries: Vec<StepId>,
     /// By step: whether a run comes to it.
-    pub(super) steps: Vec<bool>,
+    pub(crate) steps: Vec<bool>,
     /// By step: the ways out of it that some run takes.
-    pub(super) ways: Vec<Vec<Way>>,
+    pub(crate) ways: Vec<Vec<Way>>,
     /// By step: the edges of it that some run takes and that end the run.
     ends: Vec<Vec<usize>>,
     /// By step: from which steps ways lead to it.
@@ -50,7 +50,7 @@ pub(super) struct Live {
 impl Live {
     /// What can be in runs that begin at one of some steps. Where a definition has faults (`!strict`) every edge counts:
     /// what an outcome lacks there may be what could not be read.
-    pub(super) fn of(flow: &Flow, entries: &[StepId], strict: bool) -> Live {
+    pub(crate) fn of(flow: &Flow, entries: &[StepId], strict: bool) -> Live {
         let (count, keys) = (flow.steps.len(), newest::keys(flow));
         let mut live = Live {
             entries: entries.to_vec(),
@@ -300,7 +300,7 @@ pub(super) fn is_closed(edge: &Edge<StepId>) -> bool {
 }
 
 /// Every outcome that a step can come to.
-pub(super) fn outcomes(flow: &Flow, step: &Step<StepId>) -> BTreeSet<Outcome> {
+pub(crate) fn outcomes(flow: &Flow, step: &Step<StepId>) -> BTreeSet<Outcome> {
     let mut found: BTreeSet<Outcome> = match (&step.gate, &step.act) {
         (Gate::Always(outcome), _) => BTreeSet::from([outcome.clone()]),
         (Gate::Join { rules, .. }, Act::All { members, .. }) => {

@@ -4,7 +4,7 @@
 
 pub(crate) mod graph;
 mod join_never_fires;
-mod live;
+pub(crate) mod live;
 mod maybe_unassigned;
 mod monitor_never_acts;
 mod newest;

@@ -38,6 +38,8 @@ pub struct Certificate {
     pub assumptions: Vec<String>,
     /// Why something is not bounded, a sentence each.
     pub unbounded_because: Vec<String>,
+    /// Whether some steps lead to each other without an iteration between them: then visits and asks are not bounded.
+    pub endless: bool,
     /// A walk with the most asks: steps in order, and how often each is done back to back.
     pub path: Vec<(Str, u64)>,
     /// What ends that walk.
@@ -99,6 +101,7 @@ pub fn price(flow: &Flow, terms: &Terms) -> Certificate {
         usd_micro: money(flow, &ways, terms, asks.min(budget)),
         assumptions: terms.assumptions(flow),
         unbounded_because: Vec::new(),
+        endless: !ways.endless.is_empty(),
         path: walk.legs,
         bounded_by: match () {
             () if asks > budget => BoundedBy::Budget,

@@ -182,6 +182,7 @@ fn what_nothing_counts_is_said() {
         draft.steps[2].counts = false;
     });
     let found = price(&endless, &terms(9));
+    assert!(found.endless);
     assert_eq!(
         found.unbounded_because.last().map(String::as_str),
         Some("x, y lead to each other without an iteration between them: nothing counts how often")

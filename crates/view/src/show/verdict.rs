@@ -11,7 +11,7 @@ pub(crate) fn words(verdict: &Verdict) -> String {
     }
 }
 
-fn condition(verdict: &Verdict) -> String {
+pub(crate) fn condition(verdict: &Verdict) -> String {
     let joined = |parts: &[Verdict], word: &str| {
         let parts: Vec<String> = parts.iter().map(part).collect();
         parts.join(word)

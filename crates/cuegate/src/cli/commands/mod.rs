@@ -13,6 +13,7 @@ mod price;
 mod question;
 mod resume;
 mod run;
+mod simulate;
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
@@ -54,6 +55,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Show(args) => check::show(&place, &args),
         Verb::Price(args) => price::price(&place, &args),
         Verb::Graph(args) => graph::graph(&place, &args),
+        Verb::Simulate(args) => simulate::simulate(&place, &args),
         Verb::Migrate(args) => migrate::migrate(&place, &args),
         Verb::Init(args) => init::init(&place, &args),
         Verb::Run(args) => run::run(&place, *args, matches.subcommand_matches("run")),

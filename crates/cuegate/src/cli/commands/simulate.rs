@@ -1,0 +1,127 @@
+//! `simulate`.
+
+use std::collections::BTreeMap;
+
+use cuegate_dialect::RunSettings;
+use cuegate_engine::Load;
+use cuegate_flow::Flow;
+use cuegate_runner::simulated::{Agent, Beginning};
+use cuegate_view::Simulated;
+
+use super::{Place, check, load_as};
+use crate::{
+    Failure,
+    begin::REPAIRS_MAX,
+    cli::{args, params, print},
+    config::{self, Config, Phases},
+    definition::{Location, is_piece},
+    exit,
+    simulate::{self, Wanted},
+};
+
+/// Walks a definition with stand-in agents. Nobody is asked, nothing is started, nothing is written.
+pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failure> {
+    let location = place.locate(&args.path)?;
+    let config = config::load(place.home.root())?;
+    let how = how(args, &location, &config)?;
+    let names: Vec<String> =
+        args.set.iter().filter_map(|pair| pair.split_once('=')).map(|(name, _)| name.to_owned()).collect();
+    let definition = load_as(&location, &names, &how)?;
+    let Some(flow) = &definition.flow else {
+        check::tell(&definition.diagnostics, &definition.sources, false);
+        return Err(Failure::usage(
+            format!("`{}` is not sound", args.path),
+            format!("mend what is found above, then `cuegate check {}`", args.path),
+        ));
+    };
+    let (begin, made_up) = begin(args, flow, &definition.settings, &config, how)?;
+    let agents = if args.agents.is_empty() { Agent::ALL.to_vec() } else { args.agents.clone() };
+    let wanted = Wanted { begin, agents, seed: args.seed, runs: args.runs };
+    // A panic of ours is told with its seed, like everything else that must not happen.
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|info| print::line(&info.to_string())));
+    let found = simulate::simulate(flow, &wanted);
+    std::panic::set_hook(usual);
+    let result = Simulated {
+        flow: &flow.name,
+        dialect: flow.dialect,
+        seed: args.seed,
+        iterations_max: wanted.begin.iterations_max,
+        own_iterations_max: flow.limits.iterations_max,
+        made_up: &made_up,
+        agents: &found.agents,
+        coverage: &found.coverage,
+        sources: &definition.sources,
+        bound: &found.bound,
+        observed: &found.observed,
+        bugs: &found.bugs,
+        min_coverage: args.min_coverage,
+    };
+    if args.json {
+        print::json(&result.json());
+    } else {
+        print::data(&result.text());
+    }
+    if !found.bugs.is_empty() {
+        print::line("this is a bug of cuegate: no run may do this, whatever its agents answer");
+        print::line(&format!("hint: the same command with `--seed {}` does it again", args.seed));
+        return Ok(exit::BUG);
+    }
+    if !result.is_enough() {
+        let least = args.min_coverage.unwrap_or_default();
+        print::line(&format!("error: less than {least}% of what runs can come by was covered"));
+        print::line("hint: what is left stands above with its lines; more runs (`--runs N`) may find it");
+        return Ok(exit::BAD_END);
+    }
+    Ok(exit::DONE)
+}
+
+/// How the definition is read: as a run of it is, with nobody there.
+fn how(args: &args::Simulate, location: &Location, config: &Config) -> Result<Load, Failure> {
+    if !location.file.as_deref().is_some_and(is_piece) {
+        return match args.phases {
+            None => Ok(Load::default()),
+            Some(_) => Err(Failure::usage(
+                format!("`--phases` is about pieces, and `{}` is none", args.path),
+                "leave it out",
+            )),
+        };
+    }
+    Ok(Load {
+        separate: args.phases.or(config.piece.phases) == Some(Phases::Separate),
+        interactive: true,
+        gate_retries: config.run.quality_gate_retries,
+        width: config.run.width,
+    })
+}
+
+/// What the runs begin with, and what of it was made up.
+fn begin(
+    args: &args::Simulate,
+    flow: &Flow,
+    settings: &RunSettings,
+    config: &Config,
+    load: Load,
+) -> Result<(Beginning, BTreeMap<String, String>), Failure> {
+    let mut set = args.set.clone();
+    let mut made_up = BTreeMap::new();
+    for (name, value) in simulate::made_up(flow) {
+        let given = |pair: &String| pair.split_once('=').is_some_and(|(given, _)| params::same(given, &name));
+        if !set.iter().any(given) {
+            set.push(format!("{name}={value}"));
+            made_up.insert(name, value);
+        }
+    }
+    let values = params::values(flow, None, &set)?;
+    let task = settings.needs_task.then(|| "a simulated task".to_owned());
+    made_up.extend(task.clone().map(|task| ("task".to_owned(), task)));
+    let begin = Beginning {
+        path: args.path.clone(),
+        params: values,
+        task,
+        iterations_max: args.max_iterations.unwrap_or_else(|| simulate::iterations_max(flow)),
+        repairs_max: config.run.repairs_max.unwrap_or(REPAIRS_MAX),
+        load,
+    };
+    Ok((begin, made_up))
+}

@@ -1,0 +1,209 @@
+//! Simulations: runs with stand-in agents until nothing new comes of them, held against the bound of their flow.
+
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use cuegate_engine::{Budget, Event};
+use cuegate_flow::{Act, Certificate, Flow, Param, ParamType, Source, Terms, Verdict, price};
+use cuegate_runner::simulated::{Agent, Beginning, Simulation, Walk};
+use cuegate_view::{AgentRow, BugRow, Coverage, Observed, end_of};
+
+/// How many runs in a row may find nothing new before an agent is done.
+const PATIENCE: u64 = 6;
+/// The same, while the obedient agent knows of something that it has not come to.
+const PATIENCE_EAGER: u64 = 24;
+/// How many runs an agent gets at most when nobody says.
+const RUNS_MAX: u64 = 400;
+/// How many bugs are told.
+const BUGS_MAX: usize = 20;
+/// The most iterations of a run when nobody says, unless the definition has many steps: a loop that goes on for
+/// hundreds shows nothing that it does not show before.
+const ITERATIONS_MAX: u32 = 60;
+
+/// What is to be simulated.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// What each run begins with.
+    pub begin: Beginning,
+    /// Who answers.
+    pub agents: Vec<Agent>,
+    /// The same seed gives the same runs.
+    pub seed: u64,
+    /// How many runs each agent gets; `None` = until nothing new is found.
+    pub runs: Option<u64>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// By agent.
+    pub agents: Vec<AgentRow>,
+    /// What the runs came by.
+    pub coverage: Coverage,
+    /// The most that a run may do.
+    pub bound: Certificate,
+    /// The most that one did.
+    pub observed: Observed,
+    /// What must not have happened.
+    pub bugs: Vec<BugRow>,
+}
+
+/// Runs a flow with stand-in agents.
+pub fn simulate(flow: &Arc<Flow>, wanted: &Wanted) -> Found {
+    let bound = bound(flow, wanted, &Budget::default());
+    let none = Coverage::of(flow.clone(), wanted.begin.iterations_max);
+    let mut found = Found {
+        agents: Vec::new(),
+        coverage: none.clone(),
+        bound,
+        observed: Observed::default(),
+        bugs: Vec::new(),
+    };
+    for agent in &wanted.agents {
+        run_all(flow, wanted, *agent, none.clone(), &mut found);
+    }
+    found
+}
+
+/// All runs of one agent.
+fn run_all(flow: &Arc<Flow>, wanted: &Wanted, agent: Agent, mut covered: Coverage, found: &mut Found) {
+    let mut simulation = Simulation::new(flow.clone(), wanted.begin.clone(), agent, wanted.seed);
+    let mut row = AgentRow { agent: agent.as_str(), runs: 0, ends: BTreeMap::new(), covered: 0 };
+    let mut idle = 0;
+    let goes_on = |runs: u64, idle: u64, eager: bool| match wanted.runs {
+        Some(most) => runs < most,
+        None => runs < RUNS_MAX && idle < if eager { PATIENCE_EAGER } else { PATIENCE },
+    };
+    while goes_on(row.runs, idle, simulation.is_eager()) {
+        row.runs += 1;
+        let bug = |what: String| BugRow { agent: agent.as_str(), run: row.runs, what };
+        let walk = match walk(&mut simulation) {
+            Ok(walk) => walk,
+            Err(what) => {
+                found.bugs.push(bug(what));
+                break;
+            }
+        };
+        let mut wrong = walk.faults.clone();
+        wrong.extend(beyond(flow, wanted, &walk, found));
+        match end_of(&walk.run.state) {
+            Some(end) => *row.ends.entry(end).or_default() += 1,
+            None => *row.ends.entry("without an end").or_default() += 1,
+        }
+        found.bugs.extend(wrong.into_iter().map(bug));
+        if found.bugs.len() >= BUGS_MAX {
+            break;
+        }
+        let new = covered.follow(walk.records.iter().map(|entry| entry.events.as_slice()));
+        idle = if new { 0 } else { idle + 1 };
+    }
+    row.covered = covered.all().covered;
+    found.coverage.add(&covered);
+    found.agents.push(row);
+}
+
+/// One run. A panic in it is a bug like any other, with its seed.
+fn walk(simulation: &mut Simulation) -> Result<Walk, String> {
+    let walked = catch_unwind(AssertUnwindSafe(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .map_err(|error| format!("failed to start: {error}"))?;
+        runtime.block_on(simulation.walk()).map_err(|error| error.to_string())
+    }));
+    walked.unwrap_or_else(|_| Err("it panicked, see above".to_owned()))
+}
+
+/// In what a run did more than it may.
+fn beyond(flow: &Flow, wanted: &Wanted, walk: &Walk, found: &mut Found) -> Vec<String> {
+    let alone: Vec<&[Event]> =
+        walk.records.iter().take(walk.alone).map(|entry| entry.events.as_slice()).collect();
+    let did = Observed::of(flow, alone);
+    found.observed.most(&did);
+    let beyond = match walk.budget.limits() {
+        true => did.beyond(&bound(flow, wanted, &walk.budget)),
+        false => did.beyond(&found.bound),
+    };
+    beyond.into_iter().map(|what| format!("more than its price says: {what}")).collect()
+}
+
+/// The most that a run may do.
+fn bound(flow: &Flow, wanted: &Wanted, budget: &Budget) -> Certificate {
+    let Beginning { iterations_max, repairs_max, .. } = wanted.begin;
+    price(flow, &Terms { iterations_max, repairs_max, asks: budget.asks, ..Terms::default() })
+}
+
+/// The most iterations of a simulated run when nobody says.
+pub fn iterations_max(flow: &Flow) -> u32 {
+    let steps = u32::try_from(flow.steps.len()).unwrap_or(u32::MAX);
+    flow.limits.iterations_max.min(ITERATIONS_MAX.max(steps.saturating_mul(3)))
+}
+
+/// Values for what a run needs and nobody gives: parameters that are required, that a prompt reads, or that say what a
+/// verdict looks at. They fit the rules of their parameters.
+pub fn made_up(flow: &Flow) -> BTreeMap<String, String> {
+    let polled: Vec<&str> = flow
+        .verdict
+        .places()
+        .into_iter()
+        .filter_map(|(_, part)| match part {
+            Verdict::Poll(poll) => Some(&*poll.param),
+            _ => None,
+        })
+        .collect();
+    let read: Vec<&Source> = flow
+        .steps
+        .iter()
+        .filter_map(|step| match &step.act {
+            Act::Ask(ask) => Some(
+                ask.prompt.sources().into_iter().chain(ask.system.iter().flat_map(|system| system.sources())),
+            ),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let needed = |param: &&Param| {
+        param.default.is_none()
+            && (param.required
+                || polled.contains(&&*param.name)
+                || read.contains(&&Source::Param(param.name.clone())))
+    };
+    let declared = flow.params.iter().filter(needed).map(|param| (param.name.to_string(), value_for(param)));
+    // What says which file or service is looked at need not be declared.
+    let polled = polled.iter().filter(|name| flow.params.iter().all(|param| *param.name != ***name));
+    declared.chain(polled.map(|name| ((*name).to_owned(), "out/simulated".to_owned()))).collect()
+}
+
+/// A value that fits a parameter; where none of those that are tried does, the first of them.
+fn value_for(param: &Param) -> String {
+    let rule = &param.rule;
+    let kind: &[&str] = match param.kind {
+        ParamType::Number => &["1", "0", "10", "100", "0.5", "-1"],
+        ParamType::Boolean => &["false", "true"],
+        ParamType::Text | ParamType::List => &[
+            "simulated",
+            "1",
+            "a",
+            "A",
+            "a-1",
+            "src/a.rs",
+            "main",
+            "1.0.0",
+            "v1.0.0",
+            "#1",
+            "owner/name",
+            "2020-01-01",
+            "https://localhost/a",
+            "a@localhost.example",
+            "0123456789abcdef0123456789abcdef01234567",
+        ],
+    };
+    let limits = rule.min.iter().chain(&rule.max).map(ToString::to_string);
+    let choices = rule.choices.iter().flatten().map(ToString::to_string);
+    let mut tried = choices.chain(limits).chain(kind.iter().map(|text| (*text).to_owned()));
+    let fits = |value: &String| rule.complaint(value).is_none();
+    tried.clone().find(fits).or_else(|| tried.next()).unwrap_or_default()
+}

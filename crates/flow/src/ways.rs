@@ -1,0 +1,122 @@
+//! What a run of a flow can come to: on which steps control can stand, which edges it can take.
+
+use crate::check::graph;
+use crate::check::live::{self, Live};
+use crate::{Act, Edge, FieldPath, Flow, Gate, Outcome, Reader, Schema, Step, StepId, Str};
+
+/// Every outcome that a step's gate can yield, those of the judges that it asks included, sorted.
+pub fn outcomes(flow: &Flow, step: &Step<StepId>) -> Vec<Outcome> {
+    live::outcomes(flow, step).into_iter().collect()
+}
+
+/// The steps that a gate asks when it cannot read an outcome by itself, in the order in which they are asked.
+pub fn judges(gate: &Gate<StepId>) -> Vec<StepId> {
+    graph::judges(gate)
+}
+
+/// The steps that an edge can lead to, each once, in the order of the definition; none for an end.
+pub fn targets(edge: &Edge<StepId>) -> Vec<StepId> {
+    let mut found = Vec::new();
+    for step in graph::targets(&edge.to) {
+        if !found.contains(&step) {
+            found.push(step);
+        }
+    }
+    found
+}
+
+/// Whether an edge can ever be taken when its outcome comes: its bound is not 0, and no edge before it takes every such
+/// outcome.
+pub fn is_takeable(step: &Step<StepId>, edge: usize) -> bool {
+    let taken = &step.edges[edge];
+    let shadowed = step.edges[..edge].iter().any(|before| before.on == taken.on && before.bound.is_none());
+    !shadowed && taken.bound.is_none_or(|bound| bound.max > 0)
+}
+
+/// The steps on which control can stand, by their ids. Members of parallel steps and judges of answers are asked, and
+/// control stands on the step that waits for them: their own edges are not followed.
+pub fn walked(flow: &Flow) -> Vec<bool> {
+    let live = Live::of(flow, &[flow.entry], true);
+    let mut seen = vec![false; flow.steps.len()];
+    let mut queue = vec![flow.entry];
+    while let Some(id) = queue.pop() {
+        if !std::mem::replace(&mut seen[id.0 as usize], true) {
+            queue.extend(live.ways[id.0 as usize].iter().filter(|way| !way.inner).map(|way| way.to));
+        }
+    }
+    seen
+}
+
+/// The steps that can be asked or entered at all, by their ids: those on which control can stand, their members, and the
+/// judges of both.
+pub fn visited(flow: &Flow) -> Vec<bool> {
+    Live::of(flow, &[flow.entry], true).steps
+}
+
+/// Whether an answer that fits its schema can have this outcome. What a definition falls back to needs no such answer;
+/// in the first iteration only, that is the entry's alone.
+pub fn is_sayable(flow: &Flow, id: StepId, outcome: &Outcome) -> bool {
+    let step = flow.step(id);
+    let Gate::Readers(readers) = &step.gate else { return true };
+    let schema = match &step.act {
+        Act::Ask(ask) => ask.schema.map(|schema| flow.schema(schema)),
+        _ => None,
+    };
+    let tells = |reader: &Reader<StepId>| match reader {
+        Reader::Field { path, words, .. } => names(schema, path, words, outcome),
+        Reader::Tag { outcomes, .. } => outcomes.contains(outcome),
+        Reader::Said { words, .. } => words.iter().any(|(_, means)| means == outcome),
+        Reader::Judge { step } => is_sayable(flow, *step, outcome),
+        Reader::Otherwise(falls) | Reader::Fallback(falls) => falls == outcome,
+        Reader::FirstFallback(falls) => falls == outcome && flow.entry == id,
+        Reader::Silence(_) => false,
+    };
+    readers.iter().any(tells)
+}
+
+/// Whether a field may hold a word for an outcome: as it is written, or as it is normalised before the schema is asked.
+fn names(schema: Option<&Schema>, path: &FieldPath, words: &[(Str, Outcome)], outcome: &Outcome) -> bool {
+    let mut words = words.iter().filter(|(_, means)| means == outcome).map(|(word, _)| word).peekable();
+    if words.peek().is_none() {
+        return false;
+    }
+    let Some(values) = schema.and_then(|schema| schema.values_at(path)) else { return true };
+    let texts: Vec<String> = values
+        .iter()
+        .map(|value| value.as_str().map_or_else(|| value.to_string(), |text| text.trim().to_lowercase()))
+        .collect();
+    words.any(|word| texts.iter().any(|text| **word == *text))
+        || values.iter().any(|value| value.as_str() == Some(&outcome.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{check, testing::draft};
+
+    fn flow(text: &str) -> Flow {
+        let checked = check(draft(text));
+        checked.flow.or(checked.unsound).expect("its names lead somewhere")
+    }
+
+    #[test]
+    fn what_control_comes_to() {
+        let flow = flow("a: next → b, other → c\nb: done → end\nc: done → end\nd: next → b");
+        let names = |seen: Vec<bool>| -> Vec<&str> {
+            flow.steps.iter().zip(seen).filter(|(_, seen)| *seen).map(|(step, _)| &*step.name).collect()
+        };
+        assert_eq!(names(walked(&flow)), ["a", "b", "c"]);
+        assert_eq!(names(visited(&flow)), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn a_closed_way_is_none() {
+        let mut flow = flow("a: next → b, next → c\nb: done → end\nc: done → end");
+        let step = flow.steps[0].clone();
+        assert!(is_takeable(&step, 0) && !is_takeable(&step, 1), "the first takes all");
+        flow.steps[0].edges[0].bound = Some(crate::Bound { counter: crate::CounterId(0), max: 0 });
+        let step = flow.steps[0].clone();
+        assert!(!is_takeable(&step, 0) && is_takeable(&step, 1), "the first is closed");
+        assert_eq!(walked(&flow), [true, false, true]);
+    }
+}

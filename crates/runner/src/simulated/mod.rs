@@ -1,0 +1,16 @@
+//! Runs with stand-in agents: the real engine and the real loop, without processes, files or time.
+//!
+//! *Never* starts, writes or waits for anything. The same seed gives the same runs.
+
+mod agent;
+mod choice;
+mod compose;
+mod desk;
+mod dice;
+mod sample;
+mod steer;
+mod walk;
+mod world;
+
+pub use agent::Agent;
+pub use walk::{Beginning, Simulation, Walk};

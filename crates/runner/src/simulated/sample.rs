@@ -1,0 +1,192 @@
+//! Values that fit a JSON Schema: what has to be there, as short as it may be.
+
+use cuegate_flow::{FieldPath, Schema};
+use serde_json::{Map, Value, json};
+
+/// How deep a sample goes: a schema that contains itself has no end.
+const DEPTH_MAX: usize = 12;
+
+/// Texts that are tried where a schema is particular about one.
+const TEXTS: [&str; 16] = [
+    "as simulated",
+    "a",
+    "1",
+    "a-1",
+    "A",
+    "main",
+    "simulated",
+    "src/a.rs",
+    "1.0.0",
+    "#1",
+    "2020-01-01",
+    "2020-01-01T00:00:00Z",
+    "https://localhost/a",
+    "a@localhost.example",
+    "0123456789abcdef0123456789abcdef01234567",
+    "00000000-0000-4000-8000-000000000000",
+];
+
+/// A value for a schema. `variant` chooses among what the schema leaves open: its alternatives and lists of values.
+///
+/// What is unusual need not fit: whoever uses it asks the schema.
+pub(super) fn sample(schema: &Value, variant: usize) -> Value {
+    at(schema, schema, variant, 0)
+}
+
+fn at(root: &Value, schema: &Value, variant: usize, depth: usize) -> Value {
+    let Some(object) = schema.as_object().filter(|_| depth < DEPTH_MAX) else { return json!("as simulated") };
+    let deeper = |schema: &Value| at(root, schema, variant, depth + 1);
+    if let Some(target) = object.get("$ref").and_then(Value::as_str) {
+        let found = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+        return found.map_or(Value::Null, deeper);
+    }
+    if let Some(value) = object.get("const") {
+        return value.clone();
+    }
+    if let Some(values) = object.get("enum").and_then(Value::as_array).filter(|values| !values.is_empty()) {
+        return values[variant % values.len()].clone();
+    }
+    let own = own(root, object, variant, depth);
+    let mut parts: Vec<Value> = Vec::new();
+    for key in ["anyOf", "oneOf"] {
+        let among = object.get(key).and_then(Value::as_array).filter(|among| !among.is_empty());
+        parts.extend(among.map(|among| deeper(&among[variant % among.len()])));
+    }
+    parts.extend(object.get("allOf").and_then(Value::as_array).into_iter().flatten().map(deeper));
+    parts.extend(object.get("else").map(deeper).filter(Value::is_object));
+    parts.into_iter().fold(own, merged)
+}
+
+/// Two samples of the same value: objects have the fields of both.
+fn merged(own: Value, more: Value) -> Value {
+    match (own, more) {
+        (Value::Object(mut own), Value::Object(more)) => {
+            for (key, value) in more {
+                own.entry(key).or_insert(value);
+            }
+            Value::Object(own)
+        }
+        (Value::Null, more) => more,
+        (own, _) => own,
+    }
+}
+
+/// What a schema says by itself, without its alternatives; null where it says nothing.
+fn own(root: &Value, schema: &Map<String, Value>, variant: usize, depth: usize) -> Value {
+    let kind = match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.get(variant % kinds.len().max(1)).and_then(Value::as_str),
+        Some(kind) => kind.as_str(),
+        None if schema.contains_key("properties") || schema.contains_key("required") => Some("object"),
+        None => None,
+    };
+    match kind {
+        Some("object") => object(root, schema, variant, depth),
+        Some("array") => {
+            let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0).min(8);
+            let items = schema.get("items").unwrap_or(&Value::Bool(true));
+            (0..least).map(|_| at(root, items, variant, depth + 1)).collect()
+        }
+        Some("boolean") => Value::Bool(variant % 2 == 1),
+        Some("integer") => json!(number(schema).ceil() as i64),
+        Some("number") => json!(number(schema)),
+        Some("string") => Value::from(text(schema)),
+        _ => Value::Null,
+    }
+}
+
+fn object(root: &Value, schema: &Map<String, Value>, variant: usize, depth: usize) -> Value {
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let fields = required.filter_map(Value::as_str).map(|name| {
+        let field = schema.get("properties").and_then(|properties| properties.get(name));
+        let value = field.map_or_else(|| json!("as simulated"), |field| at(root, field, variant, depth + 1));
+        // An unsaid kind is one that takes anything.
+        (name.to_owned(), if value.is_null() { json!("as simulated") } else { value })
+    });
+    Value::Object(fields.collect())
+}
+
+fn number(schema: &Map<String, Value>) -> f64 {
+    let limit = |key: &str| schema.get(key).and_then(Value::as_f64);
+    let least = limit("minimum").or(limit("exclusiveMinimum").map(|least| least + 1.0));
+    let most = limit("maximum").or(limit("exclusiveMaximum").map(|most| most - 1.0));
+    let near = least.or(most.filter(|most| *most < 1.0)).unwrap_or(1.0);
+    match limit("multipleOf").filter(|step| *step > 0.0) {
+        Some(step) => (near / step).ceil() * step,
+        None => near,
+    }
+}
+
+fn text(schema: &Map<String, Value>) -> String {
+    let particular = ["pattern", "format", "minLength", "maxLength"];
+    if !particular.iter().any(|key| schema.contains_key(*key)) {
+        return TEXTS[0].to_owned();
+    }
+    let least = schema.get("minLength").and_then(Value::as_u64).unwrap_or(0).min(10_000) as usize;
+    let long = "as simulated, ".repeat(least / 14 + 1);
+    let texts = TEXTS.iter().copied().chain([long.as_str()]);
+    let Ok(rule) = Schema::new(Value::Object(schema.clone())) else { return TEXTS[0].to_owned() };
+    let fits = |text: &&str| rule.problems(&Value::from(*text)).is_empty();
+    texts.into_iter().find(fits).unwrap_or(TEXTS[0]).to_owned()
+}
+
+/// Puts a value at a path, and whatever has to be around it.
+pub(super) fn put(value: &mut Value, path: &FieldPath, new: Value) {
+    let mut at = value;
+    for segment in path.segments() {
+        if let (Value::Array(items), Ok(index)) = (&mut *at, segment.parse::<usize>()) {
+            // A place far beyond the end of a list is none that an answer has.
+            if index > items.len() + 8 {
+                return;
+            }
+            while items.len() <= index {
+                items.push(Value::Null);
+            }
+            let Value::Array(items) = at else { return };
+            at = &mut items[index];
+            continue;
+        }
+        if !at.is_object() {
+            *at = Value::Object(Map::new());
+        }
+        let Value::Object(fields) = at else { return };
+        at = fields.entry(segment.to_string()).or_insert(Value::Null);
+    }
+    *at = new;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_fit() {
+        for schema in [
+            json!({"type": "object", "required": ["a", "n"], "properties": {"a": {"type": "string"}, "n": {"type": "integer", "minimum": 3}}}),
+            json!({"type": "object", "required": ["l"], "properties": {"l": {"type": "array", "minItems": 2, "items": {"enum": ["x", "y"]}}}}),
+            json!({"type": "string", "minLength": 40}),
+            json!({"type": "string", "pattern": "^[0-9a-f]{40}$"}),
+            json!({"type": "string", "format": "date"}),
+            json!({"type": "number", "exclusiveMinimum": 2, "multipleOf": 5}),
+            json!({"oneOf": [{"type": "object", "required": ["k"], "properties": {"k": {"const": 1}}}, {"type": "null"}]}),
+            json!({"allOf": [{"type": "object", "required": ["a"], "properties": {"a": {"const": true}}}, {"required": ["b"]}]}),
+            json!({"$defs": {"w": {"type": "boolean"}}, "type": "object", "required": ["w"], "properties": {"w": {"$ref": "#/$defs/w"}}}),
+            json!({"if": {"required": ["x"]}, "type": "object", "else": {"required": ["y"]}}),
+        ] {
+            let found = sample(&schema, 0);
+            let problems = Schema::new(schema.clone()).unwrap().problems(&found);
+            assert!(problems.is_empty(), "{schema}: {found}: {problems:?}");
+        }
+        let values: Vec<Value> = (0..3).map(|variant| sample(&json!({"enum": [1, 2]}), variant)).collect();
+        assert_eq!(values, [json!(1), json!(2), json!(1)]);
+    }
+
+    #[test]
+    fn puts_a_value_where_a_path_leads() {
+        let mut value = json!({"a": 1});
+        for (path, new) in [("b.c", json!(2)), ("a.d", json!(3)), ("l", json!([0]))] {
+            put(&mut value, &FieldPath::parse(path).unwrap(), new);
+        }
+        put(&mut value, &FieldPath::parse("l.1.x").unwrap(), json!(4));
+        assert_eq!(value, json!({"a": {"d": 3}, "b": {"c": 2}, "l": [0, {"x": 4}]}));
+    }
+}

@@ -1,0 +1,127 @@
+//! Simulated runs of a flow of each format: every kind of stand-in agent comes to ends that have a type, and to those
+//! that it should.
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use cuegate_engine::{EndState, Event, FaultClass, State, WaitKind};
+use cuegate_flow::Flow;
+use cuegate_runner::simulated::{Agent, Beginning, Simulation, Walk};
+use cuegate_testkit::flows;
+
+const RUNS: usize = 18;
+
+fn all() -> Vec<Arc<Flow>> {
+    flows::all().into_iter().chain(flows::verdicts()).chain([flows::acting()]).collect()
+}
+
+fn begin(flow: &Flow) -> Beginning {
+    let iterations_max = flow.limits.iterations_max;
+    let params = [("output".to_owned(), "out/report.md".to_owned())].into();
+    Beginning { path: "test".to_owned(), iterations_max, repairs_max: 1, params, ..Beginning::default() }
+}
+
+fn walks(flow: &Arc<Flow>, agent: Agent, seed: u64) -> Vec<Walk> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let mut simulation = Simulation::new(flow.clone(), begin(flow), agent, seed);
+    (0..RUNS).map(|_| runtime.block_on(simulation.walk()).unwrap()).collect()
+}
+
+fn events(walk: &Walk) -> impl Iterator<Item = &Event> {
+    walk.records.iter().flat_map(|entry| &entry.events)
+}
+
+#[test]
+fn every_end_has_a_type() {
+    for flow in all() {
+        for agent in Agent::ALL {
+            for walk in walks(&flow, agent, 1) {
+                let name = agent.as_str();
+                assert_eq!(walk.faults, Vec::<String>::new(), "{} {name} {}", flow.name, walk.number);
+                let typed = matches!(walk.run.state, State::Ended { .. } | State::Suspended(_));
+                assert!(typed, "{} {name} {}: {:?}", flow.name, walk.number, walk.run.state);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_records() {
+    for flow in flows::all() {
+        for agent in [Agent::Obedient, Agent::Random] {
+            let records =
+                |seed| walks(&flow, agent, seed).into_iter().map(|walk| walk.records).collect::<Vec<_>>();
+            let one = records(7);
+            assert_eq!(one, records(7), "{}", flow.name);
+            assert_ne!(one, records(8), "{}", flow.name);
+        }
+    }
+}
+
+/// How the first run of each agent, which is never otherwise, ends in a registry whose answers are asked again once.
+#[test]
+fn each_agent_comes_to_the_ends_that_it_should() {
+    let flow = flows::all().into_iter().find(|flow| flow.dialect == "registry-closing").unwrap();
+    let first = |agent| walks(&flow, agent, 3).remove(0);
+    let ends = |walk: &Walk| match &walk.run.state {
+        State::Ended { state, .. } => format!("{state:?}"),
+        State::Suspended(waiting) => format!("{:?}", waiting.kind),
+        other => format!("{other:?}"),
+    };
+    for (agent, end) in [
+        (Agent::Malformed, "Failed"),
+        (Agent::WrongStep, "Failed"),
+        (Agent::MissingFields, "Failed"),
+        (Agent::Liar, "Failed"),
+        (Agent::Staller, "Environment"),
+        (Agent::RateLimited, "Quota"),
+        (Agent::Truncated, "Failed"),
+    ] {
+        assert_eq!(ends(&first(agent)), end, "{}", agent.as_str());
+    }
+    // Words around an answer change nothing.
+    let prose = first(Agent::Prose);
+    assert!(events(&prose).all(|event| !matches!(event, Event::AnswerRejected { .. })));
+    // Whoever says that all is done, is not believed: the validators failed as often as they may.
+    let liar = first(Agent::Liar);
+    let failed = |event: &&Event| matches!(event, Event::CommandFinished { passed: false, .. });
+    assert!(events(&liar).filter(failed).count() > 1);
+    assert!(events(&liar).all(|event| !matches!(event, Event::CommandFinished { passed: true, .. })));
+    // An hour of silence each, and the simulation has long been over.
+    let stalled = first(Agent::Staller);
+    let (from, to) = (stalled.records[0].at_ms, stalled.records.last().unwrap().at_ms);
+    assert!(to - from >= 3 * 60 * 60 * 1000, "{}", to - from);
+}
+
+#[test]
+fn agents_now_and_then_do_each_thing_that_they_are_for() {
+    let any = |agent, seen: &dyn Fn(&Event) -> bool| {
+        flows::all().iter().flat_map(|flow| walks(flow, agent, 5)).any(|walk| events(&walk).any(seen))
+    };
+    let refused = |event: &Event| matches!(event, Event::Faulted { class: FaultClass::Refused, .. });
+    let asked = |event: &Event| matches!(event, Event::PersonAnswered { .. });
+    let overrun =
+        |event: &Event| matches!(event, Event::Ended { state: EndState::Exhausted, stays: true, .. });
+    assert!(any(Agent::Refusing, &refused) && any(Agent::Refusing, &asked));
+    assert!(any(Agent::Liar, &|event| matches!(event, Event::BoundaryViolated { .. })));
+    assert!(any(Agent::RateLimited, &|event| matches!(event, Event::Answered { .. })), "limits pass");
+    assert!(any(Agent::Random, &overrun), "budgets are used up");
+}
+
+#[test]
+fn persons_are_answered_for() {
+    let kinds: BTreeSet<String> = flows::all()
+        .iter()
+        .flat_map(|flow| walks(flow, Agent::Refusing, 2))
+        .filter_map(|walk| match &walk.run.state {
+            State::Suspended(waiting) if waiting.kind == WaitKind::Person => {
+                // Nobody answers for ever: some questions stay.
+                assert!(walk.alone < walk.records.len());
+                Some("waiting".to_owned())
+            }
+            State::Ended { .. } if walk.alone < walk.records.len() => Some("answered".to_owned()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), ["answered", "waiting"]);
+}

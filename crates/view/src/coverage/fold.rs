@@ -1,0 +1,228 @@
+//! Which items the records of runs come by.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use cuegate_engine::{EndState, Event, Hold, Run};
+use cuegate_flow::{Edge, Flow, Outcome, StepId, Str, Target, Verdict};
+
+use super::items::{BY_VERDICT, CoverKind, Item, Key, end, items};
+
+/// What runs of a flow came by, of all that they can.
+#[derive(Debug, Clone)]
+pub struct Coverage {
+    flow: Arc<Flow>,
+    /// All items, in the order of the definition.
+    pub items: Vec<Item>,
+    places: BTreeMap<Key, usize>,
+    steps: BTreeMap<Str, StepId>,
+}
+
+/// How many items there are of something, and how many were come by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Covered {
+    /// Those that were come by.
+    pub covered: usize,
+    /// All that can be.
+    pub of: usize,
+}
+
+impl Covered {
+    /// In percent; nothing of nothing is all of it.
+    pub fn percent(self) -> f64 {
+        if self.of == 0 { 100.0 } else { self.covered as f64 * 100.0 / self.of as f64 }
+    }
+}
+
+impl Coverage {
+    /// Nothing yet, of what runs of a flow can come by within a limit of iterations.
+    pub fn of(flow: Arc<Flow>, iterations_max: u32) -> Coverage {
+        let items = items(&flow, iterations_max);
+        let places = items.iter().enumerate().map(|(place, item)| (item.key.clone(), place)).collect();
+        let steps = (0..).zip(&flow.steps).map(|(id, step)| (step.name.clone(), StepId(id))).collect();
+        Coverage { flow, items, places, steps }
+    }
+
+    /// Follows the records of a run. Says whether it came by anything that no run before it had.
+    pub fn follow<'e>(&mut self, records: impl IntoIterator<Item = &'e [Event]>) -> bool {
+        let before = self.all().covered;
+        let mut run = Run::default();
+        for events in records {
+            let mut left = None;
+            for event in events {
+                self.event(&run, event, &mut left);
+                run.apply(event);
+            }
+            run.seq += 1;
+        }
+        self.all().covered > before
+    }
+
+    /// Adds what other runs of the same flow came by.
+    pub fn add(&mut self, other: &Coverage) {
+        for (item, other) in self.items.iter_mut().zip(&other.items) {
+            item.hits += other.hits;
+        }
+    }
+
+    /// How much of all that counts was come by.
+    pub fn all(&self) -> Covered {
+        self.count(|_| true)
+    }
+
+    /// How much of one kind.
+    pub fn kind(&self, kind: CoverKind) -> Covered {
+        self.count(|item| item.kind == kind)
+    }
+
+    fn count(&self, which: impl Fn(&Item) -> bool) -> Covered {
+        // What was come by counts, whatever was thought of it.
+        let counted =
+            self.items.iter().filter(|item| which(item) && (item.barred.is_none() || item.hits > 0));
+        let mut covered = Covered::default();
+        for item in counted {
+            covered.of += 1;
+            covered.covered += usize::from(item.hits > 0);
+        }
+        covered
+    }
+
+    fn hit(&mut self, key: &Key) {
+        if let Some(place) = self.places.get(key) {
+            self.items[*place].hits += 1;
+        }
+    }
+
+    fn id(&self, name: &str) -> Option<StepId> {
+        self.steps.get(name).copied()
+    }
+
+    /// `run` is the state before the event; `left` is the edge whose target the record has still to tell.
+    fn event(&mut self, run: &Run, event: &Event, left: &mut Option<(StepId, usize)>) {
+        match event {
+            Event::StepEntered { step, .. } => {
+                self.arrive(left, step);
+                self.visit(step);
+            }
+            // What control stands on was entered; others are asked only.
+            Event::AskRequested {
+                step, member: Some(_), follow: None, judging: None, owing: None, ..
+            } => {
+                self.visit(step);
+            }
+            Event::AskRequested { follow: None, judging: Some(judging), .. } => self.visit(&judging.judge),
+            Event::MemberEnded { step, outcome: Some(outcome), .. } => {
+                if let Some(id) = self.id(step) {
+                    self.hit(&Key::Gate(id, Outcome::Named(outcome.clone())));
+                }
+            }
+            Event::Decided { step, outcome, fallback, .. } => {
+                if let Some(id) = self.id(step) {
+                    *left = self.decided(run, id, outcome);
+                    if *fallback {
+                        self.hit(&Key::Fallback(id));
+                    }
+                }
+            }
+            Event::CommandFinished { step, index, passed, .. } => {
+                if let Some(id) = self.id(step) {
+                    self.hit(&Key::Validator(id, *index, *passed));
+                }
+            }
+            Event::MonitorFired { monitor, .. } => {
+                let fired = self.flow.monitors.iter().position(|known| known.name == *monitor);
+                if let Some(index) = fired {
+                    // It acts where its next round would begin.
+                    let first = self.flow.monitors[index].cycle.first();
+                    let first = first.map(|first| self.flow.step(*first).name.clone());
+                    if let Some(first) = first {
+                        self.arrive(left, &first);
+                    }
+                    self.hit(&Key::Monitor(index));
+                }
+            }
+            Event::ConditionMet { condition, .. } | Event::Probed { condition, holds: true, .. } => {
+                self.hit(&Key::Verdict(condition.clone()));
+            }
+            Event::ProbesRequested { next: Hold { step, .. }, .. } => self.arrive(left, step),
+            Event::Ended { state, hold, .. } => self.ended(run, *state, hold.as_ref(), left),
+            Event::Ending(ending) => self.ended(run, ending.state, ending.hold.as_ref(), left),
+            _ => {}
+        }
+        self.counted(run, event);
+    }
+
+    fn visit(&mut self, step: &str) {
+        if let Some(id) = self.id(step) {
+            self.hit(&Key::Step(id));
+        }
+    }
+
+    /// A step's outcome is known: its edge is the first on it that is not used up.
+    fn decided(&mut self, run: &Run, id: StepId, outcome: &Str) -> Option<(StepId, usize)> {
+        let flow = self.flow.clone();
+        let step = flow.step(id);
+        let on = |edge: &Edge<StepId>| edge.on.to_string() == **outcome;
+        let is_open = |edge: &Edge<StepId>| {
+            edge.bound.is_none_or(|bound| {
+                run.counters.get(&flow.counter(bound.counter).name).copied().unwrap_or(0) < bound.max
+            })
+        };
+        for (index, edge) in step.edges.iter().enumerate().filter(|(_, edge)| on(edge)) {
+            if !is_open(edge) {
+                self.hit(&Key::Spent(id, index));
+                continue;
+            }
+            self.hit(&Key::Gate(id, edge.on.clone()));
+            if let Target::End(ending) = &edge.to {
+                self.hit(&Key::End(end(ending)));
+            }
+            self.hit(&Key::Edge(id, index, None));
+            return Some((id, index));
+        }
+        None
+    }
+
+    /// Control goes to a step, or would have.
+    fn arrive(&mut self, left: &mut Option<(StepId, usize)>, step: &str) {
+        if let (Some((from, edge)), Some(to)) = (left.take(), self.id(step)) {
+            self.hit(&Key::Edge(from, edge, Some(to)));
+        }
+    }
+
+    fn ended(&mut self, run: &Run, state: EndState, hold: Option<&Hold>, left: &mut Option<(StepId, usize)>) {
+        // What waited for effects to be done was told before.
+        if run.ending.is_some() {
+            return;
+        }
+        let by_edge =
+            left.is_some_and(|(from, edge)| matches!(self.flow.step(from).edges[edge].to, Target::End(_)));
+        match (state, hold) {
+            (EndState::Exhausted, Some(hold)) => {
+                self.arrive(left, &hold.step);
+                self.hit(&Key::Iterations);
+            }
+            (EndState::Completed, _) if !by_edge => self.hit(&Key::End(BY_VERDICT.to_owned())),
+            _ => {}
+        }
+    }
+
+    /// The parts of the verdict that count something.
+    fn counted(&mut self, run: &Run, event: &Event) {
+        let flow = self.flow.clone();
+        let (finished, checks) = match event {
+            Event::VisitEnded { .. } => (Some(run.finished + 1), None),
+            Event::CounterSet { counter, value } if **counter == *"verdict checks" => (None, Some(*value)),
+            _ => return,
+        };
+        for (place, part) in flow.verdict.places() {
+            let reached = match part {
+                Verdict::Iterations(max) => finished.is_some_and(|finished| finished >= *max),
+                Verdict::Checks { max, .. } => checks.is_some_and(|checks| checks >= *max),
+                _ => false,
+            };
+            if reached {
+                self.hit(&Key::Verdict(place));
+            }
+        }
+    }
+}

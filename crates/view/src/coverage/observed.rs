@@ -1,0 +1,71 @@
+//! What a run did, to be held against the most that it may do.
+
+use std::collections::BTreeMap;
+
+use cuegate_engine::Event;
+use cuegate_flow::{Act, Certificate, Flow};
+
+/// What a run did, by what it is called in a bound.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Observed {
+    /// Visits of steps: members of a parallel step each, the parallel step itself not.
+    pub visits: u64,
+    /// Iterations.
+    pub iterations: u64,
+    /// Asks that were answered.
+    pub asks: u64,
+    /// The same, by what they were for.
+    pub by_kind: BTreeMap<&'static str, u64>,
+}
+
+impl Observed {
+    /// What the records of a run say that it did.
+    pub fn of<'e>(flow: &Flow, records: impl IntoIterator<Item = &'e [Event]>) -> Observed {
+        let mut did = Observed::default();
+        for event in records.into_iter().flatten() {
+            match event {
+                Event::Answered { kind, .. } => {
+                    did.asks += 1;
+                    *did.by_kind.entry(kind.as_str()).or_default() += 1;
+                }
+                Event::StepEntered { step, counts: true, .. } => {
+                    did.iterations += 1;
+                    did.visits += match flow.find(step).map(|id| &flow.step(id).act) {
+                        Some(Act::All { members, .. }) => members.len() as u64,
+                        _ => 1,
+                    };
+                }
+                _ => {}
+            }
+        }
+        did
+    }
+
+    /// In what it did more than a bound says that any run can, in words.
+    pub fn beyond(&self, bound: &Certificate) -> Vec<String> {
+        let by_role = |kind: &str| {
+            bound.by_role.iter().find(|(role, _)| role.as_str() == kind).map_or(0, |(_, most)| *most)
+        };
+        let mut all = vec![
+            ("visits", self.visits, bound.visits),
+            ("iterations", self.iterations, bound.iterations),
+            ("asks", self.asks, bound.asks),
+        ];
+        all.extend(self.by_kind.iter().map(|(kind, times)| (*kind, *times, by_role(kind))));
+        // Where steps go round without an iteration, only the iterations are bounded.
+        let bounded = |what: &str| !bound.endless || what == "iterations";
+        let beyond = all.into_iter().filter(|(what, times, most)| times > most && bounded(what));
+        beyond.map(|(what, times, most)| format!("{times} {what}, at most {most}")).collect()
+    }
+
+    /// The most of each of two.
+    pub fn most(&mut self, other: &Observed) {
+        self.visits = self.visits.max(other.visits);
+        self.iterations = self.iterations.max(other.iterations);
+        self.asks = self.asks.max(other.asks);
+        for (kind, times) in &other.by_kind {
+            let most = self.by_kind.entry(kind).or_default();
+            *most = (*most).max(*times);
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The result of a simulation, as `cuegate/simulate/v1` and as text.
+
+use std::collections::BTreeMap;
+
+use cuegate_engine::{EndState, State, WaitKind};
+use cuegate_flow::{Certificate, Sources};
+use serde_json::{Map, Value, json};
+
+use super::{CoverKind, Coverage, Item, Observed};
+use crate::{
+    format::{count, plural},
+    text::{Align, clean, labelled, table, wrap},
+};
+
+/// How wide a list of names is.
+const COLUMNS_MAX: usize = 98;
+
+/// A simulation that is over.
+#[derive(Debug, Clone)]
+pub struct Simulated<'s> {
+    /// The definition's name.
+    pub flow: &'s str,
+    /// Its format.
+    pub dialect: &'s str,
+    /// The seed.
+    pub seed: u64,
+    /// The limit of iterations of its runs.
+    pub iterations_max: u32,
+    /// The definition's own, where that is another.
+    pub own_iterations_max: u32,
+    /// Values that were made up for it: name and value.
+    pub made_up: &'s BTreeMap<String, String>,
+    /// Who answered, and what came of it.
+    pub agents: &'s [AgentRow],
+    /// What its runs came by.
+    pub coverage: &'s Coverage,
+    /// The files that the definition was read from.
+    pub sources: &'s Sources,
+    /// The most that a run may do.
+    pub bound: &'s Certificate,
+    /// The most that one did, of each thing.
+    pub observed: &'s Observed,
+    /// What must not have happened.
+    pub bugs: &'s [BugRow],
+    /// The least coverage that is wanted, in percent.
+    pub min_coverage: Option<f64>,
+}
+
+/// What came of the runs with one agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentRow {
+    /// The agent.
+    pub agent: &'static str,
+    /// Its runs.
+    pub runs: u64,
+    /// How many of them ended or stopped how: `completed`, `failed`, `waiting for a person` and the like.
+    pub ends: BTreeMap<&'static str, u64>,
+    /// How many items its runs came by.
+    pub covered: usize,
+}
+
+/// Something that must not happen in any run, whoever answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BugRow {
+    /// The agent.
+    pub agent: &'static str,
+    /// Which of its runs, from 1.
+    pub run: u64,
+    /// What.
+    pub what: String,
+}
+
+/// What a run that nobody drives any more came to, in words; `None` when it has no end.
+pub fn end_of(state: &State) -> Option<&'static str> {
+    match state {
+        State::Ended { state, .. } => Some(match state {
+            EndState::Completed => "completed",
+            EndState::Aborted => "aborted",
+            EndState::Failed => "failed",
+            EndState::Exhausted => "exhausted",
+            EndState::Cancelled => "cancelled",
+        }),
+        State::Suspended(waiting) => Some(match waiting.kind {
+            WaitKind::Person => "waiting for a person",
+            WaitKind::Quota => "waiting for a quota",
+            WaitKind::Environment => "waiting for a provider",
+            WaitKind::Interrupted => "interrupted",
+        }),
+        State::New | State::Running => None,
+    }
+}
+
+impl Simulated<'_> {
+    /// Whether as much was covered as is wanted.
+    pub fn is_enough(&self) -> bool {
+        self.min_coverage.is_none_or(|least| self.coverage.all().percent() >= least)
+    }
+
+    fn uncovered(&self) -> impl Iterator<Item = &Item> {
+        self.coverage.items.iter().filter(|item| item.hits == 0 && item.barred.is_none())
+    }
+
+    fn barred(&self) -> impl Iterator<Item = (&Item, &str)> {
+        let items = self.coverage.items.iter().filter(|item| item.hits == 0);
+        items.filter_map(|item| Some((item, item.barred.as_deref()?)))
+    }
+
+    fn runs(&self) -> u64 {
+        self.agents.iter().map(|row| row.runs).sum()
+    }
+
+    fn place(&self, item: &Item) -> Option<(String, u32)> {
+        let file = self.sources.get(item.span.file)?;
+        Some((file.path.to_string(), self.sources.locate(item.span).line))
+    }
+
+    /// As a JSON object of `cuegate/simulate/v1`.
+    pub fn json(&self) -> Value {
+        let item = |item: &Item| {
+            let place = self.place(item);
+            json!({
+                "kind": item.kind.as_str(), "name": item.name, "step": item.step,
+                "file": place.as_ref().map(|(file, _)| file), "line": place.as_ref().map(|(_, line)| line),
+                "reason": item.barred.as_deref().or(item.takes),
+            })
+        };
+        let kinds: Map<String, Value> = CoverKind::ALL
+            .into_iter()
+            .map(|kind| (kind, self.coverage.kind(kind)))
+            .filter(|(_, covered)| covered.of > 0)
+            .map(|(kind, covered)| {
+                (kind.as_str().to_owned(), json!({"covered": covered.covered, "of": covered.of}))
+            })
+            .collect();
+        let all = self.coverage.all();
+        let agents: Vec<Value> = self
+            .agents
+            .iter()
+            .map(
+                |row| json!({"agent": row.agent, "runs": row.runs, "covered": row.covered, "ends": row.ends}),
+            )
+            .collect();
+        let bugs: Vec<Value> = self
+            .bugs
+            .iter()
+            .map(|bug| json!({"agent": bug.agent, "run": bug.run, "what": bug.what}))
+            .collect();
+        json!({
+            "schema": "cuegate/simulate/v1",
+            "flow": self.flow,
+            "dialect": self.dialect,
+            "seed": self.seed,
+            "iterations_max": self.iterations_max,
+            "made_up": self.made_up,
+            "runs": self.runs(),
+            "agents": agents,
+            "coverage": {
+                "percent": rounded(all.percent()), "covered": all.covered, "of": all.of, "min": self.min_coverage,
+                "enough": self.is_enough(), "by_kind": kinds,
+            },
+            "uncovered": self.uncovered().map(item).collect::<Vec<Value>>(),
+            "not_counted": self.barred().map(|(barred, _)| item(barred)).collect::<Vec<Value>>(),
+            "bound": {"visits": self.bound.visits, "iterations": self.bound.iterations, "asks": self.bound.asks},
+            "observed": {
+                "visits": self.observed.visits, "iterations": self.observed.iterations,
+                "asks": self.observed.asks, "asks_by_kind": self.observed.by_kind,
+            },
+            "bugs": bugs,
+        })
+    }
+
+    /// As text.
+    pub fn text(&self) -> String {
+        let mut lines = vec![format!(
+            "{} ({}): {}, seed {}",
+            clean(self.flow),
+            self.dialect,
+            plural(self.runs(), "run"),
+            self.seed
+        )];
+        if self.iterations_max != self.own_iterations_max {
+            lines.push(labelled(
+                "limit",
+                &format!(
+                    "at most {} iterations; the definition says {}",
+                    self.iterations_max, self.own_iterations_max
+                ),
+            ));
+        }
+        let made_up: Vec<String> =
+            self.made_up.iter().map(|(name, value)| clean(&format!("{name}={value}"))).collect();
+        if !made_up.is_empty() {
+            lines.push(labelled("made up", &made_up.join(", ")));
+        }
+        lines.push(String::new());
+        lines.extend(self.agents_table());
+        lines.push(String::new());
+        let all = self.coverage.all();
+        let share = format!("{} of {} ({}%)", all.covered, all.of, rounded(all.percent()));
+        lines.push(labelled("covered", &share));
+        for kind in CoverKind::ALL {
+            let covered = self.coverage.kind(kind);
+            if covered.of > 0 {
+                let label = format!("{}s", kind.as_str());
+                lines.push(labelled(&label, &format!("{} of {}", covered.covered, covered.of)));
+            }
+        }
+        lines.push(labelled(
+            "bound",
+            &format!(
+                "at most {} iterations, {} visits, {} asks",
+                count(self.bound.iterations),
+                count(self.bound.visits),
+                count(self.bound.asks)
+            ),
+        ));
+        lines.push(labelled(
+            "came to",
+            &format!(
+                "at most {} iterations, {} visits, {} asks in a run",
+                count(self.observed.iterations),
+                count(self.observed.visits),
+                count(self.observed.asks)
+            ),
+        ));
+        self.left(&mut lines);
+        for bug in self.bugs {
+            lines.push(format!("bug of ours: {} in run {}: {}", bug.agent, bug.run, clean(&bug.what)));
+        }
+        lines.join("\n") + "\n"
+    }
+
+    fn agents_table(&self) -> Vec<String> {
+        let ends = |row: &AgentRow| {
+            let ends: Vec<String> = row.ends.iter().map(|(end, times)| format!("{times} {end}")).collect();
+            ends.join(", ")
+        };
+        let row = |row: &AgentRow| {
+            vec![row.agent.to_owned(), plural(row.runs, "run"), row.covered.to_string(), ends(row)]
+        };
+        let rows: Vec<Vec<String>> = std::iter::once(vec!["agent", "", "covers", "ends"])
+            .map(|names| names.into_iter().map(str::to_owned).collect())
+            .chain(self.agents.iter().map(row))
+            .collect();
+        table(&rows, &[Align::Left, Align::Right, Align::Right, Align::Left])
+    }
+
+    /// What was not come by, with its lines, and what nothing can come by.
+    fn left(&self, lines: &mut Vec<String>) {
+        let rows = |items: Vec<(&Item, Option<&str>)>| {
+            let row = |(item, reason): (&Item, Option<&str>)| {
+                let place = self.place(item).map(|(file, line)| format!("{file}:{line}")).unwrap_or_default();
+                let mut row =
+                    vec![format!("  {}", clean(&place)), item.kind.as_str().to_owned(), clean(&item.name)];
+                row.extend(reason.map(str::to_owned));
+                row
+            };
+            let rows: Vec<Vec<String>> = items.into_iter().map(row).collect();
+            table(&rows, &[Align::Left, Align::Left, Align::Left, Align::Left])
+        };
+        let uncovered: Vec<(&Item, Option<&str>)> = self.uncovered().map(|item| (item, item.takes)).collect();
+        if !uncovered.is_empty() {
+            lines.push(String::new());
+            lines.push("not covered".to_owned());
+            lines.extend(rows(uncovered));
+        }
+        let barred: Vec<(&Item, &str)> = self.barred().collect();
+        if barred.is_empty() {
+            return;
+        }
+        // What belongs to a step that nothing leads to is told by that step.
+        let steps: Vec<&str> = barred
+            .iter()
+            .filter(|(item, _)| item.kind == CoverKind::Step)
+            .map(|(item, _)| item.name.as_str())
+            .collect();
+        let others = barred
+            .iter()
+            .filter(|(item, _)| !item.step.as_ref().is_some_and(|step| steps.contains(&&**step)));
+        let others: Vec<(&Item, Option<&str>)> =
+            others.map(|(item, reason)| (*item, Some(*reason))).collect();
+        lines.push(String::new());
+        lines.push("not counted: no run can come by it".to_owned());
+        if !steps.is_empty() {
+            let all = clean(&format!("nothing leads to {}", steps.join(", ")));
+            lines.extend(wrap(&all, COLUMNS_MAX).into_iter().map(|line| format!("  {line}")));
+        }
+        lines.extend(rows(others));
+    }
+}
+
+/// With one digit, never up to all of it.
+fn rounded(percent: f64) -> f64 {
+    (percent * 10.0).floor() / 10.0
+}

@@ -1,0 +1,181 @@
+use std::sync::Arc;
+
+use cuegate_flow::{Bound, CounterId, FileId, Flow, Schema, Sources, Span, Target, Terms, price};
+use serde_json::json;
+
+use super::{AgentRow, BugRow, CoverKind, Coverage, Observed, Simulated};
+use crate::testing::{Scene, piece, registry};
+
+fn coverage(flow: Flow) -> Coverage {
+    let max = flow.limits.iterations_max;
+    Coverage::of(Arc::new(flow), max)
+}
+
+fn follow(scene: &Scene) -> Coverage {
+    let mut coverage = coverage(scene.flow.clone());
+    assert!(coverage.follow(scene.records.iter().map(|record| record.events.as_slice())));
+    coverage
+}
+
+/// All items, a line each, with how often they were come by.
+fn list(coverage: &Coverage) -> String {
+    let line = |item: &super::Item| {
+        let barred = item.barred.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+        format!("{} {} {}{barred}", item.hits, item.kind.as_str(), item.name)
+    };
+    coverage.items.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_registry_that_was_mended_once() {
+    insta::assert_snapshot!(list(&follow(&Scene::remedied())));
+}
+
+#[test]
+fn a_piece_that_was_reviewed() {
+    insta::assert_snapshot!(list(&follow(&Scene::reviewed())));
+}
+
+#[test]
+fn what_no_run_can_come_by_does_not_count() {
+    let mut flow = registry();
+    // The schema has no word for an outcome, and a bound is 0.
+    flow.schemas = vec![Schema::new(json!({"properties": {"action": {"enum": ["next", "abort"]}}})).unwrap()];
+    let last = flow.steps.len() - 1;
+    flow.steps[last].edges[1].bound = Some(Bound { counter: CounterId(0), max: 0 });
+    let found = coverage(flow.clone());
+    let barred: Vec<String> =
+        list(&found).lines().filter(|line| line.ends_with(')')).map(str::to_owned).collect();
+    insta::assert_snapshot!(barred.join("\n"), @"
+    0 edge initial.fix --repeat→ initial.fix (the schema has no word for the outcome)
+    0 gate initial.fix: repeat (the schema has no word for the outcome)
+    0 edge closure.fix/validators --tests fails→ whoever handed off (continuation.fix, closure.fix) (its bound is 0)
+    0 edge closure.fix/validators --tests fails→ @failed (validators of `closure.fix` failed)
+    0 edge closure.fix/validators --clean fails→ whoever handed off (continuation.fix, closure.fix)
+    0 edge closure.fix/validators --clean fails→ @failed (validators of `closure.fix` failed)
+    ");
+    assert_eq!(found.all().covered, 0);
+    let edges = found.kind(CoverKind::Edge).of;
+
+    // A step that nothing leads to takes all that is its own with it.
+    let next = flow.find("continuation.fix").unwrap();
+    flow.steps[0].edges.retain(|edge| !matches!(edge.to, Target::Step(to) if to == next));
+    let found = coverage(flow);
+    assert!(found.kind(CoverKind::Edge).of < edges);
+    let steps = found.items.iter().filter(|item| item.kind == CoverKind::Step && item.barred.is_some());
+    assert_eq!(
+        steps.map(|item| item.name.as_str()).collect::<Vec<_>>(),
+        ["continuation.fix", "closure.fix", "closure.fix/validators"]
+    );
+}
+
+/// A limit is reached where one more iteration would begin, not where the last one does.
+#[test]
+fn a_limit_that_no_run_passes_does_not_count() {
+    let mut flow = registry();
+    // initial → continuation → closure, and nothing goes back.
+    for step in &mut flow.steps {
+        step.edges.retain(|edge| !matches!(edge.to, Target::Origin { .. } | Target::Select { .. }));
+    }
+    flow.steps[0].edges.retain(|edge| edge.on.to_string() != "repeat");
+    let barred = |max| {
+        let mut flow = flow.clone();
+        flow.limits.iterations_max = max;
+        let found = coverage(flow);
+        let limit = found.items.iter().find(|item| item.name == format!("at most {max} iterations"));
+        limit.unwrap().barred.is_some()
+    };
+    assert_eq!([2, 3, 4].map(barred), [false, true, true]);
+}
+
+#[test]
+fn what_was_done_beyond_a_bound_is_told() {
+    let scene = Scene::remedied();
+    let did = Observed::of(&scene.flow, scene.records.iter().map(|record| record.events.as_slice()));
+    let bound =
+        |iterations_max| price(&scene.flow, &Terms { iterations_max, repairs_max: 1, ..Terms::default() });
+    assert_eq!(did.beyond(&bound(8)), Vec::<String>::new());
+    let beyond = did.beyond(&bound(2));
+    assert_eq!(
+        beyond,
+        [
+            "5 visits, at most 2",
+            "5 iterations, at most 2",
+            "6 asks, at most 4",
+            "1 remedy, at most 0",
+            "4 work, at most 2"
+        ]
+    );
+    // Members of a parallel step are visits.
+    let scene = Scene::reviewed();
+    let did = Observed::of(&scene.flow, scene.records.iter().map(|record| record.events.as_slice()));
+    assert!(did.visits > did.iterations, "{did:?}");
+    let mut most = Observed::default();
+    most.most(&did);
+    assert_eq!(most, did);
+}
+
+#[test]
+fn pages() {
+    let mut flow = piece();
+    let mut sources = Sources::default();
+    let file = sources.add("pieces/review.yaml", "name: review\nmovements:\n  - name: plan\n");
+    for step in &mut flow.steps {
+        step.span = Span { file, start: 24, end: 30 };
+        step.edges.iter_mut().for_each(|edge| edge.span = Span { file: FileId(9), start: 0, end: 0 });
+    }
+    let coverage = coverage(flow.clone());
+    let bound = price(&flow, &Terms { iterations_max: 12, repairs_max: 1, ..Terms::default() });
+    let (made_up, observed) = ([("issue".to_owned(), "1\u{1b}[2J".to_owned())].into(), Observed::default());
+    let agents = [AgentRow { agent: "liar", runs: 2, ends: [("failed", 2)].into(), covered: 0 }];
+    let bugs = [BugRow { agent: "liar", run: 2, what: "9 asks, at most 8".to_owned() }];
+    let result = Simulated {
+        flow: &flow.name,
+        dialect: flow.dialect,
+        seed: 7,
+        iterations_max: 12,
+        own_iterations_max: 30,
+        made_up: &made_up,
+        agents: &agents,
+        coverage: &coverage,
+        sources: &sources,
+        bound: &bound,
+        observed: &observed,
+        bugs: &bugs,
+        min_coverage: Some(50.0),
+    };
+    assert!(!result.is_enough());
+    let text = result.text();
+    assert!(!text.contains('\u{1b}'));
+    insta::assert_snapshot!(text.lines().take(24).collect::<Vec<_>>().join("\n"), @"
+    review (piece): 2 runs, seed 7
+    limit       at most 12 iterations; the definition says 30
+    made up     issue=1
+
+    agent          covers  ends
+    liar   2 runs       0  2 failed
+
+    covered     0 of 31 (0%)
+    steps       0 of 8
+    edges       0 of 8
+    gates       0 of 12
+    monitors    0 of 1
+    limits      0 of 1
+    ends        0 of 1
+    bound       at most 12 iterations, 18 visits, 52 asks
+    came to     at most 0 iterations, 0 visits, 0 asks in a run
+
+    not covered
+      pieces/review.yaml:3  step     plan
+                            edge     plan --ready→ reviewers
+                            edge     plan --unclear→ ask_user
+      pieces/review.yaml:3  gate     plan: ready
+      pieces/review.yaml:3  gate     plan: unclear
+      pieces/review.yaml:3  step     reviewers
+    ");
+    assert!(text.ends_with("bug of ours: liar in run 2: 9 asks, at most 8\n"), "{text}");
+    let json = result.json();
+    insta::assert_snapshot!(json["uncovered"][0], @r#"{"kind":"step","name":"plan","step":"plan","file":"pieces/review.yaml","line":3,"reason":null}"#);
+    insta::assert_snapshot!(json["coverage"], @r#"{"percent":0.0,"covered":0,"of":31,"min":50.0,"enough":false,"by_kind":{"step":{"covered":0,"of":8},"edge":{"covered":0,"of":8},"gate":{"covered":0,"of":12},"monitor":{"covered":0,"of":1},"limit":{"covered":0,"of":1},"end":{"covered":0,"of":1}}}"#);
+    insta::assert_snapshot!(json["bugs"], @r#"[{"agent":"liar","run":2,"what":"9 asks, at most 8"}]"#);
+}
