@@ -285,6 +285,7 @@ pub fn begin(
         former: Box::new(|_| None),
         trees: ground.trees,
         suspect: false,
+        spares_new_files: config.boundary.spares_new_files(),
         wall: ground.wall,
         heard: tell,
     };
@@ -411,7 +412,7 @@ pub fn seen(home: &Home, run: &Run) -> Result<Option<Seen>, Failure> {
     let Some(trees) = Trees::open(&work, &home.trees())? else { return Ok(None) };
     let tree = state_of(&trees)?;
     let changed = trees.changes(&before.tree, &tree.tree)?.into_iter().map(|change| change.path).collect();
-    Ok(Some(Seen { tree, changed }))
+    Ok(Some(Seen { tree, changed, ..Seen::default() }))
 }
 
 /// Gets a run ready to go on from its last record.
@@ -498,6 +499,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         former,
         trees,
         suspect,
+        spares_new_files: config.boundary.spares_new_files(),
         wall,
         heard: tell,
     };

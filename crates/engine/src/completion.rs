@@ -192,6 +192,8 @@ pub struct Seen {
     pub tree: TreeState,
     /// Paths that differ from the tree before.
     pub changed: Vec<String>,
+    /// Those of them that are new files, where steps that may not write may leave new ones.
+    pub spared: Vec<String>,
 }
 
 /// An ask without an answer.

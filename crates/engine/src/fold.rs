@@ -96,6 +96,12 @@ impl Run {
                     self.history.pop();
                 }
                 if *counts {
+                    // What it said before it is mended is no answer of somebody before it.
+                    if remedy.as_ref().is_some_and(|remedy| remedy.of == *step) {
+                        self.previous.clone_from(&self.before);
+                    } else {
+                        self.before.clone_from(&self.previous);
+                    }
                     self.excerpts.clear();
                     self.iterations = *iteration;
                     self.visits.insert(step.clone(), *visit);

@@ -397,15 +397,23 @@ fn word(path: &FieldPath, words: &[(Str, Outcome)], output: Option<&Value>) -> R
         other => other.to_string(),
     };
     words.iter().find(|(word, _)| **word == *said).map(|(_, outcome)| outcome.clone()).ok_or_else(|| {
-        let mut allowed: Vec<String> = Vec::new();
-        for (_, outcome) in words {
-            let name = format!("`{outcome}`");
-            if !allowed.contains(&name) {
-                allowed.push(name);
-            }
-        }
-        Bad::wrong(format!("`{path}` is `{}`, allowed are {}", brief(&said), allowed.join(", ")))
+        Bad::wrong(format!("`{path}` is `{}`, allowed are {}", brief(&said), spelled(words).join(", ")))
     })
+}
+
+/// A word for each outcome: its own name where that is one, else the first that means it.
+fn spelled(words: &[(Str, Outcome)]) -> Vec<String> {
+    let mut spelled: Vec<(&Outcome, String)> = Vec::new();
+    for (word, outcome) in words {
+        let name = outcome.to_string();
+        let own = name.to_lowercase() == **word;
+        match spelled.iter_mut().find(|(known, _)| *known == outcome) {
+            Some((_, text)) if own => *text = name,
+            Some(_) => {}
+            None => spelled.push((outcome, if own { name } else { word.to_string() })),
+        }
+    }
+    spelled.into_iter().map(|(_, word)| format!("`{word}`")).collect()
 }
 
 /// What a text says after a name, or with nothing but a word. `Err(None)` when it says nothing of the kind.

@@ -52,6 +52,8 @@ pub struct Run {
     pub conditions: BTreeMap<Str, Known>,
     /// What was said in the last visit that ended well: what prompts call the previous response.
     pub previous: Vec<Spoken>,
+    /// The same as it was when the open visit began: what a visit that mends this one reads.
+    pub before: Vec<Spoken>,
     /// What steps reported.
     pub reports: Reports,
     /// How the answers of the open visit begin, by step, in flows that ask persons.

@@ -27,7 +27,7 @@ use crate::{
     performer::{Look, Performance, Performed, Performer},
     process::{self, Finished, Launch, Shim},
     reports,
-    tree::{self, Trees},
+    tree::{self, Kind, Trees},
     wall::{Room, Teller, Used, Wall, Who},
 };
 
@@ -69,6 +69,8 @@ pub struct Setting {
     pub trees: Option<Trees>,
     /// Whether the tree may differ from what the journal says: after a crash or an interruption.
     pub suspect: bool,
+    /// Whether new files of those who may not write are told only, and no violation.
+    pub spares_new_files: bool,
     /// The wall, where the definition demands one.
     pub wall: Option<Wall>,
     /// Where to tell what is heard of those at work.
@@ -169,15 +171,17 @@ impl Local {
     async fn seen(&self, before: Option<&TreeState>) -> Result<Option<Seen>, Error> {
         let Some(trees) = self.setting.trees.clone() else { return Ok(None) };
         let before = before.map(|state| state.tree.clone());
+        let spares = self.setting.spares_new_files;
         blocking(move || {
             let tree = state_of(&trees)?;
-            let changed = match before {
-                Some(before) if before != tree.tree => {
-                    trees.changes(&before, &tree.tree)?.into_iter().map(|change| change.path).collect()
-                }
+            let changes = match before {
+                Some(before) if before != tree.tree => trees.changes(&before, &tree.tree)?,
                 _ => Vec::new(),
             };
-            Ok(Some(Seen { tree, changed }))
+            let added = changes.iter().filter(|change| spares && change.kind == Kind::Added);
+            let spared = added.map(|change| change.path.clone()).collect();
+            let changed = changes.into_iter().map(|change| change.path).collect();
+            Ok(Some(Seen { tree, changed, spared }))
         })
         .await
     }

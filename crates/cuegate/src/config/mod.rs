@@ -27,6 +27,8 @@ pub struct Config {
     pub verdict: VerdictConfig,
     /// How pieces are read.
     pub piece: PieceConfig,
+    /// What steps may do that may not write.
+    pub boundary: BoundaryConfig,
     /// What a run may use up.
     pub budget: BudgetConfig,
     /// Who is asked how.
@@ -73,6 +75,31 @@ pub enum Phases {
     Fused,
     /// One for the work, one for each report, one for the outcome
     Separate,
+}
+
+/// `[boundary]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BoundaryConfig {
+    /// What a new file is that a step leaves which may not write, and that git does not ignore.
+    pub untracked: Option<Untracked>,
+}
+
+impl BoundaryConfig {
+    /// Whether new files are told only.
+    pub fn spares_new_files(&self) -> bool {
+        self.untracked == Some(Untracked::Warn)
+    }
+}
+
+/// What a new file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Untracked {
+    /// As forbidden as any other change
+    Violation,
+    /// Told, and let be
+    Warn,
 }
 
 /// `[verdict]`.

@@ -371,6 +371,32 @@ fn a_reader_that_writes_fails_in_place() {
 }
 
 #[test]
+fn new_files_of_a_reader_may_be_spared() {
+    let spared = |paths: &[&str], config: &str| {
+        let written: Vec<Value> = paths.iter().map(|path| json!({"path": path, "content": "x\n"})).collect();
+        let answers =
+            json!([says_with("work", "handoff", json!({"writes": written})), says("close", "closing")]);
+        let project = reader().project(answers);
+        project.write("cuegate.toml", config);
+        let ran = project.go(&["--json"]);
+        (
+            ran.json()["state"].as_str().unwrap().to_owned(),
+            ran.json()["steps"][0]["violations"].clone(),
+            ran.stderr,
+        )
+    };
+    let warn = "[boundary]\nuntracked = \"warn\"\n";
+    assert_eq!(spared(&["new.txt"], "").0, "failed");
+    assert_eq!(spared(&["new.txt"], "[boundary]\nuntracked = \"violation\"\n").0, "failed");
+    let (state, violations, told) = spared(&["new.txt"], warn);
+    assert_eq!((&*state, &violations), ("completed", &json!([])));
+    assert!(told.contains("left new files, though it may not write: new.txt"), "{told}");
+    // Files that were there are no new ones.
+    let (state, violations, _) = spared(&["new.txt", "a.txt"], warn);
+    assert_eq!((&*state, violations), ("failed", json!(["a.txt"])));
+}
+
+#[test]
 fn a_reader_that_writes_is_restored_in_a_worktree() {
     let answers = json!([
         says_with(

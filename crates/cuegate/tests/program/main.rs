@@ -17,6 +17,7 @@ mod judges;
 mod kills;
 mod migrate;
 mod params;
+mod piece_again;
 #[cfg(target_os = "linux")]
 mod piece_agents;
 mod piece_files;

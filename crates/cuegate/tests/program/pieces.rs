@@ -187,13 +187,15 @@ fn separate_phases_ask_for_each_and_a_resumed_run_still_does() {
             {"step": "work", "text": "did", "writes": [{"path": "made.txt", "content": "x"}]},
             {"kind": "judge", "output": {"outcome": "none", "reason": "no"}},
             {"kind": "judge", "output": {"outcome": "Done", "reason": "yes"}},
-            {"step": "style", "text": "[STYLE:1]"}, {"step": "tests", "text": "fine [tests:1]"},
+            {"step": "style", "text": "good"}, {"step": "tests", "text": "fine [tests:2]"},
+            {"step": "style@judge", "output": {"outcome": "approved", "reason": "good"}},
+            {"step": "tests@judge", "output": {"outcome": "approved", "reason": "a quotation"}},
         ]),
     );
     let ran = project.run(&["resume", "last", "--script", "script-2.json", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let asks = &ran.json()["asks"];
-    assert_eq!((&asks["work"], &asks["report"], &asks["judge"]), (&json!(4), &json!(1), &json!(3)));
+    assert_eq!((&asks["work"], &asks["report"], &asks["judge"]), (&json!(4), &json!(1), &json!(5)));
     assert_eq!(project.run(&["run", "--phases", "separate", ".agent"]).code, 2);
 }
 

@@ -95,8 +95,10 @@ Add the placeholder to the template, or write the same everywhere.
 EMPTY_CUSTOM_VARIABLE = "empty-custom-variable": "\
 a custom variable stays empty
 
-The front matter declares `customVariables`, and the prompt uses them as `{name}`. Nothing fills these, so
-that they are replaced by nothing; one that the prompt does not use does nothing at all.
+The front matter declares `customVariables`, and the prompt uses them as `{name}`. These are filled:
+`iteration`, `completed_iterations`, `max_iterations`, `remaining`, `previous_summary`, `remaining_text` (how
+many iterations remain) and `summary_section` (the last summary below a heading, where there is one). Nothing
+fills others, so that they are replaced by nothing; one that the prompt does not use does nothing at all.
 
 Use `{uv-name}` with a parameter or an input, or remove them.
 "

@@ -16,8 +16,8 @@ const STDOUT: &str = "stdout";
 const STDERR: &str = "stderr";
 const EXIT_CODE: &str = "exit_code";
 
-/// Puts the commands in the way of every outcome that claims something is done. Who gives up, or needs a person to go
-/// on, is not done, and could not pass them yet.
+/// Puts the commands in the way of every outcome that claims something is done. Who gives up, or needs a person to do it
+/// again, is not done, and could not pass them yet.
 pub(super) fn guard(
     lowering: &Lowering<'_, '_, '_>,
     movement: &Movement<'_>,
@@ -34,17 +34,22 @@ pub(super) fn guard(
     draft.counters.push(Counter { name: format!("{name} quality gates").into() });
     let counter = CounterId(draft.counters.len() as u32 - 1);
     for (index, edge) in edges.iter_mut().enumerate() {
-        match &edge.to {
-            Target::End(Ending::Aborted) => continue,
-            Target::Step(to) if is_person(draft, to) => {
-                // What is done after the person answered is mended as often as before.
-                edge.resets.push(counter);
-                continue;
-            }
-            _ => {}
-        }
         let step = Name::new(&format!("{name}@gates:{}", index + 1), edge.span);
-        let to = std::mem::replace(&mut edge.to, Target::Step(step.clone()));
+        let guarded = Target::Step(step.clone());
+        let to = match &edge.to {
+            Target::End(Ending::Aborted) => continue,
+            Target::Step(to) => match person(draft, to) {
+                // They stand behind the person: who goes on from there claims that it is done.
+                Some(answered) if claims(&answered.to, name) => std::mem::replace(&mut answered.to, guarded),
+                Some(_) => {
+                    // What is done after the person answered is mended as often as before.
+                    edge.resets.push(counter);
+                    continue;
+                }
+                None => std::mem::replace(&mut edge.to, guarded),
+            },
+            _ => std::mem::replace(&mut edge.to, guarded),
+        };
         // What passed may fail again at a later visit, and is mended as often then.
         let mut out = vec![Edge { resets: vec![counter], ..Edge::new(Outcome::Pass, to, edge.span) }];
         for (failed, command) in commands.iter().enumerate() {
@@ -76,9 +81,19 @@ pub(super) fn guard(
     }
 }
 
-/// Whether a step asks a person. Those of a movement are made before its gates.
-fn is_person(draft: &Draft, name: &Name) -> bool {
-    draft.steps.iter().any(|step| step.name == name.text && matches!(step.act, Act::Person { .. }))
+/// The way on from a step that asks a person, if it is one. Those of a movement are made before its gates.
+fn person<'d>(draft: &'d mut Draft, name: &Name) -> Option<&'d mut Edge<Name>> {
+    let asks = |step: &&mut Step<Name>| step.name == name.text && matches!(step.act, Act::Person { .. });
+    draft.steps.iter_mut().find(asks)?.edges.first_mut()
+}
+
+/// Whether going there claims that a movement is done: neither doing it again nor giving up does.
+fn claims(to: &Target<Name>, movement: &str) -> bool {
+    match to {
+        Target::End(ending) => *ending != Ending::Aborted,
+        Target::Step(to) => *to.text != *movement,
+        _ => true,
+    }
 }
 
 fn validator(command: &GateCommand<'_>) -> Validator {

@@ -223,9 +223,13 @@ impl Lowering<'_, '_, '_> {
             return (Gate::Always(Outcome::Named(NO_RULES.into())), schema);
         }
         // A hidden rule keeps its number, and so does one that somebody else judges: the movement cannot choose it.
-        let own = |rule: &Rule<'_>| !rule.hidden && rule.kind == Condition::Text;
-        let numbered = rules.iter().map(|rule| if own(rule) { named(rule) } else { Outcome::None }).collect();
-        readers.extend(judge::tags(movement.name.text, numbered));
+        if self.options.phases == Phases::Fused {
+            let own = |rule: &Rule<'_>| !rule.hidden && rule.kind == Condition::Text;
+            let numbered =
+                rules.iter().map(|rule| if own(rule) { named(rule) } else { Outcome::None }).collect();
+            readers.extend(judge::tags(movement.name.text, numbered));
+        }
+        // Asked apart a movement is told of no tags: one in what it says is a quotation, and the judge decides.
         readers.extend(judges.into_iter().map(|step| Reader::Judge { step }));
         (Gate::Readers(readers), schema)
     }

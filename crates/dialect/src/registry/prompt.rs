@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use cuegate_flow::{Diagnostic, FileId, Piece, Source, Span, Template};
+use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Source, Span, Template};
 
 use super::matter::{Matters, User, check_matter};
 use super::parameters::same_name;
@@ -91,6 +91,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
             step: user.step(),
             custom: matter.names("customVariables"),
             emptied: Vec::new(),
+            filled: Vec::new(),
             file: file.file,
             including: Vec::new(),
             included: 0,
@@ -115,8 +116,9 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
             body.text(matter.body, matter.body_at, &mut pieces);
         }
         let emptied = std::mem::take(&mut body.emptied);
+        let filled = std::mem::take(&mut body.filled);
         if first {
-            self.check_custom(file, &matter, &emptied);
+            self.check_custom(file, &matter, &emptied, &filled);
         }
         prompt.template = Template { pieces };
         self.matters.compare(file, &matter, user, self.files.c1(), &prompt, self.steps);
@@ -141,8 +143,14 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
         });
     }
 
-    /// Nothing fills custom variables: those that stand in the prompt are empty there, the others mean nothing.
-    fn check_custom(&self, file: &PromptFile, matter: &FrontMatter<'_>, emptied: &[(String, Span)]) {
+    /// Custom variables that nothing fills: those that stand in the prompt are empty there, the others mean nothing.
+    fn check_custom(
+        &self,
+        file: &PromptFile,
+        matter: &FrontMatter<'_>,
+        emptied: &[(String, Span)],
+        filled: &[String],
+    ) {
         let report = |names: &[String], span, message: String| {
             if !names.is_empty() {
                 self.desk.found.push(
@@ -155,7 +163,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
         let at = at.first().copied().unwrap_or_default();
         report(&met, at, format!("nothing fills {} of `{}`", list(&met), file.path));
         let mut unmet = matter.names("customVariables");
-        unmet.retain(|name| !met.contains(name));
+        unmet.retain(|name| !met.contains(name) && !filled.contains(name));
         let start = matter.at("customVariables");
         let span =
             Span { file: file.file, start: start as u32, end: (start + "customVariables".len()) as u32 };
@@ -171,8 +179,10 @@ struct Body<'b, 'c, 'f, 'j> {
     step: Option<&'b str>,
     /// Words that the front matter of this file declares.
     custom: Vec<String>,
-    /// Those of them that were met, once each.
+    /// Those of them that nothing fills and that were met, once each.
     emptied: Vec<(String, Span)>,
+    /// Those of them that were filled.
+    filled: Vec<String>,
     file: FileId,
     /// The sections that are being included, outermost first.
     including: Vec<&'j str>,
@@ -260,7 +270,10 @@ impl<'j> Body<'_, '_, '_, 'j> {
                         }
                         Hole::Section(name) => self.section(name, written, span, pieces),
                         Hole::Word(word) if self.custom.iter().any(|known| known == word) => {
-                            if !self.emptied.iter().any(|(known, _)| known == word) {
+                            if let Some(filled) = self.custom(word) {
+                                self.filled.push(word.to_owned());
+                                pieces.extend(filled);
+                            } else if !self.emptied.iter().any(|(known, _)| known == word) {
                                 self.emptied.push((word.to_owned(), span));
                             }
                         }
@@ -268,6 +281,34 @@ impl<'j> Body<'_, '_, '_, 'j> {
                     }
                 }
             }
+        }
+    }
+
+    /// What a custom variable stands for: the values that every run knows, and two texts made of them.
+    fn custom(&self, word: &str) -> Option<Vec<Piece>> {
+        let value = |fact| Piece::Value(Source::Fact(fact));
+        let known = [
+            ("iteration", Fact::Iteration),
+            ("completed_iterations", Fact::CompletedIterations),
+            ("max_iterations", Fact::MaxIterations),
+            ("remaining", Fact::Remaining),
+        ];
+        if let Some((_, fact)) = known.into_iter().find(|(name, _)| *name == word) {
+            return Some(vec![value(fact)]);
+        }
+        let summary = |heading: &str| Piece::Filled {
+            source: Source::Fact(Fact::PreviousSummary),
+            body: vec![Piece::Text(heading.into()), value(Fact::PreviousSummary)],
+        };
+        match word {
+            "previous_summary" if !matches!(self.scope, Scope::System) => Some(vec![summary("")]),
+            "summary_section" if !matches!(self.scope, Scope::System) => {
+                Some(vec![summary("## Previous Iteration Summary\n\n")])
+            }
+            "remaining_text" => {
+                Some(vec![value(Fact::Remaining), Piece::Text(" iteration(s) remaining.".into())])
+            }
+            _ => None,
         }
     }
 

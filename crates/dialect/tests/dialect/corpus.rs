@@ -30,7 +30,7 @@ fn counts_of(found: &str) -> String {
 fn the_iterator_as_it_is() {
     let Some(files) = corpus() else { return };
     insta::assert_snapshot!(counts(&files, ITERATOR), @"
-    14 warning[empty-custom-variable]
+    9 warning[empty-custom-variable]
     2 warning[handoff-not-in-schema]
     4 warning[handoff-to-work]
     20 warning[inert-fallback]
@@ -66,7 +66,7 @@ fn the_iterator_counting_its_iterations() {
         "\"count:iteration\": \"initial.issue\"",
     ));
     insta::assert_snapshot!(counts(&files, ITERATOR), @"
-    14 warning[empty-custom-variable]
+    9 warning[empty-custom-variable]
     2 warning[handoff-not-in-schema]
     4 warning[handoff-to-work]
     20 warning[inert-fallback]
@@ -111,7 +111,7 @@ fn the_older_iterator_breaks_a_rule_of_its_document() {
     ");
     insta::assert_snapshot!(counts_of(&found), @"
     13 error[complete-elsewhere]
-    12 warning[empty-custom-variable]
+    9 warning[empty-custom-variable]
     2 warning[handoff-not-in-schema]
     2 warning[incomplete-domain]
     9 warning[stray-key]

@@ -136,8 +136,6 @@ fn with_somebody_there_asked_apart() {
     plan “Planner”
       Plan Only(["Read", "Grep"])
       ask Work, continues reviewer, model opus, schema None
-      tag [plan:1…] The plan stands | Something is unclear | none
-      tag [STEP:0…] The plan stands | Something is unclear | none
       judge plan@ai
       judge plan@judge
       The plan stands → implement

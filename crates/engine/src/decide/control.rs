@@ -27,7 +27,7 @@ pub(super) fn cancelled(decider: &mut Decider<'_>, seen: Option<Seen>) {
         State::New => false,
     };
     if open {
-        if let Some(Seen { tree, changed }) = seen {
+        if let Some(Seen { tree, changed, .. }) = seen {
             decider.emit(Event::TreeSeen { changed_files: changed, tree });
         }
         decider.end(EndState::Cancelled, "cancelled".to_owned(), None);
@@ -105,7 +105,7 @@ pub(super) fn resumed(decider: &mut Decider<'_>, resume: Resume) {
 /// What an ask that was cut off left in a person's own tree is kept and told, and is no fault of whoever works there
 /// next. A tree that the run owns stays what the journal says, and is put back to that.
 pub(super) fn left_behind(decider: &mut Decider<'_>, seen: Option<Seen>) {
-    if let Some(Seen { tree, changed }) = seen
+    if let Some(Seen { tree, changed, .. }) = seen
         && !decider.run.started().place.owned
     {
         decider.emit(Event::TreeSeen { changed_files: changed, tree });

@@ -157,9 +157,11 @@ fn on(
         }
     }
     let next = hold(decider, step, edge, next, failure);
-    // A validator has just failed, and its remedy is next: a verdict speaks only where no validator ran.
+    // A validator has just failed, and its remedy is next: a verdict speaks only where there is none, or no iteration left
+    // for it.
+    let left = decider.run.iterations < decider.run.iterations_max;
     let redone = edge.remedy.is_some() || edge.again;
-    if redone && matches!(step.act, Act::Exec { .. }) && last_command_failed(decider) {
+    if redone && left && matches!(step.act, Act::Exec { .. }) && last_command_failed(decider) {
         proceed(decider, step, next);
         return;
     }
@@ -183,8 +185,12 @@ fn hold(
             run.apply(&ended);
         }
         run.iterations += 1;
+        let of = visited(decider, step);
+        if of == next.name {
+            run.previous.clone_from(&run.before);
+        }
         let prompt = expand(&run, next, template, values);
-        Remedy { of: visited(decider, step), validator: validator.unwrap_or_default().into(), prompt }
+        Remedy { of, validator: validator.unwrap_or_default().into(), prompt }
     });
     let again = decider.run.visit.as_ref().filter(|_| edge.again).map(|visit| visit.attempt + 1);
     Hold { step: next.name.clone(), remedy, again }

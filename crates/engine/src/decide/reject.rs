@@ -130,6 +130,7 @@ pub(super) fn violations(
         return Vec::new();
     }
     let mut paths = seen.changed.clone();
+    paths.retain(|path| !seen.spared.contains(path));
     if let Some(before) = &decider.run.tree {
         if before.head != seen.tree.head {
             paths.push("HEAD".to_owned());
@@ -181,7 +182,7 @@ pub(super) fn violation(
         return;
     }
     // What was done there is kept in sight, so that it can be undone.
-    if let Some(Seen { tree, changed }) = seen {
+    if let Some(Seen { tree, changed, .. }) = seen {
         decider.emit(Event::TreeSeen { changed_files: changed, tree });
     }
     decider.fail(why);

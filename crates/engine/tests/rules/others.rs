@@ -165,7 +165,7 @@ fn writing_where_nothing_may_be_written() {
             started.tree = Some(tree("before"));
         });
         let ask = script.pending()[0].id();
-        let seen = Seen { tree: tree("after"), changed: vec!["src/a.rs".to_owned()] };
+        let seen = Seen { tree: tree("after"), changed: vec!["src/a.rs".to_owned()], spared: Vec::new() };
         let answer = Answer { output: Some(act("done")), ..Answer::default() };
         let completion = Completion::Answered { ask, answer: Box::new(answer), seen: Some(seen) };
         script.complete("writes", completion);

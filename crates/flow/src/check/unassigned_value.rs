@@ -1,5 +1,5 @@
 use super::{Code, live::Live};
-use crate::{Act, Diagnostic, Fact, Flow, Source, Span, Step, StepId, Str};
+use crate::{Act, Diagnostic, Fact, Flow, Piece, Source, Span, Step, StepId, Str};
 
 pub(super) const CODE: Code = Code {
     name: "unassigned-value",
@@ -49,12 +49,23 @@ fn needs(step: &Step<StepId>) -> Vec<Need> {
         {
             Some(Need { from: from.clone(), key: key.clone(), span: step.span })
         }
-        Source::Fact(Fact::PreviousSummary) => {
+        Source::Fact(Fact::PreviousSummary) if reads_summary(&ask.prompt.pieces) => {
             Some(Need { from: "".into(), key: "previous_summary".into(), span: step.span })
         }
         _ => None,
     });
     declared.chain(direct).collect()
+}
+
+/// Whether a prompt reads the last summary anywhere but where it is shown only when there is one.
+fn reads_summary(pieces: &[Piece]) -> bool {
+    pieces.iter().any(|piece| match piece {
+        Piece::Value(source) => *source == Source::Fact(Fact::PreviousSummary),
+        Piece::Filled { source: Source::Fact(Fact::PreviousSummary), .. } => false,
+        Piece::Filled { body, .. } | Piece::Each { body, .. } => reads_summary(body),
+        Piece::If { then, otherwise, .. } => reads_summary(then) || reads_summary(otherwise),
+        Piece::Text(_) | Piece::Failure(_) | Piece::Item(_) => false,
+    })
 }
 
 fn examine(flow: &Flow, id: StepId, step: &Step<StepId>, need: &Need, live: &Live) -> Option<Diagnostic> {

@@ -350,6 +350,7 @@ fn violations_stand_in_their_row() {
     let seen = Seen {
         tree: TreeState { tree: "t9".into(), head: Some("c0".into()), refs: "r0".into() },
         changed: vec!["src/evil.txt".into()],
+        spared: Vec::new(),
     };
     let ask = cuegate_engine::pending(&scene.flow, &scene.run)[0].id();
     let answer = Box::new(answer(json!({"action": "closing"})));

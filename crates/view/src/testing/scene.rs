@@ -189,7 +189,7 @@ impl Scene {
                             head: Some("c0".into()),
                             refs: "r0".into(),
                         };
-                        let seen = Seen { tree, changed: vec![format!("f{}", roll(5))] };
+                        let seen = Seen { tree, changed: vec![format!("f{}", roll(5))], spared: Vec::new() };
                         let seen = (what < 9).then_some(seen);
                         Completion::Answered { ask: id, answer: Box::new(answer), seen }
                     }
@@ -223,7 +223,7 @@ impl Scene {
             head: Some("c0".into()),
             refs: "r0".into(),
         };
-        let seen = (!changed.is_empty()).then_some(Seen { tree, changed });
+        let seen = (!changed.is_empty()).then_some(Seen { tree, changed, spared: Vec::new() });
         let ask = self.first();
         self.later(1_200).complete(Completion::Answered { ask, answer: Box::new(answer), seen });
         self
