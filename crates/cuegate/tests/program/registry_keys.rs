@@ -208,8 +208,7 @@ fn settings_beside_behavior_act_in_a_run() {
 fn custom_variables_are_what_every_run_knows() {
     let prompt = "---\ncustomVariables: [summary_section, remaining_text, iteration, nobodys]\n---\n\
                   {iteration}: S=[{summary_section}] R=[{remaining_text}] N=[{nobodys}]\n";
-    let again =
-        json!({"step": "work", "output": {"next_action": {"action": "repeat"}, "summary": "I began."}});
+    let again = json!({"step": "work", "text": "I began. {\"next_action\": {\"action\": \"repeat\"}}"});
     let answers = json!([again, says("work", "handoff"), says("close", "closing")]);
     let project = small().prompt("work", prompt).project(answers);
     let ran = project.go(&["--json"]);
@@ -219,7 +218,7 @@ fn custom_variables_are_what_every_run_knows() {
     let remaining =
         |text: &str| text.split("R=[").nth(1).unwrap().split(' ').next().unwrap().parse::<u32>().unwrap();
     assert!(told(&prompts[0]).starts_with("1: S=[] R=["), "{}", prompts[0]);
-    assert!(prompts[1].contains("2: S=[## Previous Iteration Summary\n\nI began.]"), "{}", prompts[1]);
+    assert!(prompts[1].contains("2: S=[## Previous Iteration Summary\n\nI began."), "{}", prompts[1]);
     assert_eq!(remaining(&prompts[0]), remaining(&prompts[1]) + 1);
     assert!(prompts[1].contains("iteration(s) remaining.] N=[]"), "{}", prompts[1]);
 }
