@@ -69,8 +69,9 @@ Correct the condition.
 UNKNOWN_OUTCOME = "unknown-outcome": "\
 a condition names an outcome that no member has
 
-`all(…)` and `any(…)` are compared with the conditions of the members' rules as they are written. No
-member has a rule with this one.
+`all(…)` and `any(…)` are compared with the conditions of the members' rules as they are written, and with
+what stands in their `ai(\"…\")`. No member has a rule with this one. A double quote in it is written with a
+backslash before it.
 
 Correct the text; the hint names the nearest one. Or add the rule to the member.
 "
