@@ -47,7 +47,8 @@ MISSING_EDIT = "missing-edit": "\
 a movement does not say whether it may change files
 
 `edit` is required. Without it, and without `permission_mode`, a movement only reads: a file that it
-changes is a violation.
+changes is a violation. Where `permission_mode` is `edit` or `full`, the mode alone lets the movement change
+files.
 
 Add `edit: true` or `edit: false`.
 "

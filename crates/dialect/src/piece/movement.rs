@@ -289,13 +289,11 @@ fn refresh(fields: &Fields<'_, '_>) -> bool {
 /// What a movement may touch: its mode, else what `edit` says.
 fn permission(fields: &Fields<'_, '_>, step: &str) -> Permission {
     let edit = fields.boolean("edit");
-    if edit.is_none() && fields.nullable("edit").is_none() {
-        let message = format!("`edit` is missing, so that `{step}` may change nothing");
-        let finding = Diagnostic::warning(codes::MISSING_EDIT, fields.opening(), message);
-        fields.push(finding.hint("add `edit: true` or `edit: false`"));
-    }
     let edits = edit.is_some_and(|(value, _)| value);
     let mode = fields.one_of("permission_mode", &["readonly", "edit", "full"]);
+    if fields.nullable("edit").is_none() {
+        missing_edit(fields, step, mode.map(|(mode, _)| mode));
+    }
     match mode {
         None if edits => Permission::AcceptEdits,
         None => Permission::Plan,
@@ -317,6 +315,24 @@ fn permission(fields: &Fields<'_, '_>, step: &str) -> Permission {
             if matches!(edit, Some((false, _))) { Permission::Plan } else { wanted }
         }
     }
+}
+
+/// Nothing says whether files may change, but for a mode that may.
+fn missing_edit(fields: &Fields<'_, '_>, step: &str, mode: Option<&str>) {
+    let what = match mode {
+        Some("full") => "everything",
+        Some("edit") => "files",
+        _ => {
+            let message = format!("`edit` is missing, so that `{step}` may change nothing");
+            let finding = Diagnostic::warning(codes::MISSING_EDIT, fields.opening(), message);
+            fields.push(finding.hint("add `edit: true` or `edit: false`"));
+            return;
+        }
+    };
+    let mode = mode.unwrap_or_default();
+    let message = format!("`edit` is missing; `permission_mode: {mode}` alone lets `{step}` change {what}");
+    let finding = Diagnostic::warning(codes::MISSING_EDIT, fields.opening(), message);
+    fields.push(finding.hint("add `edit: true`; or `edit: false`, and remove `permission_mode`"));
 }
 
 fn tools(fields: &Fields<'_, '_>) -> Tools {

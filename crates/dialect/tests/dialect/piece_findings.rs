@@ -131,6 +131,7 @@ fn movements() {
         ("an unknown key", &[("permission_mode: edit", "permision_mode: edit")]),
         ("a later key", &[("permission_mode: edit", "required_permission_mode: edit")]),
         ("no edit", &[("    edit: true\n", "")]),
+        ("no edit and full mode", &[("    edit: true\n    permission_mode: edit\n", "    permission_mode: full\n")]),
         ("no edit and no mode", &[("    edit: true\n    permission_mode: edit\n", "")]),
         ("edit that is no truth value", &[("    edit: true\n", "    edit: yes\n")]),
         ("permissions that disagree", &[("    edit: true\n", "    edit: false\n")]),
@@ -168,7 +169,9 @@ fn movements() {
     # a later key
     sound.yaml:49:5 error[unsupported-yet]: `required_permission_mode` came with a later version of the format, which is not supported yet
     # no edit
-    sound.yaml:44:5 warning[missing-edit]: `edit` is missing, so that `implement` may change nothing
+    sound.yaml:44:5 warning[missing-edit]: `edit` is missing; `permission_mode: edit` alone lets `implement` change files
+    # no edit and full mode
+    sound.yaml:44:5 warning[missing-edit]: `edit` is missing; `permission_mode: full` alone lets `implement` change everything
     # no edit and no mode
     sound.yaml:44:5 warning[missing-edit]: `edit` is missing, so that `implement` may change nothing
     # edit that is no truth value
