@@ -136,6 +136,7 @@ fn movements() {
         ("edit that is no truth value", &[("    edit: true\n", "    edit: yes\n")]),
         ("permissions that disagree", &[("    edit: true\n", "    edit: false\n")]),
         ("a mode that takes back", &[("permission_mode: edit", "permission_mode: readonly")]),
+        ("tools that write where nothing may be written", &[("[Read, Grep]", "[Read, Write, \"Edit(src/**)\", Bash]")]),
         ("an unknown mode", &[("permission_mode: edit", "permission_mode: write")]),
         ("an unknown session", &[("session: refresh", "session: compact")]),
         ("two instructions", &[("    instruction: implement\n", "    instruction: implement\n    instruction_template: Do it.\n")]),
@@ -180,6 +181,8 @@ fn movements() {
     sound.yaml:49:22 error[contradicting-permission]: `permission_mode: edit` contradicts `edit: false`
     # a mode that takes back
     sound.yaml:49:22 warning[stray-key]: `edit: true` has no effect beside `permission_mode: readonly`
+    # tools that write where nothing may be written
+    sound.yaml:23:27 warning[stray-key]: `Write`, `Edit(src/**)` of `allowed_tools` may write nothing, as `plan` may change nothing
     # an unknown mode
     sound.yaml:49:22 error[invalid-value]: `write` is no `permission_mode`
     # an unknown session
