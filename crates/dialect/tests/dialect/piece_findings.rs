@@ -207,6 +207,32 @@ fn movements() {
 }
 
 #[test]
+fn members_that_may_write_beside_others_that_may_not() {
+    const ARCH: &str = "        edit: false\n        instruction_template: Review the architecture.";
+    const QA: &str = "        edit: false\n        pass_previous_response: false";
+    let (arch, qa) = (ARCH.replace("false\n", "true\n"), QA.replacen("false", "true", 1));
+    let readonly = arch.replace("edit: true\n", "edit: true\n        permission_mode: readonly\n");
+    let unsaid = ARCH.replace("        edit: false\n", "");
+    insta::assert_snapshot!(table(&[
+        ("one may", &[(ARCH, &arch)]),
+        ("the other one by its mode", &[(ARCH, &readonly), (QA, &qa)]),
+        ("the other one says nothing", &[(ARCH, &unsaid), (QA, &qa)]),
+        ("both may", &[(ARCH, &arch), (QA, &qa)]),
+    ]), @"
+    # one may
+    sound.yaml:66:11 warning[mixed-permissions]: `qa-review` may change nothing beside `arch-review`: what is written counts for `reviewers` as a whole
+    # the other one by its mode
+    sound.yaml:66:11 warning[mixed-permissions]: `arch-review` may change nothing beside `qa-review`: what is written counts for `reviewers` as a whole
+    sound.yaml:71:26 warning[stray-key]: `edit: true` has no effect beside `permission_mode: readonly`
+    # the other one says nothing
+    sound.yaml:66:11 warning[mixed-permissions]: `arch-review` may change nothing beside `qa-review`: what is written counts for `reviewers` as a whole
+    sound.yaml:68:9 warning[missing-edit]: `edit` is missing, so that `arch-review` may change nothing
+    # both may
+    nothing
+    ");
+}
+
+#[test]
 fn no_members_and_no_rules() {
     let members = |files: Project| {
         let text = String::from_utf8(files[FILE].clone()).unwrap();
@@ -240,6 +266,8 @@ fn rules() {
         ("an end in small letters", &[("        next: COMPLETE", "        next: complete")]),
         ("a next that is a member", &[("        next: reviewers", "        next: qa-review")]),
         ("a next of a member", &[("          - condition: approved\n          - condition: needs_fix\n    rules:", "          - condition: approved\n            next: plan\n            requires_user_input: true\n          - condition: needs_fix\n    rules:")]),
+        ("a condition in other letters", &[("        next: reviewers\n      - condition: Cannot proceed\n        next: ABORT", "        next: reviewers\n      - condition: done\n        next: ABORT")]),
+        ("a condition in other letters that leads to the same", &[("        next: reviewers\n      - condition: Cannot proceed\n        next: ABORT", "        next: reviewers\n      - condition: done\n        next: reviewers")]),
         ("a rule of a member twice", &[("          - condition: approved\n          - condition: needs_fix\n    rules:", "          - condition: approved\n          - condition: approved\n          - condition: needs_fix\n    rules:")]),
         ("an unknown key", &[("        interactive_only: true", "        interactive: true")]),
         ("a predicate", &[("condition: Done", "condition: when(context.x == 1)")]),
@@ -277,6 +305,10 @@ fn rules() {
     # a next of a member
     sound.yaml:81:19 warning[stray-key]: `next` has no effect in a rule of a member
     sound.yaml:82:34 warning[stray-key]: `requires_user_input` has no effect in a rule of a member
+    # a condition in other letters
+    sound.yaml:64:20 warning[duplicate-item]: the conditions `Done` and `done` differ in case only, and lead to different places
+    # a condition in other letters that leads to the same
+    nothing
     # a rule of a member twice
     sound.yaml:81:24 warning[duplicate-item]: the condition `approved` stands twice
     # an unknown key
