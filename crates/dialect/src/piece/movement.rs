@@ -290,6 +290,7 @@ fn refresh(fields: &Fields<'_, '_>) -> bool {
 
 /// What a movement may touch: its mode, else what `edit` says.
 fn permission(fields: &Fields<'_, '_>, step: &str) -> Permission {
+    fields.need("edit");
     let edit = fields.boolean("edit");
     let edits = edit.is_some_and(|(value, _)| value);
     let mode = fields.one_of("permission_mode", &["readonly", "edit", "full"]);

@@ -47,6 +47,9 @@ pub(crate) enum Owner {
 
 /// Reads the rules of something.
 pub(crate) fn read<'j>(owner: &Fields<'j, '_>, whose: Owner, interactive: bool, step: &str) -> Vec<Rule<'j>> {
+    if whose != Owner::Member {
+        owner.need("rules");
+    }
     let mut rules: Vec<Rule<'j>> =
         owner.items("rules").iter().filter_map(|item| rule(item, owner, whose, interactive, step)).collect();
     if whose == Owner::Member {

@@ -63,6 +63,8 @@ mod piece_findings;
 #[cfg(test)]
 mod piece_fuzz;
 #[cfg(test)]
+mod piece_hints;
+#[cfg(test)]
 mod piece_joins;
 #[cfg(test)]
 mod piece_members;
