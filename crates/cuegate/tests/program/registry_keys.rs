@@ -218,7 +218,8 @@ fn custom_variables_are_what_every_run_knows() {
     let remaining =
         |text: &str| text.split("R=[").nth(1).unwrap().split(' ').next().unwrap().parse::<u32>().unwrap();
     assert!(told(&prompts[0]).starts_with("1: S=[] R=["), "{}", prompts[0]);
-    assert!(prompts[1].contains("2: S=[## Previous Iteration Summary\n\nI began."), "{}", prompts[1]);
+    assert!(prompts[1].contains("2: S=[## Previous Iteration Summary\n\n<data"), "{}", prompts[1]);
+    assert!(prompts[1].contains(">I began."), "{}", prompts[1]);
     assert_eq!(remaining(&prompts[0]), remaining(&prompts[1]) + 1);
     assert!(prompts[1].contains("iteration(s) remaining.] N=[]"), "{}", prompts[1]);
 }

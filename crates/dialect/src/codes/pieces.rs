@@ -47,7 +47,8 @@ MISSING_EDIT = "missing-edit": "\
 a movement does not say whether it may change files
 
 `edit` is required. Without it, and without `permission_mode`, a movement only reads: a file that it
-changes is a violation.
+changes is a violation. Where `permission_mode` is `edit` or `full`, the mode alone lets the movement change
+files.
 
 Add `edit: true` or `edit: false`.
 "
@@ -57,6 +58,15 @@ two keys disagree about what a movement may do
 `edit: false` says that files stay as they are, `permission_mode` `edit` or `full` that they may change.
 
 Make them agree.
+"
+MIXED_PERMISSIONS = "mixed-permissions": "\
+members that may not write work beside members that may
+
+The members of a parallel movement work at the same time in one tree. Which of them wrote a file cannot be
+told, so that what is written counts for the movement as a whole: it is allowed where one member may write,
+and what a member writes that may change nothing is not found, even if it commits it.
+
+Put the members that may change files into a movement of their own, or let all members only read.
 "
 INVALID_CONDITION = "invalid-condition": "\
 a condition that can never be decided
@@ -69,8 +79,9 @@ Correct the condition.
 UNKNOWN_OUTCOME = "unknown-outcome": "\
 a condition names an outcome that no member has
 
-`all(…)` and `any(…)` are compared with the conditions of the members' rules as they are written. No
-member has a rule with this one.
+`all(…)` and `any(…)` are compared with the conditions of the members' rules as they are written, and with
+what stands in their `ai(\"…\")`. No member has a rule with this one. A double quote in it is written with a
+backslash before it.
 
 Correct the text; the hint names the nearest one. Or add the rule to the member.
 "

@@ -30,6 +30,8 @@ pub(crate) struct Fields<'j, 'f> {
     what: String,
     entries: &'j [Entry],
     asked: RefCell<Vec<&'static str>>,
+    /// The keys that cannot be left out.
+    needed: RefCell<Vec<&'static str>>,
 }
 
 impl<'j, 'f> Fields<'j, 'f> {
@@ -43,6 +45,7 @@ impl<'j, 'f> Fields<'j, 'f> {
             what: what.to_owned(),
             entries,
             asked: RefCell::default(),
+            needed: RefCell::default(),
         })
     }
 
@@ -59,7 +62,10 @@ impl<'j, 'f> Fields<'j, 'f> {
         let entry = self.nullable(key)?;
         if matches!(entry.value.kind, Kind::Null) {
             let message = format!("`{key}` is `null`, which says nothing");
-            let hint = format!("give `{key}` a value, or leave it out");
+            let hint = match self.needed.borrow().contains(&key) {
+                true => format!("give `{key}` a value"),
+                false => format!("give `{key}` a value, or leave it out"),
+            };
             self.push(Diagnostic::error(codes::WRONG_TYPE, entry.value.span, message).hint(hint));
             return None;
         }
@@ -86,7 +92,9 @@ impl<'j, 'f> Fields<'j, 'f> {
     pub(crate) fn filled(&self, key: &'static str) -> Option<Text<'j>> {
         let text = self.text(key)?;
         if text.text.trim().is_empty() {
-            self.invalid(text.span, format!("`{key}` is empty"), "give it a value, or leave it out");
+            let needed = self.needed.borrow().contains(&key);
+            let hint = if needed { "give it a value" } else { "give it a value, or leave it out" };
+            self.invalid(text.span, format!("`{key}` is empty"), hint);
             return None;
         }
         Some(text)
@@ -94,10 +102,16 @@ impl<'j, 'f> Fields<'j, 'f> {
 
     /// A text that must be there and not empty.
     pub(crate) fn required(&self, key: &'static str) -> Option<Text<'j>> {
+        self.need(key);
         if self.entry(key).is_none() {
             self.missing(key);
         }
         self.filled(key)
+    }
+
+    /// Remembers that a key cannot be left out: hints about its value do not say to.
+    pub(crate) fn need(&self, key: &'static str) {
+        self.needed.borrow_mut().push(key);
     }
 
     /// `true` or `false`.
@@ -115,18 +129,25 @@ impl<'j, 'f> Fields<'j, 'f> {
     /// A whole number of at least `min`.
     pub(crate) fn count(&self, key: &'static str, min: u32) -> Option<(u32, Span)> {
         let entry = self.entry(key)?;
-        let Kind::Number(number) = &entry.value.kind else {
-            self.wrong_type(key, &entry.value, "a number");
-            return None;
-        };
-        match whole(number).filter(|count| *count >= min) {
-            Some(count) => Some((count, entry.value.span)),
-            None => {
-                let message = format!("`{key}` must be a whole number of at least {min}, not {number}");
-                self.invalid(entry.value.span, message, "correct the number");
-                None
+        let (written, value) = match &entry.value.kind {
+            Kind::Number(number) => (number.to_string(), number.as_f64()),
+            // YAML has no numbers that are longer than those of machines: they come as texts.
+            Kind::Text(text) if is_long(text) => (text.to_string(), text.parse().ok()),
+            _ => {
+                self.wrong_type(key, &entry.value, "a number");
+                return None;
             }
+        };
+        if let Some(count) = value.and_then(whole).filter(|count| *count >= min) {
+            return Some((count, entry.value.span));
         }
+        let bound = match value {
+            Some(value) if value > f64::from(u32::MAX) => format!("at most {}", u32::MAX),
+            _ => format!("at least {min}"),
+        };
+        let message = format!("`{key}` must be a whole number of {bound}, not {written}");
+        self.invalid(entry.value.span, message, "correct the number");
+        None
     }
 
     /// A list of texts, each of which counts once; items that are none or stand twice are reported and left out.
@@ -213,7 +234,10 @@ impl<'j, 'f> Fields<'j, 'f> {
     /// Reports a value of the wrong type.
     pub(crate) fn wrong_type(&self, key: &str, value: &Json, wanted: &str) {
         let message = format!("`{key}` must be {wanted}, not {}", name_of(value));
-        let hint = format!("write {wanted}, or leave `{key}` out");
+        let hint = match self.needed.borrow().iter().any(|needed| *needed == key) {
+            true => format!("write {wanted}"),
+            false => format!("write {wanted}, or leave `{key}` out"),
+        };
         self.push(Diagnostic::error(codes::WRONG_TYPE, value.span, message).hint(hint));
     }
 
@@ -288,10 +312,15 @@ fn as_text(json: &Json) -> Option<Text<'_>> {
     json.as_text().map(|text| Text { text, span: json.span })
 }
 
-fn whole(number: &serde_json::Number) -> Option<u32> {
-    let float = number.as_f64()?;
-    let fits = float.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&float);
-    fits.then_some(float as u32)
+fn whole(value: f64) -> Option<u32> {
+    let fits = value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value);
+    fits.then_some(value as u32)
+}
+
+/// Whether a text is a whole number of more than 64 bits. In quotes a shorter one stays a text.
+fn is_long(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    digits.parse::<u64>().is_err() && !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn name_of(json: &Json) -> &'static str {

@@ -55,18 +55,18 @@ pub(crate) fn near_miss(text: &str) -> Option<&'static str> {
     known.filter(|_| quoted)
 }
 
-/// Quoted texts separated by commas, at least one, none of them empty.
+/// Quoted texts separated by commas, at least one, none of them empty. A quote in one of them is written `\"`.
 fn arguments(text: &str, inner: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut rest = inner.trim();
     loop {
-        let Some((word, after)) = rest.strip_prefix('"').and_then(|rest| rest.split_once('"')) else {
+        let Some((word, after)) = rest.strip_prefix('"').and_then(quoted) else {
             return Err(format!("`{text}` does not quote its arguments"));
         };
         if word.trim().is_empty() {
             return Err(format!("`{text}` has an empty argument"));
         }
-        words.push(word.to_owned());
+        words.push(word);
         rest = after.trim_start();
         if rest.is_empty() {
             return Ok(words);
@@ -78,9 +78,37 @@ fn arguments(text: &str, inner: &str) -> Result<Vec<String>, String> {
     }
 }
 
+/// What stands before the closing quote, and what comes after it.
+fn quoted(rest: &str) -> Option<(String, &str)> {
+    let mut word = String::new();
+    let mut chars = rest.char_indices().peekable();
+    while let Some((at, char)) = chars.next() {
+        match char {
+            '"' => return Some((word, &rest[at + 1..])),
+            '\\' if chars.next_if(|(_, next)| *next == '"').is_some() => word.push('"'),
+            _ => word.push(char),
+        }
+    }
+    None
+}
+
+/// A text as it stands between the quotes of an argument.
+pub(crate) fn as_argument(text: &str) -> String {
+    text.replace('"', "\\\"")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Condition, near_miss, parse};
+    use super::{Condition, as_argument, near_miss, parse};
+
+    #[test]
+    fn a_quote_in_an_argument_is_written_with_a_backslash() {
+        for word in ["is it \"good\"?", "\"", "a\\b", "\\\"", "\"a\", \"b\""] {
+            let call = format!("any(\"{}\", \"x\")", as_argument(word));
+            assert_eq!(parse(&call), Ok(Condition::Any(vec![word.to_owned(), "x".to_owned()])), "{call}");
+        }
+        assert!(parse("all(\"a\\\")").is_err(), "it does not end");
+    }
 
     #[test]
     fn finds_what_only_looks_like_a_call() {

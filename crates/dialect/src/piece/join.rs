@@ -2,7 +2,7 @@
 
 use cuegate_flow::{Diagnostic, JoinPattern, JoinRule, Outcome};
 
-use super::condition::Condition;
+use super::condition::{Condition, as_argument};
 use super::judge::named;
 use super::lower::NO_RULES;
 use super::movement::Movement;
@@ -38,7 +38,14 @@ struct Check<'c, 'j> {
 impl Check<'_, '_> {
     fn all(&self, rule: &Rule<'_>, word: &str) -> JoinPattern {
         self.known(rule, word, self.members);
-        JoinPattern::All(outcome(word))
+        let own: Vec<Option<Outcome>> = self.members.iter().map(|member| meant(member, word)).collect();
+        let mut said = own.iter().flatten();
+        let first = said.next().cloned().unwrap_or_else(|| outcome(word));
+        if said.all(|other| *other == first) {
+            return JoinPattern::All(first);
+        }
+        // One says it by itself, of another one a judge says it: they call it differently.
+        JoinPattern::Each(own.into_iter().map(|own| own.unwrap_or_else(|| outcome(word))).collect())
     }
 
     fn each(&self, rule: &Rule<'_>, words: &[String]) -> JoinPattern {
@@ -56,19 +63,35 @@ impl Check<'_, '_> {
                 self.known(rule, word, std::slice::from_ref(member));
             }
         }
-        JoinPattern::Each(words.iter().map(|word| outcome(word)).collect())
+        let own = |(index, word): (usize, &String)| {
+            self.members.get(index).and_then(|member| meant(member, word)).unwrap_or_else(|| outcome(word))
+        };
+        JoinPattern::Each(words.iter().enumerate().map(own).collect())
     }
 
     fn any(&self, rule: &Rule<'_>, words: &[String]) -> JoinPattern {
         for word in words {
             self.known(rule, word, self.members);
         }
-        JoinPattern::Any(words.iter().map(|word| outcome(word)).collect())
+        let mut outcomes: Vec<Outcome> = Vec::new();
+        for word in words {
+            let mut own: Vec<Outcome> =
+                self.members.iter().filter_map(|member| meant(member, word)).collect();
+            if own.is_empty() {
+                own.push(outcome(word));
+            }
+            for own in own {
+                if !outcomes.contains(&own) {
+                    outcomes.push(own);
+                }
+            }
+        }
+        JoinPattern::Any(outcomes)
     }
 
     /// Whether a word is a rule of one of some members; a finding when it is not.
     fn known(&self, rule: &Rule<'_>, word: &str, members: &[Movement<'_>]) -> bool {
-        if members.iter().any(|member| has(member, word)) {
+        if members.iter().any(|member| meant(member, word).is_some()) {
             return true;
         }
         let whose = match members {
@@ -78,9 +101,12 @@ impl Check<'_, '_> {
         let message = format!("`{word}` is no rule of {whose}");
         let texts: Vec<&str> = conditions(members).collect();
         let hint = match nearest(word, texts.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
+            Some(near) => format!("did you mean `{}`?", as_argument(near)),
             None if texts.is_empty() => "give the members rules".to_owned(),
-            None => format!("use one of {}", list(&texts)),
+            None => {
+                let texts: Vec<String> = texts.into_iter().map(as_argument).collect();
+                format!("use one of {}", list(&texts))
+            }
         };
         self.push(Diagnostic::error(codes::UNKNOWN_OUTCOME, rule.condition.span, message).hint(hint));
         false
@@ -91,17 +117,29 @@ impl Check<'_, '_> {
     }
 }
 
-/// Whether a member has a rule of this text, be it one for persons only.
-fn has(member: &Movement<'_>, word: &str) -> bool {
-    conditions(std::slice::from_ref(member)).any(|text| text == word)
+/// What a member calls the rule that a word means, be it one for persons only: the rule of this text, else the one of
+/// which a judge says whether this text holds. A member without rules is done when it has answered.
+fn meant(member: &Movement<'_>, word: &str) -> Option<Outcome> {
+    let written = member.rules.iter().find(|rule| rule.condition.text == word);
+    let rule = written.or_else(|| member.rules.iter().find(|rule| judged(rule) == word));
+    let done = member.rules.is_empty() && word == NO_RULES;
+    rule.map(named).or_else(|| done.then(|| outcome(NO_RULES)))
 }
 
-/// The conditions of members, each once. One without rules is done when it has answered.
+/// What holds when a rule does, without the call around it.
+fn judged<'r>(rule: &'r Rule<'_>) -> &'r str {
+    match &rule.kind {
+        Condition::Ai(inner) => inner,
+        _ => rule.condition.text,
+    }
+}
+
+/// What members can come to, each text once.
 fn conditions<'m>(members: &'m [Movement<'_>]) -> impl Iterator<Item = &'m str> {
     let mut seen = Vec::new();
     let of = |member: &'m Movement<'_>| {
         let done = member.rules.is_empty().then_some(NO_RULES);
-        member.rules.iter().map(|rule| rule.condition.text).chain(done)
+        member.rules.iter().map(judged).chain(done)
     };
     members.iter().flat_map(of).filter(move |text| {
         let new = !seen.contains(text);

@@ -16,6 +16,7 @@ use crate::codes;
 use crate::desk::{Desk, Page};
 use crate::json::{Fields, Json, Text};
 use crate::loaded::{Loaded, RunSettings, WorktreeRule};
+use crate::nearest::list;
 use crate::{Files, yaml};
 
 /// The name of the format in results.
@@ -82,6 +83,7 @@ fn load(
     let mut piece = read(fields, &sections, options);
     draft.name = piece.name.into();
     check_names(&mut piece, desk);
+    check_permissions(&piece, desk);
     let reports = check_reports(&piece, desk);
     // Without movements nothing else can be right, and what is missing has been said.
     if !piece.movements.is_empty() {
@@ -109,6 +111,7 @@ fn read<'j>(
     let name = fields.required("name").map_or("piece", |name| name.text.trim());
     let description = fields.text("description").map(|text| text.text);
     let (key, entry) = newer::renamed(&fields, "max_iterations", "max_steps");
+    fields.need(key);
     if entry.is_none() {
         fields.missing("max_iterations");
     }
@@ -124,11 +127,13 @@ fn read<'j>(
         None => fields.count(key, 1).map_or(ITERATIONS_MAX, |(value, _)| value),
     };
     let (key, entry) = newer::renamed(&fields, "initial_movement", "initial_step");
+    fields.need(key);
     if entry.is_none() {
         fields.missing("initial_movement");
     }
     let initial = fields.filled(key).map(|text| Text { text: text.text.trim(), ..text });
     let (key, entry) = newer::renamed(&fields, "movements", "steps");
+    fields.need(key);
     let reading = Reading { sections, interactive: options.interactive };
     let items = fields.items(key);
     let movements: Vec<Movement<'j>> =
@@ -215,6 +220,33 @@ fn check_reports(piece: &PieceDefinition<'_>, desk: &Desk<'_>) -> Vec<Str> {
     names.sort();
     names.dedup();
     names
+}
+
+/// Members work at the same time in one tree: which of them wrote a file cannot be told.
+fn check_permissions(piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
+    for movement in &piece.movements {
+        let Does::Parallel(members) = &movement.does else { continue };
+        let named = |may_write: bool| -> Vec<&str> {
+            let fits = |member: &&Movement<'_>| match &member.does {
+                Does::Asks(asked) => asked.boundary.permission.may_write() == may_write,
+                Does::Parallel(_) => false,
+            };
+            members.iter().filter(fits).map(|member| member.name.text).collect()
+        };
+        let (readers, writers) = (named(false), named(true));
+        if readers.is_empty() || writers.is_empty() {
+            continue;
+        }
+        let name = movement.name.text;
+        let message = format!(
+            "{} may change nothing beside {}: what is written counts for `{name}` as a whole",
+            list(&readers),
+            list(&writers)
+        );
+        let finding = Diagnostic::warning(codes::MIXED_PERMISSIONS, movement.name.span, message);
+        let hint = "put those that may change files into a movement of their own";
+        desk.found.push(finding.step(name).hint(hint));
+    }
 }
 
 /// Members of one movement write at the same time.

@@ -66,7 +66,7 @@ pub(super) fn lower_piece(
 impl Lowering<'_, '_, '_> {
     fn enter(&self, draft: &mut Draft) {
         let first = self.piece.movements.first().map(|movement| movement.name);
-        let known = self.piece.initial.filter(|initial| match self.target(*initial, "`initial_movement`") {
+        let known = self.piece.initial.filter(|initial| match self.entered(*initial, "`initial_movement`") {
             Some(Target::Step(_)) => true,
             Some(_) => {
                 let message = format!("`{}` is an end, and no movement to begin with", initial.text);
@@ -94,6 +94,15 @@ impl Lowering<'_, '_, '_> {
 
     /// Where a name leads; `None` when it leads nowhere, which findings say.
     pub(super) fn target(&self, next: Text<'_>, from: &str) -> Option<Target<Name>> {
+        self.found_by_name(next, from, &[COMPLETE, ABORT], "name a movement, `COMPLETE` or `ABORT`")
+    }
+
+    /// The same where an end is none of the places that may be named; it is found all the same.
+    pub(super) fn entered(&self, next: Text<'_>, from: &str) -> Option<Target<Name>> {
+        self.found_by_name(next, from, &[], "name a movement")
+    }
+
+    fn found_by_name(&self, next: Text<'_>, from: &str, ends: &[&str], hint: &str) -> Option<Target<Name>> {
         match next.text {
             COMPLETE => return Some(Target::End(Ending::Completed)),
             ABORT => return Some(Target::End(Ending::Aborted)),
@@ -112,10 +121,10 @@ impl Lowering<'_, '_, '_> {
                 ("a member of a parallel movement", format!("lead to `{}`, which has it", parent.name.text))
             }
             None => {
-                let names = movements.iter().map(|movement| movement.name.text).chain([COMPLETE, ABORT]);
+                let names = movements.iter().map(|movement| movement.name.text).chain(ends.iter().copied());
                 let hint = match nearest(next.text, names) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => "name a movement, `COMPLETE` or `ABORT`".to_owned(),
+                    None => hint.to_owned(),
                 };
                 ("no movement", hint)
             }

@@ -65,6 +65,8 @@ fn monitor<'j>(
     interactive: bool,
 ) -> Option<MonitorDefinition<'j>> {
     let fields = Fields::of(item, "a loop monitor", None, piece.found)?;
+    fields.need("cycle");
+    fields.need("judge");
     let cycle = cycle(&fields);
     let threshold = fields.count("threshold", 1).map_or(THRESHOLD, |(value, _)| value);
     if fields.entry("judge").is_none() {

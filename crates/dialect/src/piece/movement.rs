@@ -9,6 +9,7 @@ use super::rules::{self, Owner, Rule};
 use super::sections::{Body, Section, Sections};
 use crate::codes;
 use crate::json::{Fields, Json, Kind, Text};
+use crate::nearest::list;
 
 /// A movement, or a member of a parallel one.
 pub(crate) struct Movement<'j> {
@@ -182,7 +183,8 @@ impl Reading<'_, '_, '_> {
         let instruction = self.instruction(fields);
         let refresh = refresh(fields);
         let previous = fields.boolean("pass_previous_response").is_none_or(|(value, _)| value);
-        let boundary = Boundary { permission: permission(fields, step), tools: tools(fields) };
+        let permission = permission(fields, step);
+        let boundary = Boundary { permission, tools: tools(fields, step, permission.may_write()) };
         let reports = reports::read(fields, sections, step);
         let gates = gates::read(fields, step);
         let model = fields.filled("model").map(|text| text.text);
@@ -288,14 +290,13 @@ fn refresh(fields: &Fields<'_, '_>) -> bool {
 
 /// What a movement may touch: its mode, else what `edit` says.
 fn permission(fields: &Fields<'_, '_>, step: &str) -> Permission {
+    fields.need("edit");
     let edit = fields.boolean("edit");
-    if edit.is_none() && fields.nullable("edit").is_none() {
-        let message = format!("`edit` is missing, so that `{step}` may change nothing");
-        let finding = Diagnostic::warning(codes::MISSING_EDIT, fields.opening(), message);
-        fields.push(finding.hint("add `edit: true` or `edit: false`"));
-    }
     let edits = edit.is_some_and(|(value, _)| value);
     let mode = fields.one_of("permission_mode", &["readonly", "edit", "full"]);
+    if fields.nullable("edit").is_none() {
+        missing_edit(fields, step, mode.map(|(mode, _)| mode));
+    }
     match mode {
         None if edits => Permission::AcceptEdits,
         None => Permission::Plan,
@@ -319,13 +320,45 @@ fn permission(fields: &Fields<'_, '_>, step: &str) -> Permission {
     }
 }
 
-fn tools(fields: &Fields<'_, '_>) -> Tools {
-    match fields.texts("allowed_tools") {
-        Some(tools) if !tools.iter().any(|tool| tool.text == "*") => {
-            Tools::Only(tools.iter().map(|tool| tool.text.into()).collect())
+/// Nothing says whether files may change, but for a mode that may.
+fn missing_edit(fields: &Fields<'_, '_>, step: &str, mode: Option<&str>) {
+    let what = match mode {
+        Some("full") => "everything",
+        Some("edit") => "files",
+        _ => {
+            let message = format!("`edit` is missing, so that `{step}` may change nothing");
+            let finding = Diagnostic::warning(codes::MISSING_EDIT, fields.opening(), message);
+            fields.push(finding.hint("add `edit: true` or `edit: false`"));
+            return;
         }
-        _ => Tools::All,
+    };
+    let mode = mode.unwrap_or_default();
+    let message = format!("`edit` is missing; `permission_mode: {mode}` alone lets `{step}` change {what}");
+    let finding = Diagnostic::warning(codes::MISSING_EDIT, fields.opening(), message);
+    fields.push(finding.hint("add `edit: true`; or `edit: false`, and remove `permission_mode`"));
+}
+
+/// The tools that an agent may use. Those that write do not where nothing may be written.
+fn tools(fields: &Fields<'_, '_>, step: &str, may_write: bool) -> Tools {
+    let Some(tools) = fields.texts("allowed_tools") else { return Tools::All };
+    let writing: Vec<&str> = tools.iter().map(|tool| tool.text).filter(|tool| writes(tool)).collect();
+    if let Some(first) = tools.iter().find(|tool| writes(tool.text)).filter(|_| !may_write) {
+        let message = format!(
+            "{} of `allowed_tools` may write nothing, as `{step}` may change nothing",
+            list(&writing)
+        );
+        fields.inert(first.span, message, "remove it, or say `edit: true`");
     }
+    if tools.iter().any(|tool| tool.text == "*") {
+        return Tools::All;
+    }
+    Tools::Only(tools.iter().map(|tool| tool.text.into()).collect())
+}
+
+/// Whether a tool does nothing but write files, whatever stands in brackets behind its name.
+fn writes(tool: &str) -> bool {
+    let name = tool.split_once('(').map_or(tool, |(name, _)| name).trim();
+    ["Edit", "Write", "MultiEdit", "NotebookEdit"].iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// A movement has to lead somewhere, also when nobody is there.

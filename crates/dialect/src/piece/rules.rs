@@ -47,6 +47,9 @@ pub(crate) enum Owner {
 
 /// Reads the rules of something.
 pub(crate) fn read<'j>(owner: &Fields<'j, '_>, whose: Owner, interactive: bool, step: &str) -> Vec<Rule<'j>> {
+    if whose != Owner::Member {
+        owner.need("rules");
+    }
     let mut rules: Vec<Rule<'j>> =
         owner.items("rules").iter().filter_map(|item| rule(item, owner, whose, interactive, step)).collect();
     if whose == Owner::Member {
@@ -160,21 +163,24 @@ fn drop_repeated(rules: &mut Vec<Rule<'_>>, owner: &Fields<'_, '_>) {
     *rules = kept;
 }
 
-/// Equal conditions that lead to different places: nobody can tell which of them holds.
+/// Equal conditions that lead to different places: nobody can tell which of them holds. Case tells nothing, as answers
+/// are read without regard to it.
 fn warn_of_repeated(rules: &[Rule<'_>], owner: &Fields<'_, '_>) {
     for (index, rule) in rules.iter().enumerate() {
-        let equal = rules[..index].iter().find(|known| known.condition.text == rule.condition.text);
-        let next = |rule: &Rule<'_>| rule.next.map(|next| next.text.to_owned());
-        if let Some(known) = equal
-            && next(known) != next(rule)
-        {
-            let message = format!(
-                "the condition `{}` stands twice, and leads to different places",
-                rule.condition.text
-            );
-            let finding = Diagnostic::warning(codes::DUPLICATE_ITEM, rule.condition.span, message);
-            owner.push(finding.hint("say in each condition what tells it from the other"));
-        }
+        let text = rule.condition.text;
+        let next = rule.next.map(|next| next.text);
+        let mut equal = rules[..index].iter().filter(|known| key(known.condition.text) == key(text));
+        let Some(known) = equal.find(|known| known.next.map(|next| next.text) != next) else { continue };
+        let message = if known.condition.text == text {
+            format!("the condition `{text}` stands twice, and leads to different places")
+        } else {
+            format!(
+                "the conditions `{}` and `{text}` differ in case only, and lead to different places",
+                known.condition.text
+            )
+        };
+        let finding = Diagnostic::warning(codes::DUPLICATE_ITEM, rule.condition.span, message);
+        owner.push(finding.hint("say in each condition what tells it from the other"));
     }
 }
 
@@ -191,7 +197,6 @@ fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str) {
 
 /// Gives each rule a name of its own. Names are compared as answers are: without regard to case.
 fn name(rules: &mut [Rule<'_>]) {
-    let key = |text: &str| text.trim().to_lowercase();
     let mut times: HashMap<String, usize> = HashMap::new();
     for rule in rules.iter() {
         *times.entry(key(rule.condition.text)).or_default() += 1;
@@ -215,6 +220,11 @@ fn name(rules: &mut [Rule<'_>]) {
         };
         rule.outcome = free.into();
     }
+}
+
+/// A condition as answers are compared with it.
+fn key(text: &str) -> String {
+    text.trim().to_lowercase()
 }
 
 /// What a condition is called in results: as written, on one line.

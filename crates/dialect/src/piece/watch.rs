@@ -17,7 +17,7 @@ pub(super) fn lower(lowering: &Lowering<'_, '_, '_>, monitor: &MonitorDefinition
     let cycle: Vec<Option<Name>> = monitor
         .cycle
         .iter()
-        .map(|step| match lowering.target(*step, &format!("the cycle of `{name}`"))? {
+        .map(|step| match lowering.entered(*step, &format!("the cycle of `{name}`"))? {
             Target::Step(name) => Some(name),
             _ => {
                 let message = format!("`{}` is an end, and nothing goes round after it", step.text);

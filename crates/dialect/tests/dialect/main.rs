@@ -63,6 +63,10 @@ mod piece_findings;
 #[cfg(test)]
 mod piece_fuzz;
 #[cfg(test)]
+mod piece_hints;
+#[cfg(test)]
+mod piece_joins;
+#[cfg(test)]
 mod piece_members;
 #[cfg(test)]
 mod piece_normalized;

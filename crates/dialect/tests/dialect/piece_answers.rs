@@ -200,3 +200,31 @@ fn who_cannot_proceed_says_so_first_when_asked_apart() {
     drive.text("plan", "The log says [BLOCKED] somewhere. [PLAN:1]");
     assert_eq!((drive.question(), drive.ask("plan").kind), (None, AskKind::Report));
 }
+
+/// With nobody there a rule for persons means nothing, and those behind it are counted as if it did.
+#[test]
+fn a_hidden_rule_keeps_its_number() {
+    let edits = [("ai(\"the task is impossible\")", "It is impossible")];
+    assert_eq!(broken(&edits), "");
+    let led = |tag: &str| {
+        let flow = flow(&edits, |_| {});
+        let mut drive = Drive::start(&flow);
+        drive.text("plan", &format!("So it is. {tag}")).text("plan", "# It");
+        (drive.end(), drive.asked().join(" "))
+    };
+    for tag in ["[PLAN:3]", "[plan:3]", "[STEP:2]"] {
+        assert_eq!(led(tag), (Some(EndState::Aborted), String::new()), "the third rule: {tag}");
+    }
+    for tag in ["[PLAN:2]", "[STEP:1]", "[PLAN:4]"] {
+        assert_eq!(led(tag), (None, "plan@judge".to_owned()), "{tag} means nothing");
+    }
+    assert_eq!(led("[PLAN:1]"), (None, "implement".to_owned()));
+    // A judge counts as tags do.
+    let flow = flow(&edits, |_| {});
+    let mut drive = Drive::start(&flow);
+    drive.text("plan", "So it is.").text("plan", "# It");
+    let prompt = drive.prompt("plan@judge");
+    assert!(prompt.contains("\n3. It is impossible\n") && !prompt.contains("\n2. "), "{prompt}");
+    drive.text("plan@judge", "[PLAN:3]");
+    assert_eq!(drive.end(), Some(EndState::Aborted));
+}

@@ -131,10 +131,12 @@ fn movements() {
         ("an unknown key", &[("permission_mode: edit", "permision_mode: edit")]),
         ("a later key", &[("permission_mode: edit", "required_permission_mode: edit")]),
         ("no edit", &[("    edit: true\n", "")]),
+        ("no edit and full mode", &[("    edit: true\n    permission_mode: edit\n", "    permission_mode: full\n")]),
         ("no edit and no mode", &[("    edit: true\n    permission_mode: edit\n", "")]),
         ("edit that is no truth value", &[("    edit: true\n", "    edit: yes\n")]),
         ("permissions that disagree", &[("    edit: true\n", "    edit: false\n")]),
         ("a mode that takes back", &[("permission_mode: edit", "permission_mode: readonly")]),
+        ("tools that write where nothing may be written", &[("[Read, Grep]", "[Read, Write, \"Edit(src/**)\", Bash]")]),
         ("an unknown mode", &[("permission_mode: edit", "permission_mode: write")]),
         ("an unknown session", &[("session: refresh", "session: compact")]),
         ("two instructions", &[("    instruction: implement\n", "    instruction: implement\n    instruction_template: Do it.\n")]),
@@ -168,7 +170,9 @@ fn movements() {
     # a later key
     sound.yaml:49:5 error[unsupported-yet]: `required_permission_mode` came with a later version of the format, which is not supported yet
     # no edit
-    sound.yaml:44:5 warning[missing-edit]: `edit` is missing, so that `implement` may change nothing
+    sound.yaml:44:5 warning[missing-edit]: `edit` is missing; `permission_mode: edit` alone lets `implement` change files
+    # no edit and full mode
+    sound.yaml:44:5 warning[missing-edit]: `edit` is missing; `permission_mode: full` alone lets `implement` change everything
     # no edit and no mode
     sound.yaml:44:5 warning[missing-edit]: `edit` is missing, so that `implement` may change nothing
     # edit that is no truth value
@@ -177,6 +181,8 @@ fn movements() {
     sound.yaml:49:22 error[contradicting-permission]: `permission_mode: edit` contradicts `edit: false`
     # a mode that takes back
     sound.yaml:49:22 warning[stray-key]: `edit: true` has no effect beside `permission_mode: readonly`
+    # tools that write where nothing may be written
+    sound.yaml:23:27 warning[stray-key]: `Write`, `Edit(src/**)` of `allowed_tools` may write nothing, as `plan` may change nothing
     # an unknown mode
     sound.yaml:49:22 error[invalid-value]: `write` is no `permission_mode`
     # an unknown session
@@ -198,6 +204,32 @@ fn movements() {
     sound.yaml:56:9 error[missing-key]: `command` is missing in a quality gate
     sound.yaml:56:11 error[unknown-key]: `comand` is no key of a quality gate
     "#);
+}
+
+#[test]
+fn members_that_may_write_beside_others_that_may_not() {
+    const ARCH: &str = "        edit: false\n        instruction_template: Review the architecture.";
+    const QA: &str = "        edit: false\n        pass_previous_response: false";
+    let (arch, qa) = (ARCH.replace("false\n", "true\n"), QA.replacen("false", "true", 1));
+    let readonly = arch.replace("edit: true\n", "edit: true\n        permission_mode: readonly\n");
+    let unsaid = ARCH.replace("        edit: false\n", "");
+    insta::assert_snapshot!(table(&[
+        ("one may", &[(ARCH, &arch)]),
+        ("the other one by its mode", &[(ARCH, &readonly), (QA, &qa)]),
+        ("the other one says nothing", &[(ARCH, &unsaid), (QA, &qa)]),
+        ("both may", &[(ARCH, &arch), (QA, &qa)]),
+    ]), @"
+    # one may
+    sound.yaml:66:11 warning[mixed-permissions]: `qa-review` may change nothing beside `arch-review`: what is written counts for `reviewers` as a whole
+    # the other one by its mode
+    sound.yaml:66:11 warning[mixed-permissions]: `arch-review` may change nothing beside `qa-review`: what is written counts for `reviewers` as a whole
+    sound.yaml:71:26 warning[stray-key]: `edit: true` has no effect beside `permission_mode: readonly`
+    # the other one says nothing
+    sound.yaml:66:11 warning[mixed-permissions]: `arch-review` may change nothing beside `qa-review`: what is written counts for `reviewers` as a whole
+    sound.yaml:68:9 warning[missing-edit]: `edit` is missing, so that `arch-review` may change nothing
+    # both may
+    nothing
+    ");
 }
 
 #[test]
@@ -234,6 +266,8 @@ fn rules() {
         ("an end in small letters", &[("        next: COMPLETE", "        next: complete")]),
         ("a next that is a member", &[("        next: reviewers", "        next: qa-review")]),
         ("a next of a member", &[("          - condition: approved\n          - condition: needs_fix\n    rules:", "          - condition: approved\n            next: plan\n            requires_user_input: true\n          - condition: needs_fix\n    rules:")]),
+        ("a condition in other letters", &[("        next: reviewers\n      - condition: Cannot proceed\n        next: ABORT", "        next: reviewers\n      - condition: done\n        next: ABORT")]),
+        ("a condition in other letters that leads to the same", &[("        next: reviewers\n      - condition: Cannot proceed\n        next: ABORT", "        next: reviewers\n      - condition: done\n        next: reviewers")]),
         ("a rule of a member twice", &[("          - condition: approved\n          - condition: needs_fix\n    rules:", "          - condition: approved\n          - condition: approved\n          - condition: needs_fix\n    rules:")]),
         ("an unknown key", &[("        interactive_only: true", "        interactive: true")]),
         ("a predicate", &[("condition: Done", "condition: when(context.x == 1)")]),
@@ -271,6 +305,10 @@ fn rules() {
     # a next of a member
     sound.yaml:81:19 warning[stray-key]: `next` has no effect in a rule of a member
     sound.yaml:82:34 warning[stray-key]: `requires_user_input` has no effect in a rule of a member
+    # a condition in other letters
+    sound.yaml:64:20 warning[duplicate-item]: the conditions `Done` and `done` differ in case only, and lead to different places
+    # a condition in other letters that leads to the same
+    nothing
     # a rule of a member twice
     sound.yaml:81:24 warning[duplicate-item]: the condition `approved` stands twice
     # an unknown key

@@ -12,6 +12,7 @@ use cuegate_flow::{
 use serde_json::Value;
 
 use crate::disk;
+use crate::support::Project;
 
 /// Piece, line, reason. `-` is what only the original program has, `+` what only we have.
 const DIFFERENCES: [(&str, &str, &str); 6] = [
@@ -32,32 +33,38 @@ fn the_same_facts() {
     let Some(normalized) = disk::shared("corpora/takt-normalized") else { return };
     let (pieces, normalized) = (disk::files_below(&pieces), disk::files_below(&normalized));
     let mut found = Vec::new();
+    let mut rare = (0, 0);
     for name in ["default", "magi", "minimal", "review-only"] {
-        let options = PieceOptions {
+        // Every rule is looked at where somebody is there; what is missing where nobody is was only for persons.
+        let options = |interactive| PieceOptions {
             file: format!("en/pieces/{name}.yaml"),
-            // Every rule is looked at.
-            interactive: true,
+            interactive,
             ..PieceOptions::default()
         };
-        let ours = of_draft(&load_piece(&pieces, &options).draft);
+        let draft = load_piece(&pieces, &options(true)).draft;
+        let mut ours = of_draft(&draft);
+        ours.extend(only_for_persons(&draft, &load_piece(&pieces, &options(false)).draft));
         let theirs: Value = serde_json::from_slice(&normalized[&format!("en-{name}.json")]).unwrap();
-        let theirs = of_original(&theirs);
+        let theirs = of_original(&theirs, &pieces);
         assert!(ours.len() > 15, "{name}: {} facts", ours.len());
+        rare.0 += ours.iter().filter(|line| line.ends_with(" is only for persons")).count();
+        rare.1 += ours.iter().filter(|line| line.contains(" ends with Clarifications needed:")).count();
         found.extend(theirs.difference(&ours).map(|line| format!("{name} - {line}")));
         found.extend(ours.difference(&theirs).map(|line| format!("{name} + {line}")));
     }
     let expected: Vec<String> = DIFFERENCES.iter().map(|(name, line, _)| format!("{name} {line}")).collect();
     assert_eq!(found, expected);
+    assert_eq!(rare, (2, 2), "rules for persons and what goes with them are among the facts");
 }
 
-fn of_original(piece: &Value) -> BTreeSet<String> {
+fn of_original(piece: &Value, files: &Project) -> BTreeSet<String> {
     let mut lines = BTreeSet::new();
     lines.insert(format!("name {}", text(piece, "name")));
     lines.insert(format!("description {}", text(piece, "description")));
     lines.insert(format!("limit {}", piece["maxIterations"]));
     lines.insert(format!("enters {}", text(piece, "initialMovement")));
     for movement in list(piece, "movements") {
-        original_movement(movement, "", &mut lines);
+        original_movement(movement, "", files, &mut lines);
     }
     for monitor in list(piece, "loopMonitors") {
         let cycle: Vec<&str> = list(monitor, "cycle").iter().filter_map(Value::as_str).collect();
@@ -65,6 +72,7 @@ fn of_original(piece: &Value) -> BTreeSet<String> {
         lines.insert(format!("{who}: after {} rounds", monitor["threshold"]));
         let judge = &monitor["judge"];
         lines.insert(format!("{who}: persona {}", stem(text(judge, "persona"))));
+        lines.insert(format!("{who}: is {}", persona(judge, files)));
         lines.insert(format!("{who}: says {}", text(judge, "instructionTemplate").trim_end()));
         for rule in list(judge, "rules") {
             lines.insert(format!("{who}: {} → {}", text(rule, "condition"), text(rule, "next")));
@@ -73,7 +81,14 @@ fn of_original(piece: &Value) -> BTreeSet<String> {
     lines
 }
 
-fn original_movement(movement: &Value, parent: &str, lines: &mut BTreeSet<String>) {
+/// Who somebody is: what stands in the file that the original program reads.
+fn persona<'f>(of: &Value, files: &'f Project) -> &'f str {
+    let path = text(of, "personaPath");
+    let content = files.get(path).unwrap_or_else(|| panic!("there is no {path}"));
+    std::str::from_utf8(content).unwrap().trim()
+}
+
+fn original_movement(movement: &Value, parent: &str, files: &Project, lines: &mut BTreeSet<String>) {
     let name = text(movement, "name");
     let mut add = |line: String| lines.insert(format!("{parent}{name}: {line}"));
     let members = list(movement, "parallel");
@@ -94,16 +109,23 @@ fn original_movement(movement: &Value, parent: &str, lines: &mut BTreeSet<String
             add(format!("{condition} is {} of {words:?}", text(rule, "aggregateType")));
         }
         add(format!("{index} {condition}{next}"));
+        if rule["interactiveOnly"] == true {
+            add(format!("{condition} is only for persons"));
+        }
+        if let Some(appendix) = rule["appendix"].as_str() {
+            add(format!("{condition} ends with {}", appendix.trim_end()));
+        }
     }
     if !members.is_empty() {
         let names: Vec<&str> = members.iter().map(|member| text(member, "name")).collect();
         add(format!("all of {names:?}"));
         for member in members {
-            original_movement(member, &format!("{name}/"), lines);
+            original_movement(member, &format!("{name}/"), files, lines);
         }
         return;
     }
     add(format!("persona {}", stem(text(movement, "persona"))));
+    add(format!("is {}", persona(movement, files)));
     add(match (movement["permissionMode"].as_str(), &movement["edit"]) {
         (Some(mode), _) => mode.to_owned(),
         (None, Value::Bool(true)) => "edit".to_owned(),
@@ -173,6 +195,7 @@ fn of_draft(draft: &Draft) -> BTreeSet<String> {
         lines.insert(format!("{who}: after {} rounds", monitor.threshold));
         let Act::Ask(ask) = &judge.act else { panic!() };
         lines.insert(format!("{who}: persona {}", ask.persona_names[0]));
+        lines.insert(format!("{who}: is {}", system(ask)));
         lines.insert(format!("{who}: says {}", part(&written(&ask.prompt.pieces), "# Instruction\n\n")));
         for edge in &judge.edges {
             lines.insert(format!("{who}: {}{}", edge.on, leads(draft, edge)));
@@ -240,6 +263,7 @@ fn member_rules(step: &Step<Name>, add: &mut impl FnMut(String) -> bool) {
 
 fn asked(ask: &Ask, add: &mut impl FnMut(String) -> bool) {
     add(format!("persona {}", ask.persona_names[0]));
+    add(format!("is {}", system(ask)));
     add(if matches!(ask.session, SessionRule::Renew(_)) { "begins anew" } else { "continues" }.to_owned());
     let prompt = written(&ask.prompt.pieces);
     if ask.prompt.sources().contains(&&Source::Fact(Fact::PreviousResponse)) {
@@ -257,6 +281,9 @@ fn asked(ask: &Ask, add: &mut impl FnMut(String) -> bool) {
             }
         }
     }
+    for (condition, appendix) in appendices(&prompt) {
+        add(format!("{condition} ends with {appendix}"));
+    }
     for report in &ask.reports {
         let request = written(&report.request.pieces);
         let heading = request.lines().next().unwrap().trim_start_matches("# ");
@@ -264,6 +291,62 @@ fn asked(ask: &Ask, add: &mut impl FnMut(String) -> bool) {
             request.split_once("is no part of it):\n\n").map(|(_, form)| format!(": {}", form.trim_end()));
         add(format!("owes {heading}{}", form.unwrap_or_default()));
     }
+}
+
+/// Who is asked.
+fn system(ask: &Ask) -> String {
+    let system = ask.system.as_ref().expect("it has a persona");
+    written(&system.pieces).trim().to_owned()
+}
+
+/// What answers end with, by the condition that they choose.
+fn appendices(prompt: &str) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut lines = prompt.lines().peekable();
+    let mut condition = "";
+    while let Some(line) = lines.next() {
+        if let Some((number, text)) = line.trim_start().split_once(". ") {
+            if number.parse::<u32>().is_ok() {
+                condition = text;
+            }
+        }
+        if line == "     With this one, end your answer with:" {
+            let mut text = Vec::new();
+            while let Some(line) = lines.next_if(|line| line.starts_with("     ")) {
+                text.push(&line[5..]);
+            }
+            found.push((condition.to_owned(), text.join("\n")));
+        }
+    }
+    found
+}
+
+/// The rules that are there only where somebody is.
+fn only_for_persons(there: &Draft, alone: &Draft) -> BTreeSet<String> {
+    let of = |draft: &Draft| -> BTreeSet<String> {
+        let mut lines = BTreeSet::new();
+        let parent = |name: &str| {
+            let has = |step: &&Step<Name>| match &step.act {
+                Act::All { members, .. } => members.iter().any(|member| &*member.text == name),
+                _ => false,
+            };
+            draft.steps.iter().find(has).map(|step| format!("{}/", step.name)).unwrap_or_default()
+        };
+        for step in draft.steps.iter().filter(|step| step.counts) {
+            let who = format!("{}{}", parent(&step.name), step.name);
+            for edge in &step.edges {
+                lines.insert(format!("{who}: {} is only for persons", edge.on));
+            }
+            if step.edges.is_empty() {
+                member_rules(step, &mut |line| {
+                    let condition = line.split_once(' ').unwrap().1;
+                    lines.insert(format!("{who}: {condition} is only for persons"))
+                });
+            }
+        }
+        lines
+    };
+    of(there).difference(&of(alone)).cloned().collect()
 }
 
 /// A part of a prompt, up to the heading of the next part that is there.
