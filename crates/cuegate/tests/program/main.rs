@@ -29,6 +29,7 @@ mod real_input;
 mod registry;
 mod registry_keys;
 mod run;
+mod schema;
 mod simulate;
 mod starters;
 mod support;
