@@ -21,6 +21,7 @@ mod loaded;
 mod nearest;
 mod piece;
 mod registry;
+mod schemas;
 mod template;
 mod yaml;
 
@@ -35,3 +36,4 @@ pub use registry::{
     infer_kind, load_agent, lower_gate, lower_gates, migrate_agent, migrate_script, resolve_schema,
     success_when,
 };
+pub use schemas::{FormatSchema, schemas};

@@ -24,6 +24,8 @@ pub(super) enum Verb {
     Check(Check),
     /// Print the manual page of a finding
     Explain(Explain),
+    /// Print the JSON Schema of a kind of definition, for editors
+    Schema(Schema),
     /// Print a definition as the flow that will run
     Show(Show),
     /// Say the most that a run of a definition can do and cost
@@ -129,6 +131,12 @@ pub(super) enum Format {
 pub(super) struct Explain {
     /// The code of the finding, as `check` prints it
     pub(super) code: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Schema {
+    /// Which kind; what kinds there are unless said
+    pub(super) dialect: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -30,6 +30,7 @@ mod real_input;
 mod registry;
 mod registry_keys;
 mod run;
+mod schema;
 mod simulate;
 mod starters;
 mod support;

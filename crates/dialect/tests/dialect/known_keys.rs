@@ -23,12 +23,15 @@ struct Format {
 }
 
 /// A key that no object has.
-const NOBODYS: &str = "nobodysKey";
+pub const NOBODYS: &str = "nobodysKey";
 
 fn formats() -> [Format; 5] {
     let closing = || (sound(), support::DIR);
     let check = || (check_flow::sound(), check_flow::DIR);
     let complete = (support::project(complete::COMPLETE), complete::DIR);
+    let ways = with(&complete.0, complete::DIR, "steps_registry.json", |registry| {
+        registry["completionSteps"]["complete.fix"]["transitions"] = json!({"complete": {"target": null}});
+    });
     let composite = json!({"type": "meta:composite", "config": {"operator": "or", "conditions": [
         {"type": "detect:keyword", "config": {"verdictKeyword": "DONE"}}]}});
     let combined = with(&closing().0, support::DIR, "agent.json", |agent| {
@@ -41,7 +44,11 @@ fn formats() -> [Format; 5] {
     [
         Format { section: "Steps Registry", file: "steps_registry.json", bases: vec![closing()] },
         Format { section: "runner", file: "agent.json", bases: vec![closing(), (combined, support::DIR)] },
-        Format { section: "Step Flow Design, complete", file: "steps_registry.json", bases: vec![complete] },
+        Format {
+            section: "Step Flow Design, complete",
+            file: "steps_registry.json",
+            bases: vec![complete, (ways, complete::DIR)],
+        },
         Format { section: "Step Flow Design, check", file: "steps_registry.json", bases: vec![check()] },
         Format {
             section: "Step Flow Design, check",
@@ -52,7 +59,7 @@ fn formats() -> [Format; 5] {
 }
 
 /// An agent with one of its files changed.
-fn with(files: &Project, folder: &str, file: &str, change: impl FnOnce(&mut Value)) -> Project {
+pub fn with(files: &Project, folder: &str, file: &str, change: impl FnOnce(&mut Value)) -> Project {
     let mut files = files.clone();
     let path = format!("{folder}/{file}");
     let mut json: Value = serde_json::from_slice(&files[&path]).unwrap();
@@ -62,7 +69,7 @@ fn with(files: &Project, folder: &str, file: &str, change: impl FnOnce(&mut Valu
 }
 
 /// The parts of a path: `conditions[]` is a key and an item.
-fn parts(path: &str) -> Vec<&str> {
+pub fn parts(path: &str) -> Vec<&str> {
     let segments = path.split('.').flat_map(|segment| match segment.strip_suffix("[]") {
         Some("") | None => vec![segment],
         Some(name) => vec![name, "[]"],
@@ -72,7 +79,7 @@ fn parts(path: &str) -> Vec<&str> {
 
 /// What a path leads to. What is missing on the way is made; `*` is the first name there is, else a new one; `[]` the
 /// first item.
-fn place<'v>(within: &'v mut Value, path: &[&str]) -> &'v mut Value {
+pub fn place<'v>(within: &'v mut Value, path: &[&str]) -> &'v mut Value {
     let Some((first, rest)) = path.split_first() else { return within };
     if *first == "[]" {
         if within.as_array().is_none_or(|items| items.is_empty()) {
@@ -213,7 +220,8 @@ fn words() -> BTreeSet<String> {
     words
 }
 
-fn collect(folder: &Path, words: &mut BTreeSet<String>) {
+/// The words in quotes in the sources of a folder.
+pub fn collect(folder: &Path, words: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

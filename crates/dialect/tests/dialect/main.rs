@@ -95,4 +95,8 @@ mod registry_word_runs;
 #[cfg(test)]
 mod schema_cases;
 #[cfg(test)]
+mod schemas_fit;
+#[cfg(test)]
+mod schemas_keys;
+#[cfg(test)]
 mod support;

@@ -13,6 +13,7 @@ mod price;
 mod question;
 mod resume;
 mod run;
+mod schema;
 mod simulate;
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc};
@@ -52,6 +53,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
     match cli.command {
         Verb::Check(args) => check::check(&place, &args),
         Verb::Explain(args) => check::explain(&args),
+        Verb::Schema(args) => schema::schema(&args),
         Verb::Show(args) => check::show(&place, &args),
         Verb::Price(args) => price::price(&place, &args),
         Verb::Graph(args) => graph::graph(&place, &args),

@@ -1,0 +1,31 @@
+//! `schema`.
+
+use cuegate_dialect::{nearest, schemas};
+
+use crate::{
+    Failure,
+    cli::{args, print},
+    exit,
+};
+
+/// Prints the JSON Schema of a kind of definition, or which kinds there are.
+pub(super) fn schema(args: &args::Schema) -> Result<u8, Failure> {
+    let known = schemas();
+    let Some(name) = &args.dialect else {
+        let width = known.iter().map(|schema| schema.name.len()).max().unwrap_or_default();
+        for schema in known {
+            print::data(&format!("{:width$}  {}", schema.name, schema.of));
+        }
+        return Ok(exit::DONE);
+    };
+    if let Some(schema) = known.iter().find(|schema| schema.name == name) {
+        print::data(schema.text);
+        return Ok(exit::DONE);
+    }
+    let names: Vec<&str> = known.iter().map(|schema| schema.name).collect();
+    let hint = match nearest(name, names.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there are {}", names.join(", ")),
+    };
+    Err(Failure::usage(format!("there is no schema `{name}`"), hint))
+}

@@ -1,0 +1,67 @@
+//! `schema`.
+
+use crate::support::{Project, tidy};
+use cuegate_flow::Schema;
+use insta::assert_snapshot;
+
+#[test]
+fn what_schemas_there_are() {
+    let ran = Project::empty().run(&["schema"]);
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    assert_snapshot!(ran.stdout, @"
+    registry-closing   steps_registry.json of the “closing” generation
+    registry-complete  steps_registry.json of the “complete” generation
+    registry-check     steps_registry.json of the check flow
+    agent              agent.json, with `runner` or in the older shape with `behavior`
+    piece              pieces, in YAML
+    ");
+}
+
+#[test]
+fn each_is_printed_as_json_and_compiles() {
+    let project = Project::empty();
+    let list = project.run(&["schema"]).stdout;
+    let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names.len(), 5, "{list}");
+    for name in names {
+        let ran = project.run(&["schema", name]);
+        assert_eq!((ran.code, &*ran.stderr), (0, ""), "{name}");
+        assert!(Schema::new(ran.json()).is_ok(), "{name}");
+    }
+    assert!(!project.path().join(".cuegate").exists(), "nothing is written");
+}
+
+#[test]
+fn one_that_there_is_not() {
+    let project = Project::empty();
+    for name in ["peice", "toml"] {
+        let ran = project.run(&["schema", name]);
+        assert_eq!((ran.code, &*ran.stdout), (2, ""));
+        let said = tidy(&project, &ran.stderr);
+        match name {
+            "peice" => assert_snapshot!(said, @"
+            error: there is no schema `peice`
+            hint: did you mean `piece`?
+            "),
+            _ => assert_snapshot!(said, @"
+            error: there is no schema `toml`
+            hint: there are registry-closing, registry-complete, registry-check, agent, piece
+            "),
+        }
+    }
+}
+
+/// What `init` writes fits the schemas that the same program prints.
+#[test]
+fn what_init_writes_fits() {
+    let project = Project::empty();
+    let ran = project.run(&["init", "minimal", "--test", "make test"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for (name, path) in
+        [("agent", ".agent/minimal/agent.json"), ("registry-closing", ".agent/minimal/steps_registry.json")]
+    {
+        let schema = Schema::new(project.run(&["schema", name]).json()).unwrap();
+        let written = serde_json::from_str(&project.read(path)).unwrap();
+        assert_eq!(schema.problems(&written), Vec::<String>::new(), "{path}");
+    }
+}

@@ -1,0 +1,96 @@
+//! JSON Schemas of the definition formats, for editors: what can be said of one file without the others.
+//!
+//! They are written by hand and hold to the loader by tests: each key that it reads of an object stands in the schema of
+//! that object and no other, words of closed lists are the same, and what is an error by its form is one in both. What only
+//! shows when files are read together (names that lead nowhere, prompts that are missing) is left to the loader.
+
+/// The schema of one kind of file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FormatSchema {
+    /// Its name, as a person types it: `piece`.
+    pub name: &'static str,
+    /// What it describes, in a few words.
+    pub of: &'static str,
+    /// The schema: JSON Schema of draft 2020-12, as text with its keys in order.
+    pub text: &'static str,
+}
+
+const SCHEMAS: [FormatSchema; 5] = [
+    FormatSchema {
+        name: "registry-closing",
+        of: "steps_registry.json of the “closing” generation",
+        text: include_str!("registry-closing.schema.json"),
+    },
+    FormatSchema {
+        name: "registry-complete",
+        of: "steps_registry.json of the “complete” generation",
+        text: include_str!("registry-complete.schema.json"),
+    },
+    FormatSchema {
+        name: "registry-check",
+        of: "steps_registry.json of the check flow",
+        text: include_str!("registry-check.schema.json"),
+    },
+    FormatSchema {
+        name: "agent",
+        of: "agent.json, with `runner` or in the older shape with `behavior`",
+        text: include_str!("agent.schema.json"),
+    },
+    FormatSchema { name: "piece", of: "pieces, in YAML", text: include_str!("piece.schema.json") },
+];
+
+/// The schemas of all formats.
+pub fn schemas() -> &'static [FormatSchema] {
+    &SCHEMAS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::schemas;
+    use serde_json::Value;
+
+    /// Every value of a JSON value, itself included.
+    fn all(value: &Value) -> Vec<&Value> {
+        let inner: Vec<&Value> = match value {
+            Value::Array(items) => items.iter().collect(),
+            Value::Object(map) => map.values().collect(),
+            _ => Vec::new(),
+        };
+        std::iter::once(value).chain(inner.into_iter().flat_map(all)).collect()
+    }
+
+    #[test]
+    fn every_part_is_there_and_is_used() {
+        for schema in schemas() {
+            let value: Value = serde_json::from_str(schema.text).unwrap();
+            let name = schema.name;
+            assert_eq!(value["$schema"], "https://json-schema.org/draft/2020-12/schema", "{name}");
+            assert!(value.get("$id").is_none() && value["title"].is_string(), "{name}");
+            let references: Vec<&str> =
+                all(&value).into_iter().filter_map(|part| part["$ref"].as_str()).collect();
+            for reference in &references {
+                let target = reference.strip_prefix('#').and_then(|pointer| value.pointer(pointer));
+                assert!(target.is_some(), "{name}: {reference}");
+            }
+            for part in value["$defs"].as_object().unwrap().keys() {
+                assert!(
+                    references.contains(&format!("#/$defs/{part}").as_str()),
+                    "{name}: nobody uses {part}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_that_is_described_says_something() {
+        for schema in schemas() {
+            let value: Value = serde_json::from_str(schema.text).unwrap();
+            let described = all(&value).into_iter().filter_map(|part| part.get("description"));
+            let texts: Vec<&str> = described.filter_map(Value::as_str).collect();
+            assert!(texts.len() > 20, "{}", schema.name);
+            for text in texts {
+                assert!(text.ends_with('.') && text.len() > 8, "{}: {text}", schema.name);
+            }
+        }
+    }
+}
