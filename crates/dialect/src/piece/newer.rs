@@ -1,7 +1,7 @@
 //! What later versions of the piece format added. Its spellings are read where they mean the same; what is new is
 //! refused by name, so that nobody takes it for a typing error.
 
-use cuegate_flow::{Diagnostic, Severity};
+use cuegate_flow::Diagnostic;
 
 use crate::codes;
 use crate::json::{Entry, Fields, Text};
@@ -96,8 +96,7 @@ pub(super) fn renamed<'j>(
         }
         (None, Some(entry)) => {
             let message = format!("`{later}` is read as `{key}`");
-            let mut note = Diagnostic::warning(codes::LATER_SPELLING, entry.key_span, message);
-            note.severity = Severity::Note;
+            let note = Diagnostic::note(codes::LATER_SPELLING, entry.key_span, message);
             fields.push(note.hint(format!("`{key}` is the word of the piece schema reference")));
             (later, Some(entry))
         }

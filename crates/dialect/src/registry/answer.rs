@@ -65,33 +65,32 @@ fn resolve(
         }
     }
     let fault = fault?;
-    let (span, code, hint) = match &fault {
-        SchemaFault::Escapes(_) => {
-            (reference.file.span, codes::ESCAPES_ROOT, "keep schemas below the schema base")
-        }
-        SchemaFault::NoFile(_) => {
-            (reference.file.span, codes::UNRESOLVED_SCHEMA, "name a file below the schema base")
-        }
-        // What is wrong with the file has been said, once.
-        SchemaFault::Unreadable(_) => return None,
-        SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } => (
-            reference.schema.span,
-            codes::UNRESOLVED_SCHEMA,
-            "name a key of `definitions`, of `$defs` or of the top level, or give a pointer like `#/$defs/name`",
-        ),
-        SchemaFault::External(_) => {
-            (reference.schema.span, codes::UNRESOLVED_SCHEMA, "copy that schema into a file")
-        }
-        SchemaFault::Circular(_) | SchemaFault::TooMuch(_) => {
-            (reference.schema.span, codes::UNRESOLVED_SCHEMA, "an answer is sent a finite schema: unroll it")
-        }
-    };
     // Two failures in a row would have stopped a run under this name; here it does not begin.
     let message = match step.generation {
         Generation::Complete => format!("FAILED_SCHEMA_RESOLUTION: {fault}"),
         Generation::Closing | Generation::Check => fault.to_string(),
     };
-    desk.found.push(Diagnostic::error(code, span, message).step(step.id).hint(hint));
+    let (file, schema) = (reference.file.span, reference.schema.span);
+    let finding = match &fault {
+        // What is wrong with the file has been said, once.
+        SchemaFault::Unreadable(_) => return None,
+        SchemaFault::Escapes(_) => Diagnostic::error(codes::ESCAPES_ROOT, file, message)
+            .hint("keep schemas below the schema base"),
+        SchemaFault::NoFile(_) => Diagnostic::error(codes::UNRESOLVED_SCHEMA, file, message)
+            .hint("name a file below the schema base"),
+        SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } => {
+            Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message).hint(
+                "name a key of `definitions`, of `$defs` or of the top level, or give a pointer like `#/$defs/name`",
+            )
+        }
+        SchemaFault::External(_) => Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message)
+            .hint("copy that schema into a file"),
+        SchemaFault::Circular(_) | SchemaFault::TooMuch(_) => {
+            Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message)
+                .hint("an answer is sent a finite schema: unroll it")
+        }
+    };
+    desk.found.push(finding.step(step.id));
     None
 }
 

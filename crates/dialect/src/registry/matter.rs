@@ -149,9 +149,8 @@ impl Matters {
         let User::Remedy { pattern, .. } = user else {
             self.note(file, "params", listed.is_empty(), || {
                 let message = format!("`params` in the front matter of `{}` have no effect", file.path);
-                let finding = clash(file, matter, "params", message, user);
-                Diagnostic { code: codes::STRAY_KEY, ..finding }
-                    .hint("only failure prompts take them; remove them")
+                let finding = Diagnostic::warning(codes::STRAY_KEY, place(file, matter, "params"), message);
+                of_user(finding, user).hint("only failure prompts take them; remove them")
             });
             return;
         };
@@ -187,8 +186,9 @@ impl Matters {
         for name in matter.names("uvVariables") {
             self.note(file, &format!("uvVariables {name}"), prompt.reads(&name), || {
                 let message = format!("the front matter lists `{name}`, which the prompt does not read");
-                let finding = clash(file, matter, "uvVariables", message, user);
-                Diagnostic { code: codes::UNUSED_VARIABLE, ..finding }
+                let finding =
+                    Diagnostic::warning(codes::UNUSED_VARIABLE, place(file, matter, "uvVariables"), message);
+                of_user(finding, user)
                     .hint(format!("write `{{uv-{name}}}` in the prompt, or remove it from the list"))
             });
         }
@@ -281,6 +281,11 @@ fn clash(
 ) -> Diagnostic {
     let finding = Diagnostic::warning(codes::FRONT_MATTER_MISMATCH, place(file, matter, key), message)
         .hint("correct the front matter, or the registry, which decides");
+    of_user(finding, user)
+}
+
+/// Names the step that uses the file.
+fn of_user(finding: Diagnostic, user: User<'_>) -> Diagnostic {
     match user.step() {
         Some(step) => finding.step(step),
         None => finding,

@@ -1,10 +1,6 @@
 //! What can be: the steps that some run comes to, and the ways that some run takes.
 //!
-//! Exact for runs in which every outcome that a gate can yield may follow from every ask: an outcome leads where its
-//! first open edge says; a value selects only what its schema can produce; a join's rule counts only where members can
-//! come to what it wants and no earlier rule takes it; a monitor acts only where its cycle can be walked. Counters are
-//! not followed: a bounded edge is taken to be open and, later, to be used up. Values of several names that select are
-//! followed each by itself, and not together with who handed off.
+#![doc = include_str!("exactness.md")]
 
 use std::collections::{BTreeSet, VecDeque};
 

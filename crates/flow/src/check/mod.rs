@@ -101,3 +101,5 @@ pub fn check(draft: Draft) -> Checked {
 
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod twins;
