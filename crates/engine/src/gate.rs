@@ -215,8 +215,14 @@ pub(crate) fn blocked(
     if let Some(output) = structured(flow, step, output, text) {
         return said(fused(step)?.blocked.get(&output)?.as_str()?);
     }
+    marked_blocked(step, text)
+}
+
+/// The same of plain words alone, as reports are: what stands in them is theirs.
+pub(crate) fn marked_blocked(step: &Step<StepId>, text: &str) -> Option<String> {
     // Nothing comes before it: what an answer quotes blocks nobody.
-    said(text.trim_start().strip_prefix(&**blocked_mark(step)?)?)
+    let why = text.trim_start().strip_prefix(&**blocked_mark(step)?)?.trim();
+    (!why.is_empty()).then(|| why.to_owned())
 }
 
 fn blocked_mark(step: &Step<StepId>) -> Option<&Str> {

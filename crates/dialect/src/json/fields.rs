@@ -234,7 +234,7 @@ impl<'j, 'f> Fields<'j, 'f> {
     /// Reports a value of the wrong type.
     pub(crate) fn wrong_type(&self, key: &str, value: &Json, wanted: &str) {
         let message = format!("`{key}` must be {wanted}, not {}", name_of(value));
-        let hint = match self.needed.borrow().iter().any(|needed| *needed == key) {
+        let hint = match self.needed.borrow().contains(&key) {
             true => format!("write {wanted}"),
             false => format!("write {wanted}, or leave `{key}` out"),
         };

@@ -228,3 +228,24 @@ fn a_hidden_rule_keeps_its_number() {
     drive.text("plan@judge", "[PLAN:3]");
     assert_eq!(drive.end(), Some(EndState::Aborted));
 }
+
+/// Who cannot write a report says so as well; that is no report.
+#[test]
+fn who_cannot_report_has_not_reported() {
+    let flow = flow(&[], |options| options.phases = Phases::Separate);
+    let mut drive = Drive::start(&flow);
+    drive.text("plan", "I looked.");
+    assert_eq!(drive.ask("plan").kind, AskKind::Report);
+    drive.text("plan", "[BLOCKED] The folder is gone.");
+    let question = drive.question().unwrap_or_default();
+    assert!(question.contains("The folder is gone."), "{question}");
+    let written = |event: &&Event| matches!(event, Event::ReportWritten { .. });
+    assert_eq!(drive.case.events.iter().flatten().filter(written).count(), 0);
+    let answered = cuegate_engine::Completion::PersonAnswered { text: "it is back".to_owned(), found: None };
+    assert!(drive.case.complete(answered));
+    assert_eq!(drive.ask("plan").kind, AskKind::Work, "the same movement again");
+    // What a report quotes is its own.
+    drive.text("plan", "I looked.").text("plan", "# Plan\n[BLOCKED] {\"blocked\": \"x\"}");
+    assert_eq!(drive.question(), None);
+    assert_eq!(drive.case.events.iter().flatten().filter(written).count(), 1);
+}

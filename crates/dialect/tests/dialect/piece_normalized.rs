@@ -305,10 +305,10 @@ fn appendices(prompt: &str) -> Vec<(String, String)> {
     let mut lines = prompt.lines().peekable();
     let mut condition = "";
     while let Some(line) = lines.next() {
-        if let Some((number, text)) = line.trim_start().split_once(". ") {
-            if number.parse::<u32>().is_ok() {
-                condition = text;
-            }
+        if let Some((number, text)) = line.trim_start().split_once(". ")
+            && number.parse::<u32>().is_ok()
+        {
+            condition = text;
         }
         if line == "     With this one, end your answer with:" {
             let mut text = Vec::new();

@@ -42,9 +42,11 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
         reject::violation(decider, asked, member, &asking, (violated, broke), &answer);
         return;
     }
-    let own_words = asking.judging.is_none() && asking.owing.is_none();
-    let said_blocked =
-        || gate::blocked(decider.flow, asked, answer.output.as_ref(), &answer.text).filter(|_| own_words);
+    let said_blocked = || match (&asking.judging, &asking.owing) {
+        (Some(_), _) => None,
+        (None, Some(_)) => gate::marked_blocked(asked, &answer.text),
+        (None, None) => gate::blocked(decider.flow, asked, answer.output.as_ref(), &answer.text),
+    };
     if let Some(why) = answer.blocked.clone().or_else(said_blocked) {
         blocked(decider, step, member, &why);
         return;
