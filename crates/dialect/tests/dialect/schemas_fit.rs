@@ -1,5 +1,4 @@
 //! What loads without an error of form fits the schema of its format: real definitions, and our own.
-#![expect(clippy::disallowed_methods, reason = "definitions are files")]
 
 use std::path::Path;
 
