@@ -11,6 +11,7 @@ use crate::{
     answer::{json_in_text, json_where},
     completion::Answer,
     run::Run,
+    spoken,
 };
 
 /// What a gate read.
@@ -46,7 +47,7 @@ pub struct Bad {
 }
 
 impl Bad {
-    fn wrong(why: impl Into<String>) -> Bad {
+    pub(crate) fn wrong(why: impl Into<String>) -> Bad {
         Bad { absent: false, why: why.into() }
     }
 }
@@ -131,9 +132,10 @@ pub fn read(
             Reader::Judge { step } => {
                 return Ok(Reading::Judge { judge: *step, reader: index as u16, output });
             }
-            Reader::Said { name, words } => match spoken(text, name, words) {
+            Reader::Said { name, words } => match spoken::outcome(text, name, words) {
                 Ok(outcome) => {
-                    let reason = Some(brief(text.trim())).filter(|reason| !reason.is_empty());
+                    let whole = || Some(brief(text.trim())).filter(|reason| !reason.is_empty());
+                    let reason = spoken::reason(text, readers, &outcome).or_else(whole);
                     return Ok(Reading::Outcome { outcome, output, reason });
                 }
                 Err(found) => bad = bad.or(found),
@@ -391,7 +393,12 @@ pub(crate) fn brief(text: &str) -> String {
     brief
 }
 
-fn word(path: &FieldPath, words: &[(Str, Outcome)], output: Option<&Value>) -> Result<Outcome, Bad> {
+/// The outcome that a field names.
+pub(crate) fn word(
+    path: &FieldPath,
+    words: &[(Str, Outcome)],
+    output: Option<&Value>,
+) -> Result<Outcome, Bad> {
     let Some(output) = output else {
         return Err(Bad { absent: true, why: "the answer has no JSON object".to_owned() });
     };
@@ -420,38 +427,6 @@ fn spelled(words: &[(Str, Outcome)]) -> Vec<String> {
         }
     }
     spelled.into_iter().map(|(_, word)| format!("`{word}`")).collect()
-}
-
-/// What a text says after a name, or with nothing but a word. `Err(None)` when it says nothing of the kind.
-fn spoken(text: &str, name: &str, words: &[(Str, Outcome)]) -> Result<Outcome, Option<Bad>> {
-    let text = text.to_lowercase();
-    let outcome_of = |said: &str| words.iter().find(|(word, _)| **word == *said).map(|(_, outcome)| outcome);
-    // Marks of emphasis, quotation and fences around a word that stands alone.
-    let marks = |c: char| c.is_whitespace() || "\"'`*_.!".contains(c);
-    if let Some(outcome) = outcome_of(text.trim_matches(marks)) {
-        return Ok(outcome.clone());
-    }
-    let found: Vec<&Outcome> = text
-        .match_indices(name)
-        .filter(|(at, _)| !text[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
-        .filter_map(|(at, _)| outcome_of(word_after(&text[at + name.len()..])?))
-        .collect();
-    match found.split_first() {
-        None => Err(None),
-        Some((first, rest)) if rest.iter().all(|other| other == first) => Ok((*first).clone()),
-        Some(_) => Err(Some(Bad::wrong(format!("the answer says different things after `{name}`")))),
-    }
-}
-
-/// The word in `": word"`, `" = 'word'"` and the like: nothing but marks and one sign of equality before it, and no part
-/// of a longer one (`ok|ng` is no word).
-fn word_after(text: &str) -> Option<&str> {
-    let marks = |c: char| c == ' ' || c == '\t' || "\"'`*_".contains(c);
-    let text = text.trim_start_matches(marks).strip_prefix([':', '='])?.trim_start_matches(marks);
-    let end = text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len());
-    let (word, rest) = text.split_at(end);
-    let goes_on = rest.starts_with('-') || rest.trim_start_matches(marks).starts_with(['|', '/']);
-    (!word.is_empty() && !goes_on).then_some(word)
 }
 
 /// The last tag of this name in a text whose number is one of the outcomes. Where tags count from one and a gate may
@@ -586,10 +561,10 @@ mod tests {
             "pass",
         ];
         for text in good {
-            assert_eq!(spoken(text, "result", &words), Ok(named("ok")), "{text}");
+            assert_eq!(spoken::outcome(text, "result", &words), Ok(named("ok")), "{text}");
         }
         for text in ["\"result\": \"ng\"", "Result: FAIL - two tests", "```\nng\n```"] {
-            assert_eq!(spoken(text, "result", &words), Ok(named("ng")), "{text}");
+            assert_eq!(spoken::outcome(text, "result", &words), Ok(named("ng")), "{text}");
         }
         let nothing = [
             "looks good",
@@ -602,9 +577,9 @@ mod tests {
             "",
         ];
         for text in nothing {
-            assert_eq!(spoken(text, "result", &words), Err(None), "{text}");
+            assert_eq!(spoken::outcome(text, "result", &words), Err(None), "{text}");
         }
-        let both = spoken("result: ok for one, result: ng for the other", "result", &words);
+        let both = spoken::outcome("result: ok for one, result: ng for the other", "result", &words);
         assert!(both.is_err_and(|bad| bad.is_some()), "who says both says neither");
     }
 }

@@ -32,6 +32,7 @@ mod prompt;
 mod record;
 mod reports;
 mod run;
+mod spoken;
 mod verdict;
 
 pub use answer::json_in_text;

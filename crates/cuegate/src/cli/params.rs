@@ -8,10 +8,10 @@ use cuegate_flow::{Flow, Param, ParamType};
 
 use crate::Failure;
 
-/// The words after `run` that can be the definition: everything that is no option.
-pub(super) fn candidates(args: &[OsString]) -> Vec<String> {
+/// The words after one of these verbs that can be the definition: everything that is no option.
+pub(super) fn candidates(args: &[OsString], verbs: &[&str]) -> Vec<String> {
     let words: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    if words.first().map(String::as_str) != Some("run") {
+    if !words.first().is_some_and(|verb| verbs.contains(&verb.as_str())) {
         return Vec::new();
     }
     words.into_iter().skip(1).filter(|word| !word.starts_with('-')).collect()

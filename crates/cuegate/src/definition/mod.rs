@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use cuegate_dialect::{Files, Options, Phases, PieceOptions, RunSettings};
 use cuegate_engine::Load;
-use cuegate_flow::{Diagnostic, Flow, Severity, Sources, sort};
+use cuegate_flow::{Diagnostic, Flow, Param, Severity, Sources, sort};
 
 /// What was read of a definition, checked.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub struct Definition {
     pub flow: Option<Arc<Flow>>,
     /// What could be made of it when it cannot: to be looked at, never to be run.
     pub unsound: Option<Flow>,
+    /// What it is given at start, as far as that can be read, whether it can run or not.
+    pub params: Vec<Param>,
     /// Everything that was found, sorted by place.
     pub diagnostics: Vec<Diagnostic>,
     /// The files that findings point into.
@@ -57,6 +59,7 @@ pub fn load(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], h
     let mut diagnostics = loaded.diagnostics;
     let unreadable = diagnostics.iter().any(|finding| finding.severity == Severity::Error);
     let empty = loaded.draft.steps.is_empty();
+    let params = loaded.draft.params.clone();
     let (mut flow, mut unsound) = (None, None);
     // A draft without steps has its reason among the dialect's findings; to check it would only repeat that.
     if !(unreadable && empty) {
@@ -71,6 +74,7 @@ pub fn load(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], h
     Definition {
         flow,
         unsound,
+        params,
         diagnostics,
         sources: loaded.sources,
         settings: loaded.run,

@@ -51,6 +51,25 @@ fn refused(project: &Project, args: &[&str], error: &str) -> Ran {
     ran
 }
 
+/// What cannot run is said, whatever options it has, and whether they can be read or not.
+#[test]
+fn options_of_an_unsound_definition_hide_nothing() {
+    let unsound = project(&parameters().with("work", json!({"nmae": 1})));
+    for args in [&begin(&["--who", "me", "--tone=loud"])[..], &["price", "agent", "--who", "me"]] {
+        let ran = refused(&unsound, args, "`nmae` is no key of a step");
+        assert!(!ran.stderr.contains("unexpected argument"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`agent` is not sound"), "{}", ran.stderr);
+    }
+    // Of these nothing can be read.
+    unsound.write(".agent/agent/agent.json", "{ \"name\": ");
+    for args in [&begin(&["--who", "me"])[..], &["price", "agent", "--who", "me"]] {
+        let ran = refused(&unsound, args, "agent.json:1:");
+        assert!(ran.stderr.contains("`agent` is not sound"), "{}", ran.stderr);
+    }
+    // A mistake of the command line is one where the definition is sound.
+    refused(&project(&parameters()), &begin(&["--who", "me", "--hwo", "me"]), "unexpected argument '--hwo'");
+}
+
 #[test]
 fn flags_stand_before_and_after_the_path() {
     let project = project(&parameters());

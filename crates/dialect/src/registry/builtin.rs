@@ -1,14 +1,23 @@
 //! The built-in prompts that `fallbackKey` names: what a step is asked with that has no prompt file.
 
+use std::cmp::Reverse;
+
 use cuegate_flow::Source;
 
 use super::prompt_files::PromptFile;
 use super::step::StepDefinition;
 use super::variables::{Meaning, Scope, Variables};
 use crate::desk::Desk;
+use crate::nearest::nearest;
 
 /// The prompt of agents that have no `agent.json`, and so name no system prompt.
 pub(super) const SYSTEM: &str = "system";
+
+/// The key in the examples of the documents, which their tables do not have.
+const OF_EXAMPLES: &str = "issue_initial_default";
+
+/// How many words of an unknown key are compared: no key has more.
+const WORDS_MAX: usize = 8;
 
 /// A line that begins with this and the name of a variable is there only where that variable has a value.
 const WHERE_GIVEN: char = '?';
@@ -26,6 +35,8 @@ prompts! {
     "initial_iterate",
     "continuation_iterate",
     "initial_issue",
+    // The examples of the documents call it so, their tables do not.
+    "issue_initial_default" = "initial_issue",
     "continuation_issue",
     "initial_issue_label_only",
     "continuation_issue_label_only",
@@ -55,6 +66,18 @@ prompts! {
 /// The keys of all built-in prompts.
 pub(super) fn keys() -> impl Iterator<Item = &'static str> {
     PROMPTS.iter().map(|(key, _)| *key)
+}
+
+/// The key that was probably meant: of those in the tables the one that has the most words in common, in whatever
+/// order, else the one that differs least.
+pub(super) fn meant(key: &str) -> Option<&'static str> {
+    let key = key.replace('.', "_");
+    let words: Vec<&str> = key.split('_').take(WORDS_MAX).collect();
+    let shared = |known: &str| words.iter().filter(|word| nearest(word, known.split('_')).is_some()).count();
+    let known = || keys().filter(|known| *known != OF_EXAMPLES);
+    let by_words = known().filter(|known| shared(known) > 1);
+    let most = by_words.min_by_key(|known| (Reverse(shared(known)), known.split('_').count()));
+    most.or_else(|| nearest(&key, known()))
 }
 
 /// Whether a key names a built-in prompt.
@@ -110,16 +133,31 @@ fn has_value(name: &str, variables: &Variables<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{PROMPTS, given};
+    use super::{OF_EXAMPLES, PROMPTS, given, meant};
 
     #[test]
     fn every_prompt_says_how_to_answer_and_is_another() {
         for (index, (key, text)) in PROMPTS.iter().enumerate() {
             assert!(text.contains("JSON object"), "{key}");
             let same = PROMPTS[..index].iter().filter(|(_, other)| other == text).count();
-            assert_eq!(same, usize::from(key.ends_with("_manual")), "{key}");
+            assert_eq!(same, usize::from(key.ends_with("_manual") || *key == OF_EXAMPLES), "{key}");
         }
-        assert_eq!(PROMPTS.len(), 26);
+        assert_eq!(PROMPTS.len(), 27);
+    }
+
+    #[test]
+    fn a_key_is_known_by_its_words() {
+        for (key, expected) in [
+            ("initial.issue", Some("initial_issue")),
+            ("issue_initial", Some("initial_issue")),
+            ("issue_initial_defalt", Some("initial_issue")),
+            ("issue_continuation_default", Some("continuation_issue")),
+            ("default_closure_review", Some("review_closure_default")),
+            ("sytem", Some("system")),
+            ("another", None),
+        ] {
+            assert_eq!(meant(key), expected, "{key}");
+        }
     }
 
     #[test]

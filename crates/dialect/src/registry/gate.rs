@@ -227,12 +227,15 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                     .hint("name in `allowedIntents` what the step may decide"),
             );
         }
-        let allowed = |intent: &Intent| gate.intents.iter().any(|(known, _)| known == intent);
+        // An agent may always give up, and so may the step in its place.
+        let allowed = |intent: &Intent| {
+            *intent == Intent::Abort || gate.intents.iter().any(|(known, _)| known == intent)
+        };
         if let Some((intent, span)) = gate.fallback.filter(|(intent, _)| !allowed(intent)) {
             let message = format!("`fallbackIntent` is `{}`, which `{id}` does not allow", intent.as_str());
             self.push(
                 Diagnostic::error(codes::INVALID_VALUE, span, message)
-                    .hint("name one of its `allowedIntents`"),
+                    .hint("name one of its `allowedIntents`, or `abort`"),
             );
         }
     }

@@ -100,6 +100,17 @@ fn check_left_elsewhere(lowering: &Lowering<'_, '_, '_>, condition: &Text<'_>, h
     if keys.iter().any(|key| **key == *condition.text) {
         return;
     }
+    let mut paths: Vec<String> = lowering
+        .world
+        .steps
+        .iter()
+        .flat_map(|step| handoff_of(step))
+        .map(|left| left.path)
+        .filter(|path| **path.last() == *condition.text)
+        .map(|path| path.to_string())
+        .collect();
+    paths.sort();
+    paths.dedup();
     let hint = match nearest(condition.text, keys.iter().map(|key| &**key)) {
         Some(near) => format!("did you mean `{near}`?"),
         None if lowering.handoff.is_empty() => "add the field to this step's `handoffFields`".to_owned(),
@@ -108,7 +119,14 @@ fn check_left_elsewhere(lowering: &Lowering<'_, '_, '_>, condition: &Text<'_>, h
             format!("this step leaves {}", list(&own.iter().map(|key| &***key).collect::<Vec<_>>()))
         }
     };
-    let message = format!("`condition` names `{}`, which no step leaves", condition.text);
+    let (message, hint) = if paths.is_empty() {
+        (format!("`condition` names `{}`, which no step leaves", condition.text), hint)
+    } else {
+        let paths = list(&paths);
+        let message =
+            format!("`condition` names `{}`, which is ambiguous: there are {paths}", condition.text);
+        (message, "write the whole path of the one that is meant".to_owned())
+    };
     let finding = if has_default {
         Diagnostic::warning(codes::UNKNOWN_CONDITION, condition.span, message)
     } else {

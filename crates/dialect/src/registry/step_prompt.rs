@@ -2,7 +2,7 @@
 
 use cuegate_flow::{Diagnostic, Span, Template};
 
-use super::builtin::{built_in, is_known, keys};
+use super::builtin::{built_in, is_known, meant};
 use super::generation::Generation;
 use super::kinds::StepKind;
 use super::matter::User;
@@ -14,7 +14,7 @@ use super::step::StepDefinition;
 use super::variables::Scope;
 use crate::codes;
 use crate::json::Text;
-use crate::nearest::{list, nearest};
+use crate::nearest::list;
 
 /// The prompts that can serve a step, best first: a closure step tries the adaptation that the closure action
 /// names, then its own.
@@ -131,7 +131,7 @@ fn check_adaptation(step: &StepDefinition<'_>, found: Option<&str>, compiler: &C
 }
 
 fn fallback_hint(key: &str, otherwise: &str) -> String {
-    match nearest(&key.replace('.', "_"), keys()) {
+    match meant(key) {
         Some(near) => format!("did you mean `{near}`?"),
         None => otherwise.to_owned(),
     }

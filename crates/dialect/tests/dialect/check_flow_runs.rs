@@ -1,7 +1,7 @@
 //! What keys of a check flow do in a run: which files are asked, and what a check is held to.
 
 use cuegate_dialect::Options;
-use cuegate_engine::{Answer, AskKind, EndState};
+use cuegate_engine::{Answer, AskKind, EndState, Event};
 use serde_json::{Value, json};
 
 use crate::check_flow::{DIR, sound};
@@ -134,6 +134,24 @@ fn a_check_answers_in_its_response_format() {
 }
 
 /// Every property of a transition, for a check that passes and for one that does not.
+/// The message beside a result is read of the object that says the result, though another one stands before it.
+#[test]
+fn a_message_is_read_beside_the_result_wherever_that_stands() {
+    let reason = |text: &str| {
+        let mut run = drive(&sound());
+        run.answer(done()).answer(Answer { text: text.to_owned(), ..Answer::default() });
+        let reasons = run.events.iter().filter_map(|event| match event {
+            Event::Decided { reason, .. } => reason.clone(),
+            _ => None,
+        });
+        reasons.last().map(|reason| reason.to_string())
+    };
+    let first = "The tests said:\n\n```json\n{\"passed\": 12}\n```\n\nso all is well.\n\n";
+    let second = "```json\n{\"result\": \"ok\", \"message\": \"fine\"}\n```\n";
+    assert_eq!(reason(&format!("{first}{second}")).as_deref(), Some("fine"));
+    assert_eq!(reason("{\"passed\": 12} result: ok").as_deref(), Some("{\"passed\": 12} result: ok"));
+}
+
 #[test]
 fn each_property_of_a_transition_leads_where_it_says() {
     // The transition, after how many results, and where it has led.

@@ -1,7 +1,9 @@
 //! What is checked in a registry's steps, gates, transitions, schemas and inputs.
 
+use crate::registry_drive::small;
 use crate::support::{DIR, Project, broken, edge, edit, findings_of, load, sound, table};
-use cuegate_dialect::{Options, load_agent};
+use cuegate_dialect::{Generation, Options, load_agent};
+use serde_json::json;
 
 #[test]
 fn registry() {
@@ -276,6 +278,28 @@ fn conditional_transitions() {
     steps_registry.json:52:34 error[missing-key]: `condition` is missing in `transitions.repeat`
     handoff → closure.fix, hands off
     "#);
+}
+
+/// Two fields that end alike are kept under their whole paths: the end alone names neither.
+#[test]
+fn a_condition_that_could_be_two() {
+    let two = |condition: &str| {
+        let field = json!({"type": "object", "properties": {"st": {"type": "string"}}});
+        let gate = json!({"handoffFields": ["a.st", "b.st"]});
+        let repeat = json!({"target": null, "condition": condition, "targets": {"x": "initial.fix", "default": "continuation.fix"}});
+        small(Generation::Closing)
+            .field("continuation.fix", json!({"a": field, "b": field}))
+            .with("continuation.fix", json!({"structuredGate": gate, "transitions": {"repeat": repeat}}))
+            .findings()
+    };
+    let found = two("st");
+    assert!(
+        found.contains(
+            "warning[unknown-condition]: `condition` names `st`, which is ambiguous: there are `a.st`, `b.st`"
+        ),
+        "{found}"
+    );
+    assert!(!two("a.st").contains("unknown-condition"), "{}", two("a.st"));
 }
 
 #[test]

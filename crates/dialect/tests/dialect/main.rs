@@ -37,6 +37,7 @@ mod complete_random;
 #[cfg(test)]
 mod complete_runs;
 #[cfg(test)]
+mod composite_runs;
 mod corpus;
 #[cfg(test)]
 mod disk;

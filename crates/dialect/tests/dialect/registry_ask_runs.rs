@@ -270,6 +270,7 @@ fn every_fallback_key_is_a_prompt_that_is_asked() {
     let first = [
         ("initial_iterate", "at most 9 iterations. This is iteration 1"),
         ("initial_issue", "Work on issue #12."),
+        ("issue_initial_default", "Work on issue #12."),
         ("initial_issue_label_only", "Work on issue #12. The issue stays open"),
         ("initial_project", "The project is Roof."),
         ("initial_keyword", "ALL DONE"),
@@ -297,7 +298,7 @@ fn every_fallback_key_is_a_prompt_that_is_asked() {
         ("project_continuation_closure_default", "One round of work on a project is done"),
         ("system", "one step of a larger flow"),
     ];
-    assert_eq!(first.len() + later.len(), 26);
+    assert_eq!(first.len() + later.len(), 27);
     let verdict = json!({"operator": "or", "conditions": [
         {"type": "detect:keyword", "config": {"verdictKeyword": "ALL DONE"}},
         {"type": "detect:structured", "config": {"signalType": "ready"}},
@@ -331,7 +332,11 @@ fn every_fallback_key_is_a_prompt_that_is_asked() {
         );
         prompts.insert(prompt);
     }
-    assert_eq!(prompts.len(), 24, "each is another one, but the manual mode is the keyword's");
+    assert_eq!(
+        prompts.len(),
+        24,
+        "each is another one, but the manual mode is the keyword's, and one has two names"
+    );
 }
 
 /// What is done with an issue chooses the closure prompt; `requirements` is a variable of it.

@@ -195,6 +195,20 @@ fn an_unreadable_intent_fails_the_run_or_falls_back() {
     );
 }
 
+/// `abort` is always allowed, so that it may stand in for an intent that cannot be read without being listed.
+#[test]
+fn giving_up_may_stand_in_for_an_unreadable_intent() {
+    let silent = json!({"summary": "nothing decided"});
+    for (generation, gate) in [
+        (Generation::Closing, json!({"failFast": false, "fallbackIntent": "abort"})),
+        (Generation::Complete, json!({"fallbackIntent": "abort"})),
+    ] {
+        let mut drive = small(generation).with("initial.fix", json!({ "structuredGate": gate })).drive();
+        drive.output(silent.clone()).output(silent.clone());
+        assert_eq!(drive.end().unwrap().0, EndState::Aborted);
+    }
+}
+
 /// `escalate` leads a verification step to work or to verification.
 #[test]
 fn escalate_leads_a_verification_step_to_work_or_verification() {

@@ -6,8 +6,8 @@ pub(super) const CODE: Code = Code {
     page: "\
 optional-parameter: a prompt reads a parameter that may be missing
 
-The parameter is not required and has no default. Where a run is started without it, the prompts that read it say
-nothing in its place.
+The parameter is not required and has no default. A prompt reads it, so that a run without it does not start: a run
+never begins with a value missing. An empty value is one.
 
 Give the parameter a `default`, or make it `\"required\": true`.
 ",
@@ -29,10 +29,10 @@ pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
             count => format!(" and {count} more"),
         };
         let message = format!(
-            "`{}` is empty in the prompt of {}{more} unless `{}` is given",
-            param.name,
+            "no run starts without `{}`, though it is not required: the prompt of {}{more} reads `{}`",
+            param.flag,
             named.join(", "),
-            param.flag
+            param.name
         );
         found.push(
             Diagnostic::warning(CODE.name, param.span, message)
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn one_that_may_be_missing_is_told_once() {
-        let expected = "`issue` is empty in the prompt of `a`, `b`, `c` and 1 more unless `--issue` is given";
+        let expected = "no run starts without `--issue`, though it is not required: the prompt of `a`, `b`, `c` and 1 more reads `issue`";
         assert_eq!(found(|_| ()), [expected]);
     }
 

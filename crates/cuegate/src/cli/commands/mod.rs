@@ -18,7 +18,7 @@ mod simulate;
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
 use cuegate_engine::Load;
 use cuegate_flow::BlobRef;
 use cuegate_journal::{Journal, Liveness as Owning, RunId};
@@ -40,9 +40,12 @@ use crate::{
 pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
     let place = Place::here()?;
     let (command, args) = command_for(&place, args);
-    let matches = match command.try_get_matches_from(args) {
+    let matches = match command.try_get_matches_from(&args) {
         Ok(matches) => matches,
         Err(error) => {
+            if error.kind() == ErrorKind::UnknownArgument {
+                not_unsound(&place, &args)?;
+            }
             let code = if error.use_stderr() { exit::USAGE } else { exit::DONE };
             let _ = error.print();
             return Ok(code);
@@ -78,14 +81,14 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
 /// The definition is named among words that may be values of such options as well, so each word is tried: it is the
 /// one when the command line, read with its parameters, names it as PATH.
 fn command_for(place: &Place, args: Vec<OsString>) -> (clap::Command, Vec<OsString>) {
-    for word in params::candidates(&args) {
+    for word in params::candidates(&args, &["run"]) {
         let Ok(location) = locate(&word, &place.here, place.home.root()) else { continue };
-        let Ok(Definition { flow: Some(flow), settings, .. }) = load(&location, &params::set_names(&args))
-        else {
+        // One that cannot run has its options as well: what is wrong with it is said by `run`.
+        let Ok(Definition { params, settings, .. }) = load(&location, &params::set_names(&args)) else {
             continue;
         };
-        let command = params::extend(Cli::command(), &flow.params, &settings);
-        let args = params::joined(&args, &flow.params);
+        let command = params::extend(Cli::command(), &params, &settings);
+        let args = params::joined(&args, &params);
         // A question for help would end the reading before the path is known.
         let asked = |word: &&OsString| *word != "--help" && *word != "-h";
         let read = command.clone().ignore_errors(true).try_get_matches_from(args.iter().filter(asked));
@@ -96,6 +99,25 @@ fn command_for(place: &Place, args: Vec<OsString>) -> (clap::Command, Vec<OsStri
         }
     }
     (Cli::command(), args)
+}
+
+/// The definition that is named can run, so that an unknown option is a mistake of the command line.
+///
+/// # Errors
+/// When it cannot: its options may be unknown only because they could not be read.
+fn not_unsound(place: &Place, args: &[OsString]) -> Result<(), Failure> {
+    let words = params::candidates(args, &["run", "price"]);
+    let named = words.into_iter().find_map(|word| Some((place.locate(&word).ok()?, word)));
+    let Some((location, word)) = named else { return Ok(()) };
+    let definition = load(&location, &params::set_names(args))?;
+    if definition.flow.is_some() {
+        return Ok(());
+    }
+    check::tell(&definition.diagnostics, &definition.sources, false);
+    Err(Failure::usage(
+        format!("`{word}` is not sound"),
+        format!("mend what is found above, then `cuegate check {word}`"),
+    ))
 }
 
 /// Where the program was started.

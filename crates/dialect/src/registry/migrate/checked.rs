@@ -333,6 +333,18 @@ fn note_copies(flow: &CheckFlow<'_>, rounds: &Rounds, migration: &mut Migration)
     }
 }
 
+/// A number as people count: `3rd`.
+fn ordinal(number: u32) -> String {
+    let ending = match (number % 10, number % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
+}
+
 fn note_limit(limit: &Limit, executions_max: u32, migration: &mut Migration) {
     let Limit { visits_max, exact, fails } = limit;
     let place = "runner.verdict.config.maxIterations";
@@ -345,7 +357,8 @@ fn note_limit(limit: &Limit, executions_max: u32, migration: &mut Migration) {
     }
     if !fails {
         let text = format!(
-            "a run whose {executions_max}th execution uses up the last retry ends as exhausted and not as failed"
+            "a run whose {} execution uses up the last retry ends as exhausted and not as failed",
+            ordinal(executions_max)
         );
         migration.note(place, text, true);
     }
@@ -364,4 +377,16 @@ fn note_rest(migration: &mut Migration) {
     let text =
         "rows have no `check` and no `transition`, and checks are rows of their own: outcomes say the same";
     migration.note("results", text, false);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ordinal;
+
+    #[test]
+    fn numbers_as_people_count() {
+        let all = [1, 2, 3, 4, 11, 12, 13, 21, 22, 23, 100, 101, 111, 112].map(ordinal);
+        let expected = "1st 2nd 3rd 4th 11th 12th 13th 21st 22nd 23rd 100th 101st 111th 112th";
+        assert_eq!(all.join(" "), expected);
+    }
 }

@@ -1,0 +1,65 @@
+//! Several verdicts in one: each operator over each type with its keys, as a run ends by it.
+
+use cuegate_dialect::Generation;
+use cuegate_engine::{Answer, EndState};
+use serde_json::{Value, json};
+
+use crate::registry_drive::small;
+
+/// The conditions, their keys, and how the end names each.
+fn conditions() -> [(Value, &'static str); 4] {
+    [
+        (json!({"type": "count:iteration", "config": {"maxIterations": 1}}), "1 iteration done"),
+        (json!({"type": "count:check", "config": {"maxChecks": 1}}), "1 check done"),
+        (json!({"type": "detect:keyword", "config": {"verdictKeyword": "ALL DONE"}}), "said `ALL DONE`"),
+        (
+            json!({"type": "detect:structured", "config": {"signalType": "ready", "requiredFields": ["score"]}}),
+            "gave the signal `ready`",
+        ),
+    ]
+}
+
+/// How a run ends whose first answer, of a step that checks, says everything.
+fn end(operator: &str, conditions: &[Value], says: bool) -> Option<(EndState, String)> {
+    let config = json!({"operator": operator, "conditions": conditions, "maxIterations": 9});
+    let mut drive = small(Generation::Closing)
+        .step("verification.look", json!({"next": {"target": "continuation.fix"}}))
+        .field("verification.look", json!({"signal": {"type": "string"}, "score": {"type": "number"}}))
+        .registry(json!({"entryStep": "verification.look"}))
+        .verdict("meta:composite", config)
+        .drive();
+    let mut output = json!({"next_action": {"action": "next"}});
+    let mut answer = Answer::default();
+    if says {
+        (output["signal"], output["score"]) = (json!("ready"), json!(3));
+        answer.text = "ALL DONE".to_owned();
+    }
+    answer.output = Some(output);
+    drive.answer(answer);
+    drive.end()
+}
+
+#[test]
+fn every_operator_acts_on_every_type_of_condition() {
+    let never = json!({"type": "detect:keyword", "config": {"verdictKeyword": "NEVER"}});
+    for (condition, why) in conditions() {
+        let nested =
+            json!({"type": "meta:composite", "config": {"operator": "and", "conditions": [condition]}});
+        for one in [condition, nested] {
+            for operator in ["or", "first"] {
+                let (state, reason) = end(operator, &[never.clone(), one.clone()], true).unwrap();
+                assert!(state == EndState::Completed && reason.contains(why), "{operator} {one}: {reason}");
+            }
+            assert_eq!(end("and", &[never.clone(), one.clone()], true), None, "{one}");
+            assert_eq!(
+                end("and", &[one.clone(), one.clone()], true).unwrap().0,
+                EndState::Completed,
+                "{one}"
+            );
+        }
+    }
+    // Nothing is said.
+    for (condition, _) in &conditions()[2..] {
+        assert_eq!(end("or", &[condition.clone()], false), None, "{condition}");
+    }
+}
