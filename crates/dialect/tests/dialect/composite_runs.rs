@@ -63,3 +63,24 @@ fn every_operator_acts_on_every_type_of_condition() {
         assert_eq!(end("or", &[condition.clone()], false), None, "{condition}");
     }
 }
+
+#[test]
+fn conditions_that_look_outside_of_the_answer_act_in_a_composite() {
+    let never = json!({"type": "detect:keyword", "config": {"verdictKeyword": "NEVER"}});
+    for condition in [
+        json!({"type": "poll:state", "config": {"resourceType": "file", "targetState": "exists"}}),
+        json!({"type": "meta:custom", "config": {"handlerPath": "done.sh"}}),
+    ] {
+        for holds in [true, false] {
+            let config = json!({"operator": "or", "conditions": [never, condition], "maxIterations": 9});
+            let mut drive = small(Generation::Closing)
+                .file("done.sh", "#!/bin/sh\n")
+                .given("file", "out.txt")
+                .verdict("meta:composite", config)
+                .drive();
+            drive.say("next").look(holds);
+            let ended = drive.end().map(|(state, _)| state);
+            assert_eq!(ended, holds.then_some(EndState::Completed), "{condition}");
+        }
+    }
+}
