@@ -38,6 +38,7 @@ mod complete_random;
 mod complete_runs;
 #[cfg(test)]
 mod composite_runs;
+#[cfg(test)]
 mod corpus;
 #[cfg(test)]
 mod disk;
