@@ -140,11 +140,11 @@ fn a_message_is_read_beside_the_result_wherever_that_stands() {
     let reason = |text: &str| {
         let mut run = drive(&sound());
         run.answer(done()).answer(Answer { text: text.to_owned(), ..Answer::default() });
-        let reasons = run.events.iter().filter_map(|event| match event {
+        let mut reasons = run.events.iter().filter_map(|event| match event {
             Event::Decided { reason, .. } => reason.clone(),
             _ => None,
         });
-        reasons.last().map(|reason| reason.to_string())
+        reasons.next_back().map(|reason| reason.to_string())
     };
     let first = "The tests said:\n\n```json\n{\"passed\": 12}\n```\n\nso all is well.\n\n";
     let second = "```json\n{\"result\": \"ok\", \"message\": \"fine\"}\n```\n";

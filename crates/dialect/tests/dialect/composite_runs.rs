@@ -60,7 +60,7 @@ fn every_operator_acts_on_every_type_of_condition() {
     }
     // Nothing is said.
     for (condition, _) in &conditions()[2..] {
-        assert_eq!(end("or", &[condition.clone()], false), None, "{condition}");
+        assert_eq!(end("or", std::slice::from_ref(condition), false), None, "{condition}");
     }
 }
 
