@@ -343,3 +343,23 @@ fn a_parameter_has_to_be_what_its_validation_says() {
     assert_eq!(go("9", "fix/a", "sharp").code, 0);
     assert_eq!(project.prompts()[0].trim_end(), "Do 9 on fix/a, sharp.");
 }
+
+#[test]
+fn a_default_and_each_item_of_a_list_have_to_fit() {
+    let tags = |default: Value| {
+        let validation = json!({"enum": ["a", "b"]});
+        let tags = json!({"type": "array", "description": "Of a test", "default": default, "cli": "--tags",
+            "validation": validation});
+        small()
+            .agent(json!({"parameters": {"tags": tags}}))
+            .prompt("work", "Tags: {uv-tags}.\n")
+            .project(json!([says("work", "handoff"), says("close", "closing")]))
+    };
+    let unfit = tags(json!(["a", "c"])).go(&[]);
+    assert!(unfit.code == 2 && unfit.stderr.contains("the default of `tags`"), "{}", unfit.stderr);
+    let project = tags(json!(["a"]));
+    let refused = project.go(&["--tags", "a", "--tags", "b,x"]);
+    assert!(refused.code == 2 && refused.stderr.contains("has the item `x`"), "{}", refused.stderr);
+    assert_eq!(project.go(&["--tags", "a", "--tags", "b"]).code, 0);
+    assert_eq!(project.prompts()[0].trim_end(), "Tags: a,b.");
+}

@@ -92,6 +92,66 @@ fn each_completion_type_completes_a_run() {
     assert_eq!(run.end().unwrap().0, EndState::Completed);
 }
 
+/// Each condition by its older name, in a composite that stands in another one.
+#[test]
+fn older_conditions_act_in_a_composite() {
+    let cases = [
+        (json!({"type": "iterationBudget", "config": {"maxIterations": 1}}), "1 iteration done"),
+        (json!({"type": "checkBudget", "config": {"maxChecks": 1}}), "1 check done"),
+        (json!({"type": "keywordSignal", "config": {"completionKeyword": "ALL DONE"}}), "said `ALL DONE`"),
+        (json!({"type": "keywordSignal", "config": {"verdictKeyword": "ALL DONE"}}), "said `ALL DONE`"),
+        (
+            json!({"type": "structuredSignal", "config": {"signalType": "ready", "requiredFields": ["score"]}}),
+            "gave the signal `ready`",
+        ),
+    ];
+    let never = json!({"type": "keywordSignal", "config": {"completionKeyword": "NEVER"}});
+    let composite = |conditions: Value| json!({"operator": "or", "conditions": conditions});
+    for (condition, why) in cases {
+        let inner = json!({"type": "composite", "config": composite(json!([condition]))});
+        let config = composite(json!([never, inner]));
+        let small = small(Generation::Closing)
+            .step("verification.look", json!({"next": {"target": "continuation.fix"}}))
+            .field("verification.look", json!({"signal": {"type": "string"}, "score": {"type": "number"}}))
+            .registry(json!({"entryStep": "verification.look"}));
+        let agent = json!({"behavior": {"completionType": "composite", "completionConfig": config}});
+        let mut run = drive(&older(&small, agent), &[]);
+        let mut answer = cuegate_engine::Answer { text: "ALL DONE".to_owned(), ..Default::default() };
+        answer.output = Some(json!({"next_action": {"action": "next"}, "signal": "ready", "score": 3}));
+        run.answer(answer);
+        let (state, reason) = run.end().unwrap_or_else(|| panic!("{condition}"));
+        assert!(state == EndState::Completed && reason.contains(why), "{condition}: {reason}");
+    }
+    let small = small(Generation::Closing).file("done.sh", "#!/bin/sh\n");
+    for condition in [
+        json!({"type": "custom", "config": {"handlerPath": "done.sh"}}),
+        json!({"type": "externalState", "config": {"resourceType": "file", "targetState": "exists"}}),
+    ] {
+        let file = json!({"type": "string", "description": "Which", "default": "out.txt", "cli": "--file"});
+        let agent = json!({"parameters": {"file": file},
+            "behavior": {"completionType": "composite", "completionConfig": composite(json!([never, condition]))}});
+        for holds in [true, false] {
+            let mut run = drive(&older(&small, agent.clone()), &[("file", "out.txt")]);
+            run.say("next").look(holds);
+            let ended = run.end().map(|(state, _)| state);
+            assert_eq!(ended, holds.then_some(EndState::Completed), "{condition}");
+        }
+    }
+}
+
+#[test]
+fn a_step_machine_may_name_another_registry_and_another_entry() {
+    let base = small(Generation::Closing);
+    let other = String::from_utf8(base.files()[&format!("{DIR}/steps_registry.json")].clone()).unwrap();
+    let other = other.replace("\"entryStep\":\"initial.fix\"", "\"entryStep\":\"continuation.fix\"");
+    let named = base.clone().file("graphs/other.json", &other);
+    let agent = |config: Value| json!({"behavior": {"completionConfig": config}});
+    let files = older(&named, agent(json!({"registryPath": "graphs/other.json"})));
+    assert_eq!(drive(&files, &[]).step(), "continuation.fix");
+    let files = older(&base, agent(json!({"entryStep": "continuation.fix"})));
+    assert_eq!(drive(&files, &[]).step(), "continuation.fix");
+}
+
 #[test]
 fn prompts_worktree_and_logging_stand_beside_behavior() {
     let small = small(Generation::Closing)

@@ -247,6 +247,7 @@ fn who_polls_is_told_issue_repository_iteration_and_what_was_before() {
     );
     let mut drive = files.drive();
     assert_eq!(drive.prompt(), "#12 of []");
+    assert_eq!(files.clone().given("repository", "a/b").drive().prompt(), "#12 of [a/b]");
     let before = json!({"summary": "half of it"});
     let mut drive2 = files.field("initial.fix", json!({"summary": {"type": "string"}})).drive();
     assert_eq!(drive2.say_with("next", before.clone()).look(false).prompt(), "#12 of [], 2: half of it");
