@@ -223,7 +223,8 @@ impl RunResult {
 
     /// The executions in the order in which they ended.
     pub fn history(&self) -> impl Iterator<Item = HistoryEntry<'_>> {
-        let is_check = self.view.dialect == "registry-check";
+        // Where steps are checked, the check decides where a row goes.
+        let is_check = self.view.rows.iter().any(|row| row.check.is_some());
         self.view.rows.iter().map(move |row| HistoryEntry {
             step: &row.step,
             visit: row.visit,

@@ -28,9 +28,7 @@ pub fn targets(edge: &Edge<StepId>) -> Vec<StepId> {
 /// Whether an edge can ever be taken when its outcome comes: its bound is not 0, and no edge before it takes every such
 /// outcome.
 pub fn is_takeable(step: &Step<StepId>, edge: usize) -> bool {
-    let taken = &step.edges[edge];
-    let shadowed = step.edges[..edge].iter().any(|before| before.on == taken.on && before.bound.is_none());
-    !shadowed && taken.bound.is_none_or(|bound| bound.max > 0)
+    graph::is_takeable(step, edge)
 }
 
 /// The steps on which control can stand, by their ids. Members of parallel steps and judges of answers are asked, and

@@ -69,7 +69,7 @@ pub struct Setting {
     pub trees: Option<Trees>,
     /// Whether the tree may differ from what the journal says: after a crash or an interruption.
     pub suspect: bool,
-    /// Whether new files of those who may not write are told only, and no violation.
+    /// Whether new files of those who may not write are no violation.
     pub spares_new_files: bool,
     /// The wall, where the definition demands one.
     pub wall: Option<Wall>,

@@ -86,7 +86,7 @@ pub struct BoundaryConfig {
 }
 
 impl BoundaryConfig {
-    /// Whether new files are told only.
+    /// Whether new files are let be.
     pub fn spares_new_files(&self) -> bool {
         self.untracked == Some(Untracked::Warn)
     }
@@ -98,7 +98,7 @@ impl BoundaryConfig {
 pub enum Untracked {
     /// As forbidden as any other change
     Violation,
-    /// Told, and let be
+    /// Let be, and listed with what the step changed
     Warn,
 }
 

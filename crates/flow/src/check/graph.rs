@@ -1,6 +1,6 @@
 //! What the parts of a flow can lead to.
 
-use crate::{Gate, Outcome, Reader, StepId, Target};
+use crate::{Gate, Outcome, Reader, Step, StepId, Target};
 
 /// The steps that a target can lead to.
 pub(crate) fn targets(to: &Target<StepId>) -> Vec<StepId> {
@@ -13,6 +13,14 @@ pub(crate) fn targets(to: &Target<StepId>) -> Vec<StepId> {
         }
         Target::Jump { among, default, .. } => among.iter().copied().chain(*default).collect(),
     }
+}
+
+/// Whether an edge can ever be taken when its outcome comes: its bound is not 0, and no edge before it takes every such
+/// outcome.
+pub(crate) fn is_takeable(step: &Step<StepId>, edge: usize) -> bool {
+    let taken = &step.edges[edge];
+    let shadowed = step.edges[..edge].iter().any(|before| before.on == taken.on && before.bound.is_none());
+    !shadowed && taken.bound.is_none_or(|bound| bound.max > 0)
 }
 
 /// The steps that are asked when a gate cannot read an outcome by itself.

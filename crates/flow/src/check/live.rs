@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::graph::{judges, outcomes_of_readers};
+use super::graph::{is_takeable, judges, outcomes_of_readers};
 use super::newest::{self, Value, Values};
-use crate::{Act, Edge, Flow, Gate, JoinPattern, JoinRule, Outcome, Selector, Step, StepId, Str, Target};
+use crate::{Act, Flow, Gate, JoinPattern, JoinRule, Outcome, Selector, Step, StepId, Str, Target};
 
 /// A way that some run takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,11 +161,12 @@ impl Live {
     fn go_back(&mut self, flow: &Flow, queue: &mut VecDeque<StepId>) {
         for at in 0..flow.steps.len() {
             let step = &flow.steps[at];
+            let returns = step.edges.iter().any(|edge| matches!(edge.to, Target::Origin { .. }));
+            if !self.steps[at] || !returns {
+                continue;
+            }
             for index in open_edges(flow, step, self.strict) {
                 let Target::Origin { among } = &step.edges[index].to else { continue };
-                if !self.steps[at] {
-                    continue;
-                }
                 let left = self.left(flow, at);
                 for to in self.origins(flow, StepId(at as u32), among) {
                     self.go(at, Way { edge: Some(index), to, inner: false }, &left, queue);
@@ -276,23 +277,8 @@ impl Live {
 /// The edges that can be taken: of each outcome that the gate can yield those before one that is always open, and that.
 fn open_edges(flow: &Flow, step: &Step<StepId>, strict: bool) -> Vec<usize> {
     let outcomes = outcomes(flow, step);
-    let mut shut: BTreeSet<&Outcome> = BTreeSet::new();
-    let mut open = Vec::new();
-    for (index, edge) in step.edges.iter().enumerate() {
-        let yielded = !strict || outcomes.contains(&edge.on);
-        if yielded && !shut.contains(&edge.on) && !is_closed(edge) {
-            open.push(index);
-        }
-        if edge.bound.is_none() {
-            shut.insert(&edge.on);
-        }
-    }
-    open
-}
-
-/// Whether an edge can never be taken: a bound of 0 closes it for good.
-pub(super) fn is_closed(edge: &Edge<StepId>) -> bool {
-    edge.bound.is_some_and(|bound| bound.max == 0)
+    let yielded = |edge: usize| !strict || outcomes.contains(&step.edges[edge].on);
+    (0..step.edges.len()).filter(|edge| yielded(*edge) && is_takeable(step, *edge)).collect()
 }
 
 /// Every outcome that a step can come to.

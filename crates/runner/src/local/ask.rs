@@ -86,14 +86,6 @@ impl Local {
         let seen = if edited { self.seen(command.tree.as_ref()).await? } else { None };
         if let Some(seen) = &seen
             && !command.boundary.permission.may_write()
-            && !seen.spared.is_empty()
-        {
-            let text = format!("left new files, though it may not write: {}", seen.spared.join(", "));
-            let doing = Doing { ask: command.id, activity: Activity::Text { text } };
-            let _ = self.setting.heard.try_send(Heard::Doing(doing));
-        }
-        if let Some(seen) = &seen
-            && !command.boundary.permission.may_write()
             && (seen.changed.iter().any(|path| !seen.spared.contains(path))
                 || Some(&seen.tree.head) != command.tree.as_ref().map(|tree| &tree.head))
         {

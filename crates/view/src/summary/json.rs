@@ -76,10 +76,7 @@ impl RunView {
 
     /// What a check flow calls the way that a row went; `None` where it was not checked, or a limit stopped the run.
     pub fn transition<'r>(&self, row: &'r Row) -> Option<&'r str> {
-        row.check
-            .as_ref()
-            .filter(|_| self.dialect == "registry-check")
-            .and_then(|check| transition(row, check))
+        row.check.as_ref().and_then(|check| transition(row, check))
     }
 
     fn waiting(&self) -> Value {
