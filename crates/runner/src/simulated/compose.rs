@@ -71,9 +71,13 @@ impl Scene<'_> {
             Style::Plain => [Style::Plain, Style::Structured, Style::Judged],
             Style::Judged => [Style::Judged, Style::Structured, Style::Plain],
         };
-        let tried =
-            |style| (0..4).flat_map(move |variant| self.candidates(choice, style, self.variant + variant));
-        styles.into_iter().flat_map(tried).find(|words| self.says(words, choice, style))
+        // What leaves the outcome to a judge is no answer that says it, unless nothing else can.
+        let say = |style| {
+            (0..4)
+                .flat_map(move |variant| self.candidates(choice, style, self.variant + variant))
+                .find(|words| self.says(words, choice, style))
+        };
+        styles.into_iter().find_map(say)
     }
 
     /// Anything that can be said: where nothing else can.
