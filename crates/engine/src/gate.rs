@@ -1,16 +1,11 @@
-//! Reading an outcome out of an answer, and following it.
+//! Reading an outcome out of an answer.
 
-use std::collections::BTreeMap;
-
-use cuegate_flow::{
-    Act, Ending, FieldPath, Flow, Fused, Gate, Outcome, Reader, Selector, Step, StepId, Str, Target, Template,
-};
+use cuegate_flow::{Act, FieldPath, Flow, Fused, Gate, Outcome, Reader, Step, StepId, Str, Template};
 use serde_json::Value;
 
 use crate::{
     answer::{json_in_text, json_where},
     completion::Answer,
-    run::Run,
     spoken,
 };
 
@@ -439,105 +434,6 @@ fn tag(text: &str, name: &str, base: u32, outcomes: &[Outcome], pass: bool) -> O
         let Some(index) = number.checked_sub(base) else { return pass.then_some(Outcome::None) };
         outcomes.get(index as usize).filter(|outcome| **outcome != Outcome::None).cloned()
     })
-}
-
-/// Where an outcome leads from a step.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Route {
-    /// To a step.
-    Step(StepId),
-    /// Out of the flow.
-    End(Ending),
-}
-
-/// Follows a target.
-///
-/// `handed` is the data that the answer being routed leaves, `from` the step of the open visit.
-///
-/// # Errors
-/// When the answer names or selects no step that it may.
-pub fn target(
-    flow: &Flow,
-    run: &Run,
-    from: &str,
-    to: &Target<StepId>,
-    output: Option<&Value>,
-    handed: &BTreeMap<Str, Value>,
-) -> Result<Route, Bad> {
-    match to {
-        Target::Step(step) => Ok(Route::Step(*step)),
-        Target::End(ending) => Ok(Route::End(ending.clone())),
-        Target::Origin { among } => {
-            let origin = run.origins.get(from).and_then(|origin| flow.find(origin));
-            let step = origin.filter(|origin| among.contains(origin)).or_else(|| flow.find(from));
-            step.map(Route::Step).ok_or_else(|| Bad::wrong("nobody handed off"))
-        }
-        Target::Select { by, cases, default } => {
-            let value = match by {
-                Selector::Field(path) => output.and_then(|output| path.get(output)).map(as_text),
-                Selector::Handoff(key) => {
-                    let handed = handed.get(key).filter(|value| !value.is_null());
-                    handed.map(as_text).or_else(|| newest(run, key))
-                }
-            };
-            let number = match by {
-                Selector::Field(path) => output.and_then(|output| path.get(output)).and_then(Value::as_f64),
-                Selector::Handoff(key) => handed.get(key).and_then(Value::as_f64),
-            };
-            let equals = |case: &str| number.is_some() && case.parse().ok() == number;
-            let chosen = value
-                .as_ref()
-                .and_then(|value| {
-                    let exact = cases.iter().find(|(case, _)| **case == **value);
-                    // A number is the same however it is written: `1` and `1.0`.
-                    exact.or_else(|| cases.iter().find(|(case, _)| equals(case)))
-                })
-                .map(|(_, step)| *step)
-                .or(*default);
-            chosen.map(Route::Step).ok_or_else(|| {
-                let cases: Vec<String> = cases.iter().map(|(case, _)| format!("`{case}`")).collect();
-                let what = match by {
-                    Selector::Field(path) => path.to_string(),
-                    Selector::Handoff(key) => key.to_string(),
-                };
-                let found = value.map_or("absent".to_owned(), |value| format!("`{}`", brief(&value)));
-                Bad::wrong(format!("`{what}` is {found}, allowed are {}", cases.join(", ")))
-            })
-        }
-        Target::Jump { field, among, default } => {
-            let named = field.as_ref().and_then(|path| path.get(output?)).map(as_text);
-            let Some(named) = named else {
-                return default.map(Route::Step).ok_or_else(|| {
-                    let path = field.as_ref().map(ToString::to_string).unwrap_or_default();
-                    Bad::wrong(format!("`{path}` names no step to jump to"))
-                });
-            };
-            let found = among.iter().copied().find(|step| *flow.step(*step).name == *named);
-            found.map(Route::Step).ok_or_else(|| {
-                let names: Vec<String> =
-                    among.iter().map(|step| format!("`{}`", flow.step(*step).name)).collect();
-                Bad::wrong(format!("cannot jump to `{}`, allowed are {}", brief(&named), names.join(", ")))
-            })
-        }
-    }
-}
-
-/// A value as conditions compare it.
-pub(crate) fn as_text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// The newest short value that any step of the run left under this name.
-fn newest(run: &Run, key: &str) -> Option<String> {
-    run.handoffs
-        .values()
-        .filter_map(|left| left.get(key))
-        .max_by_key(|kept| kept.order)
-        .and_then(|kept| kept.scalar.as_ref())
-        .map(ToString::to_string)
 }
 
 #[cfg(test)]

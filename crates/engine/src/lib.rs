@@ -31,6 +31,7 @@ mod pending;
 mod prompt;
 mod record;
 mod reports;
+mod route;
 mod run;
 mod spoken;
 mod verdict;
@@ -51,10 +52,11 @@ pub use facts::{
     AskKind, EndState, Hold, Load, Owing, Part, Place, Put, Remedy, RowEnd, SchemaBy, SessionBy, SourceBlob,
     Spoken, Started, Then, TreeState, Usage, WaitKind, Waiting,
 };
-pub use gate::{Bad, Reading, Route, found, read, target};
+pub use gate::{Bad, Reading, found, read};
 pub use pending::pending;
 pub use prompt::{Failure, expand, fenced};
 pub use record::{Record, Unreadable};
 pub use reports::{ReportFile, Reports, Version};
+pub use route::{Route, target};
 pub use run::{Asking, Follow, Head, Judging, Kept, Member, Node, Run, State, Visit, Work};
 pub use verdict::{Known, POLL_INTERVAL_MS, Probing, has, reached, says, signals};

@@ -11,8 +11,9 @@ use crate::{
     completion::{Answer, Seen},
     event::Event,
     facts::{AskKind, Spoken, Then},
-    gate::{self, Reading, as_text, read},
+    gate::{self, Reading, read},
     pending::session_key,
+    route::as_text,
     run::{Asking, Follow, Judging},
 };
 

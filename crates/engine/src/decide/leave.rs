@@ -9,8 +9,9 @@ use super::{Decider, enter, verdict};
 use crate::{
     event::Event,
     facts::{EndState, Hold, Remedy, RowEnd},
-    gate::{Bad, Route, brief, target},
+    gate::{Bad, brief},
     prompt::{Failure, expand},
+    route::{Route, target},
     run::Work,
 };
 

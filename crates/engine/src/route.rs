@@ -1,0 +1,153 @@
+//! Following an outcome: where a target leads.
+
+use std::collections::BTreeMap;
+
+use cuegate_flow::{Ending, Flow, Selector, StepId, Str, Target};
+use serde_json::Value;
+
+use crate::{
+    gate::{Bad, brief},
+    run::Run,
+};
+
+/// Where an outcome leads from a step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Route {
+    /// To a step.
+    Step(StepId),
+    /// Out of the flow.
+    End(Ending),
+}
+
+/// Follows a target.
+///
+/// `handed` is the data that the answer being routed leaves, `from` the step of the open visit.
+///
+/// # Errors
+/// When the answer names or selects no step that it may.
+pub fn target(
+    flow: &Flow,
+    run: &Run,
+    from: &str,
+    to: &Target<StepId>,
+    output: Option<&Value>,
+    handed: &BTreeMap<Str, Value>,
+) -> Result<Route, Bad> {
+    match to {
+        Target::Step(step) => Ok(Route::Step(*step)),
+        Target::End(ending) => Ok(Route::End(ending.clone())),
+        Target::Origin { among } => {
+            let origin = run.origins.get(from).and_then(|origin| flow.find(origin));
+            let step = origin.filter(|origin| among.contains(origin)).or_else(|| flow.find(from));
+            step.map(Route::Step).ok_or_else(|| Bad::wrong("nobody handed off"))
+        }
+        Target::Select { by, cases, default } => {
+            let value = match by {
+                Selector::Field(path) => output.and_then(|output| path.get(output)).map(Selecting::of),
+                Selector::Handoff(key) => {
+                    let handed = handed.get(key).filter(|value| !value.is_null());
+                    handed.map(Selecting::of).or_else(|| newest(run, key))
+                }
+            };
+            let chosen = value.as_ref().and_then(|value| value.among(cases)).or(*default);
+            chosen.map(Route::Step).ok_or_else(|| {
+                let cases: Vec<String> = cases.iter().map(|(case, _)| format!("`{case}`")).collect();
+                let what = match by {
+                    Selector::Field(path) => path.to_string(),
+                    Selector::Handoff(key) => key.to_string(),
+                };
+                let found = value.map_or("absent".to_owned(), |value| format!("`{}`", brief(&value.text)));
+                Bad::wrong(format!("`{what}` is {found}, allowed are {}", cases.join(", ")))
+            })
+        }
+        Target::Jump { field, among, default } => {
+            let named = field.as_ref().and_then(|path| path.get(output?)).map(as_text);
+            let Some(named) = named else {
+                return default.map(Route::Step).ok_or_else(|| {
+                    let path = field.as_ref().map(ToString::to_string).unwrap_or_default();
+                    Bad::wrong(format!("`{path}` names no step to jump to"))
+                });
+            };
+            let found = among.iter().copied().find(|step| *flow.step(*step).name == *named);
+            found.map(Route::Step).ok_or_else(|| {
+                let names: Vec<String> =
+                    among.iter().map(|step| format!("`{}`", flow.step(*step).name)).collect();
+                Bad::wrong(format!("cannot jump to `{}`, allowed are {}", brief(&named), names.join(", ")))
+            })
+        }
+    }
+}
+
+/// A value as conditions compare it.
+pub(crate) fn as_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A value that selects.
+struct Selecting {
+    text: String,
+    number: Option<f64>,
+}
+
+impl Selecting {
+    fn of(value: &Value) -> Selecting {
+        Selecting { text: as_text(value), number: value.as_f64() }
+    }
+
+    /// The step of its case.
+    fn among(&self, cases: &[(Str, StepId)]) -> Option<StepId> {
+        let exact = cases.iter().find(|(case, _)| **case == *self.text);
+        // A number is the same however it is written: `1` and `1.0`.
+        let equals = |case: &Str| self.number.is_some() && case.parse().ok() == self.number;
+        exact.or_else(|| cases.iter().find(|(case, _)| equals(case))).map(|(_, step)| *step)
+    }
+}
+
+/// The newest short value that any step of the run left under this name.
+fn newest(run: &Run, key: &str) -> Option<Selecting> {
+    let left = run.handoffs.values().filter_map(|left| left.get(key));
+    let kept = left.max_by_key(|kept| kept.order)?;
+    let text = kept.scalar.as_ref()?.to_string();
+    let number = if kept.text { None } else { text.parse().ok() };
+    Some(Selecting { text, number })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Selecting, newest};
+    use crate::run::{Kept, Run};
+    use cuegate_flow::{BlobRef, StepId, Str};
+    use serde_json::json;
+
+    fn cases() -> Vec<(Str, StepId)> {
+        vec![("1".into(), StepId(1)), ("2".into(), StepId(2))]
+    }
+
+    fn left(text: &str, is_text: bool) -> Run {
+        let mut run = Run::default();
+        let kept = Kept {
+            value: BlobRef::of(text.as_bytes()),
+            scalar: Some(text.into()),
+            text: is_text,
+            order: (1, 0),
+        };
+        run.handoffs.entry("a".into()).or_default().insert("rounds".into(), kept);
+        run
+    }
+
+    #[test]
+    fn a_number_is_the_same_however_it_is_written_and_whenever_it_was_left() {
+        for value in [json!(1), json!(1.0), json!("1")] {
+            assert_eq!(Selecting::of(&value).among(&cases()), Some(StepId(1)), "{value}");
+        }
+        let of_earlier = |text: &str, is_text| {
+            newest(&left(text, is_text), "rounds").and_then(|value| value.among(&cases()))
+        };
+        assert_eq!(of_earlier("2.0", false), Some(StepId(2)));
+        assert_eq!(of_earlier("2.0", true), None, "a text is what it is");
+        assert_eq!(Selecting::of(&json!("1.0")).among(&cases()), None, "a text is what it is");
+    }
+}
