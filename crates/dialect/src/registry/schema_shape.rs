@@ -73,16 +73,34 @@ pub(super) fn merge(bases: Vec<Value>, own: Map<String, Value>) -> Value {
 
 /// Closes every object schema that does not say whether it is open, but names what it holds. One that names nothing is
 /// left open: closed, no answer but `{}` would fit it.
+///
+/// What stands beside its `properties` (`anyOf`, `then` and their like) is about the same object, so that this is closed
+/// as a whole: around all names that any of them has.
 pub(crate) fn closed(schema: Value) -> Value {
+    close(schema, false)
+}
+
+/// Schemas about the same object as the one that has them.
+const BESIDE: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
+
+/// `is_part`: the schema is about an object that is closed elsewhere.
+fn close(schema: Value, is_part: bool) -> Value {
     match schema {
-        Value::Array(items) => Value::Array(items.into_iter().map(closed).collect()),
+        Value::Array(items) => Value::Array(items.into_iter().map(|item| close(item, is_part)).collect()),
         Value::Object(map) => {
             let is_object = map.get("type").and_then(Value::as_str) == Some("object");
+            let names = map.contains_key("properties");
+            let closes = is_object && names && !map.contains_key("additionalProperties") && !is_part;
+            let beside = if closes { named_beside(&map) } else { Some(Vec::new()) };
             let mut result: Map<String, Value> =
-                map.into_iter().map(|(key, value)| close_keyword(key, value)).collect();
-            let says = result.contains_key("additionalProperties");
-            if is_object && result.contains_key("properties") && !says {
+                map.into_iter().map(|(key, value)| close_keyword(key, value, names || is_part)).collect();
+            if let (true, Some(beside)) = (closes, beside) {
                 result.insert("additionalProperties".to_owned(), Value::Bool(false));
+                if let Some(Value::Object(own)) = result.get_mut("properties") {
+                    for name in beside {
+                        own.entry(name).or_insert_with(|| Value::Object(Map::new()));
+                    }
+                }
             }
             Value::Object(result)
         }
@@ -90,14 +108,87 @@ pub(crate) fn closed(schema: Value) -> Value {
     }
 }
 
-fn close_keyword(key: String, value: Value) -> (String, Value) {
+fn close_keyword(key: String, value: Value, is_part: bool) -> (String, Value) {
     let value = match (key.as_str(), value) {
         ("enum" | "const" | "default" | "examples" | "required", value) => value,
-        (
-            "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas",
-            Value::Object(map),
-        ) => Value::Object(map.into_iter().map(|(name, schema)| (name, closed(schema))).collect()),
-        (_, value) => closed(value),
+        ("properties" | "patternProperties" | "definitions" | "$defs", Value::Object(map)) => {
+            Value::Object(map.into_iter().map(|(name, schema)| (name, closed(schema))).collect())
+        }
+        ("dependentSchemas", Value::Object(map)) => {
+            Value::Object(map.into_iter().map(|(name, schema)| (name, close(schema, is_part))).collect())
+        }
+        // What tells objects apart must not tell more of them apart than it says.
+        ("not" | "if", value) => close(value, true),
+        (key, value) => close(value, is_part && BESIDE.contains(&key)),
     };
     (key, value)
+}
+
+/// The properties that schemas beside an object's own name; `None` where they cannot be listed.
+fn named_beside(map: &Map<String, Value>) -> Option<Vec<String>> {
+    let mut found = Vec::new();
+    for part in BESIDE.iter().flat_map(|key| parts(key, map.get(*key))) {
+        if part.contains_key("patternProperties") || part.contains_key("additionalProperties") {
+            return None;
+        }
+        let own = part.get("properties").and_then(Value::as_object);
+        found.extend(own.into_iter().flat_map(|own| own.keys().cloned()));
+        found.extend(named_beside(part)?);
+    }
+    Some(found)
+}
+
+/// The schemas that a keyword has: one, a list, or one for each of some names.
+fn parts<'v>(key: &str, value: Option<&'v Value>) -> Vec<&'v Map<String, Value>> {
+    match value {
+        Some(Value::Array(items)) => items.iter().filter_map(Value::as_object).collect(),
+        Some(Value::Object(map)) if key == "dependentSchemas" => {
+            map.values().filter_map(Value::as_object).collect()
+        }
+        Some(Value::Object(map)) => vec![map],
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::closed;
+    use cuegate_flow::Schema;
+    use serde_json::json;
+
+    #[test]
+    fn an_object_is_closed_around_all_that_is_said_of_it() {
+        let schema = closed(json!({
+            "type": "object", "required": ["kind"], "properties": {"kind": {"enum": ["a", "b"]}},
+            "oneOf": [
+                {"type": "object", "properties": {"kind": {"const": "a"}, "left": {"type": "string"}}, "required": ["left"]},
+                {"properties": {"kind": {"const": "b"}}}
+            ],
+            "if": {"type": "object", "properties": {"kind": {"const": "b"}}},
+            "then": {"properties": {"right": {"type": "object", "properties": {"x": {}}}}, "required": ["right"]}
+        }));
+        let schema = Schema::new(schema).unwrap();
+        let fits = |value| schema.problems(&value).is_empty();
+        assert!(fits(json!({"kind": "a", "left": "x"})));
+        assert!(fits(json!({"kind": "b", "right": {"x": 1}})));
+        assert!(!fits(json!({"kind": "b"})), "`then` still holds");
+        assert!(!fits(json!({"kind": "a", "left": "x", "other": 1})), "it is closed");
+        assert!(!fits(json!({"kind": "b", "right": {"y": 1}})), "so is what is in it");
+    }
+
+    #[test]
+    fn alternatives_are_closed_each_by_itself() {
+        let one = |name: &str| json!({"type": "object", "properties": {name: {"type": "string"}}});
+        let schema = Schema::new(closed(json!({"anyOf": [one("a"), one("b")]}))).unwrap();
+        assert!(schema.problems(&json!({"a": "x"})).is_empty());
+        assert!(!schema.problems(&json!({"a": "x", "b": "y"})).is_empty());
+    }
+
+    #[test]
+    fn where_names_cannot_be_listed_it_stays_open() {
+        let schema = closed(json!({
+            "type": "object", "properties": {"a": {}}, "allOf": [{"patternProperties": {"^x-": {}}}]
+        }));
+        assert!(schema.get("additionalProperties").is_none());
+    }
 }
