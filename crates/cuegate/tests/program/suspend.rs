@@ -243,6 +243,8 @@ fn an_agent_that_cannot_proceed() {
     let early = project.run(&["resume", "last"]);
     assert_eq!(early.code, 3, "{}", early.stderr);
     assert!(early.stderr.contains("does not go on: it waits for an answer"), "{}", early.stderr);
+    let empty = project.run(&["answer", "last", " "]);
+    assert_eq!((empty.code, empty.stderr.lines().next()), (2, Some("error: the answer is empty")));
     completes(&project, &["answer", "last", "it lies under the mat"]);
     let prompt = &project.prompts()[1];
     assert!(prompt.contains("it lies under the mat"), "{prompt}");
@@ -438,7 +440,7 @@ fn a_question_instead_of_a_repair() {
         says_with("work", "handoff", json!({"kind": "repair"})), says("close", "closing")
     ]));
     assert_eq!(project.go(&[]).code, 3);
-    completes(&project, &["answer", "last", ""]);
+    completes(&project, &["answer", "last", "Passing it on."]);
     assert!(project.prompts()[2].starts_with("The answer to your question:\n"), "{:?}", project.prompts());
 }
 

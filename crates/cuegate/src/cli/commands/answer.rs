@@ -24,6 +24,9 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
+    if args.text.trim().is_empty() {
+        return Err(Failure::usage("the answer is empty", "say what the run is to go on with"));
+    }
     let (journal, id) = open(place, &args.run)?;
     match &state(&*journal, &id)?.state {
         State::Suspended(waiting) if waiting.kind == WaitKind::Person => {}
