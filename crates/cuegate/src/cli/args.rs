@@ -104,6 +104,9 @@ pub(super) struct Check {
     /// Print JSON: the same as `--format json`
     #[arg(long)]
     pub(super) json: bool,
+    /// Check again whenever a file changes that the definition reads or looks for, until interrupted
+    #[arg(long)]
+    pub(super) watch: bool,
 }
 
 impl Check {

@@ -1,15 +1,28 @@
 //! Printing: data to standard output, everything else to standard error.
 
-use std::io::{IsTerminal, Write};
+use std::{
+    io::{IsTerminal, Write},
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use cuegate_flow::{Diagnostic, Severity, Sources};
 
 use crate::Failure;
 
+/// Whether nobody reads any more what is printed.
+static UNREAD: AtomicBool = AtomicBool::new(false);
+
+/// Whether somebody may still read what is printed.
+pub(crate) fn is_read() -> bool {
+    !UNREAD.load(Ordering::Relaxed)
+}
+
 /// A line for people.
 pub(crate) fn line(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    if writeln!(std::io::stderr().lock(), "{text}").is_err() {
+        UNREAD.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Data for programs and pipes.
@@ -17,8 +30,9 @@ pub(crate) fn data(text: &str) {
     let mut out = std::io::stdout().lock();
     let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     // A reader that has seen enough (`| head`) is no failure.
-    let _ = write!(out, "{text}{end}");
-    let _ = out.flush();
+    if write!(out, "{text}{end}").and_then(|()| out.flush()).is_err() {
+        UNREAD.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Data that need not be text.

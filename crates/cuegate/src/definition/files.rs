@@ -4,7 +4,9 @@ use std::{
     cell::RefCell,
     collections::BTreeMap,
     fs, io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use cuegate_dialect::{FILE_BYTES_MAX, Files, ReadError};
@@ -49,6 +51,43 @@ impl Files for DiskFiles {
             return Err(ReadError::TooLarge);
         }
         fs::read(&real).map_err(read)
+    }
+}
+
+/// What tells a file from what it was before: when it was written, how long it is, and which file it is; `None` where
+/// there is none.
+pub type Stamp = Option<(Option<SystemTime>, u64, u64)>;
+
+/// The stamp of a file as it is now.
+pub fn stamp(path: &Path) -> Stamp {
+    let about = fs::metadata(path).ok()?;
+    Some((about.modified().ok(), about.len(), about.ino()))
+}
+
+/// Remembers what was looked for, whether it is there or not, and how it was just before it was read: a change of it
+/// could change what is read.
+pub struct Watched<'f> {
+    files: &'f DiskFiles,
+    stamps: RefCell<BTreeMap<PathBuf, Stamp>>,
+}
+
+impl<'f> Watched<'f> {
+    /// Remembers what is looked for among these.
+    pub fn new(files: &'f DiskFiles) -> Watched<'f> {
+        Watched { files, stamps: RefCell::default() }
+    }
+
+    /// What was looked for.
+    pub fn into_stamps(self) -> BTreeMap<PathBuf, Stamp> {
+        self.stamps.into_inner()
+    }
+}
+
+impl Files for Watched<'_> {
+    fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
+        let place = self.files.root.join(path);
+        self.stamps.borrow_mut().entry(place).or_insert_with_key(|place| stamp(place));
+        self.files.read(path)
     }
 }
 

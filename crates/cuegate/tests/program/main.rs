@@ -41,3 +41,4 @@ mod verdicts;
 mod walls;
 #[cfg(target_os = "linux")]
 mod walls_agents;
+mod watch;

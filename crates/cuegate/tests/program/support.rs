@@ -282,6 +282,16 @@ impl Job {
         until(what, || self.stderr.text().contains(what));
     }
 
+    /// What it has printed so far.
+    pub fn printed(&self) -> String {
+        self.stdout.text()
+    }
+
+    /// What it has said to standard error so far.
+    pub fn said(&self) -> String {
+        self.stderr.text()
+    }
+
     /// Sends a signal as a terminal does: to all of its process group.
     pub fn signal(&self, signal: Signal) {
         kill_process_group(Pid::from_raw(self.child.id() as i32).unwrap(), signal).unwrap();

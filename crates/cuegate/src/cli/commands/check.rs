@@ -1,22 +1,33 @@
 //! `check`, `explain` and `show`.
 
+use std::{collections::BTreeMap, path::PathBuf};
+
 use cuegate_flow::{Code, Diagnostic, Severity, Sources, Span};
 use cuegate_view::Checked;
 use serde_json::{Value, json};
 
-use super::{Place, disk, how, load_as};
+use super::{Place, disk, how, load_as, watch};
 use crate::{
     Failure,
     cli::{
         args::{Check, Explain, Format, Show},
         print,
     },
-    definition::{Definition, Location, load_each_way},
+    definition::{Location, Stamp, Watched, load_each_way},
     exit,
 };
 
 /// Finds what is wrong with definitions.
 pub(super) fn check(place: &Place, args: &Check) -> Result<u8, Failure> {
+    if args.watch {
+        return watch::watch(place, args);
+    }
+    let checked = look(place, args)?;
+    Ok(report(&checked, args))
+}
+
+/// Looks at all definitions.
+pub(super) fn look(place: &Place, args: &Check) -> Result<Vec<Found>, Failure> {
     let mut checked = Vec::new();
     // Beside a piece there may be others; where there is none at all, the flag does nothing.
     let pieces = || args.paths.iter().filter_map(|path| place.locate(path).ok()).any(|at| how::of_piece(&at));
@@ -26,13 +37,18 @@ pub(super) fn check(place: &Place, args: &Check) -> Result<u8, Failure> {
     for path in &args.paths {
         let definition = place.locate(path).and_then(|location| each_way(place, &location, args));
         // One that cannot be read keeps no other from being checked.
-        checked.push(definition.map_or_else(|failure| unreadable(path, failure), Found::of));
+        checked.push(definition.unwrap_or_else(|failure| unreadable(path, failure)));
     }
+    Ok(checked)
+}
+
+/// Prints what was found, and says what to exit with.
+pub(super) fn report(checked: &[Found], args: &Check) -> u8 {
     let errors = checked.iter().map(|found| found.count(args.strict).0).sum();
     let warnings = checked.iter().map(|found| found.count(args.strict).1).sum();
     match args.format() {
         Format::Text => {
-            for found in &checked {
+            for found in checked {
                 found.tell(args.strict);
             }
             print::line(&format!(
@@ -50,7 +66,7 @@ pub(super) fn check(place: &Place, args: &Check) -> Result<u8, Failure> {
             print::json(&merged(results, errors, warnings));
         }
         Format::Github => {
-            for found in &checked {
+            for found in checked {
                 print::data(&cuegate_view::github(&found.diagnostics, &found.sources, args.strict));
             }
         }
@@ -62,29 +78,35 @@ pub(super) fn check(place: &Place, args: &Check) -> Result<u8, Failure> {
             print::json(&cuegate_view::sarif(&checked, &codes(), env!("CARGO_PKG_VERSION"), args.strict));
         }
     }
-    Ok(if errors == 0 { exit::DONE } else { exit::USAGE })
+    if errors == 0 { exit::DONE } else { exit::USAGE }
 }
 
-/// The definition at a place, in each way that a run can take.
-fn each_way(place: &Place, location: &Location, args: &Check) -> Result<Definition, Failure> {
+/// What is found about the definition at a place, in each way that a run can take.
+fn each_way(place: &Place, location: &Location, args: &Check) -> Result<Found, Failure> {
     let phases = args.phases.filter(|_| how::of_piece(location));
     let how = how::how(place, "", location, phases)?;
-    Ok(load_each_way(&disk(location)?, &location.base, location.file.as_deref(), &args.set, &how))
+    let disk = disk(location)?;
+    let files = Watched::new(&disk);
+    let definition = load_each_way(&files, &location.base, location.file.as_deref(), &args.set, &how);
+    Ok(Found {
+        diagnostics: definition.diagnostics,
+        sources: definition.sources,
+        failure: None,
+        looked_for: files.into_stamps(),
+    })
 }
 
 /// What was found about one definition.
-struct Found {
+pub(super) struct Found {
     diagnostics: Vec<Diagnostic>,
     sources: Sources,
     /// Why there was nothing to look at.
-    failure: Option<Failure>,
+    pub(super) failure: Option<Failure>,
+    /// The files that were looked for, whether they are there or not, as they were then.
+    pub(super) looked_for: BTreeMap<PathBuf, Stamp>,
 }
 
 impl Found {
-    fn of(definition: Definition) -> Found {
-        Found { diagnostics: definition.diagnostics, sources: definition.sources, failure: None }
-    }
-
     fn count(&self, strict: bool) -> (usize, usize) {
         count(&self.diagnostics, strict)
     }
@@ -103,7 +125,7 @@ fn unreadable(path: &str, failure: Failure) -> Found {
     let span = Span::start_of(sources.add(path, ""));
     let mut finding = Diagnostic::error("unreadable-file", span, failure.message.clone());
     finding.hint.clone_from(&failure.hint);
-    Found { diagnostics: vec![finding], sources, failure: Some(failure) }
+    Found { diagnostics: vec![finding], sources, failure: Some(failure), looked_for: BTreeMap::new() }
 }
 
 /// Draws all findings.

@@ -15,6 +15,7 @@ mod resume;
 mod run;
 mod schema;
 mod simulate;
+mod watch;
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc};
 

@@ -1,0 +1,61 @@
+//! `check --watch`: real files, changed as editors change them.
+
+use crate::support::{Project, until};
+use rustix::process::Signal;
+
+const PIECE: &str = "name: p\nmax_iterations: 3\ninitial_movement: a\ninstructions: {do: do.md}\nmovements:\n  - name: a\n    edit: false\n    \
+                     instruction: do\n    rules:\n      - {condition: done, next: COMPLETE}\n";
+
+#[test]
+fn it_checks_again_whenever_something_changes_that_is_read_or_looked_for() {
+    let project = Project::empty();
+    let job = project.job(&["check", "--watch", "p.yaml"]);
+    job.says("`p.yaml` is no file");
+    job.says("watching; Ctrl-C ends it");
+    project.write("p.yaml", PIECE);
+    // A file that was looked for and not found.
+    job.says("error[missing-facet]");
+    project.write("do.md", "Do it.\n");
+    job.says("changed: do.md\nsound: 0 errors, 0 warnings");
+    // As editors save: another file takes the place.
+    project.write("p.yaml.tmp", &PIECE.replace("next: COMPLETE", "next: COMPLET"));
+    std::fs::rename(project.path().join("p.yaml.tmp"), project.path().join("p.yaml")).unwrap();
+    job.says("error[unknown-target]");
+    std::fs::remove_file(project.path().join("do.md")).unwrap();
+    job.says("changed: do.md\nerror[missing-facet]");
+    std::fs::remove_file(project.path().join("p.yaml")).unwrap();
+    job.says("changed: p.yaml\nerror: `p.yaml` is no file");
+    // What it is read by counts as well.
+    project.write("cuegate.toml", "[piece]\nphases = \"three\"\n");
+    project.write("p.yaml", PIECE);
+    job.says("unknown variant `three`");
+    project.write("cuegate.toml", "");
+    project.write("do.md", "Do it.\n");
+    until("it is sound again", || job.said().matches("sound: 0 errors").count() >= 2);
+    job.signal(Signal::INT);
+    assert_eq!(job.end().code, -1, "as every program that is interrupted");
+}
+
+#[test]
+fn json_is_an_object_for_each_time() {
+    let project = Project::empty();
+    project.write("p.yaml", PIECE);
+    project.write("do.md", "Do it.\n");
+    let job = project.job(&["check", "--watch", "--json", "p.yaml"]);
+    until("it is checked", || job.printed().contains("\"ok\": true"));
+    project.write("do.md", "");
+    until("it is checked again", || job.printed().contains("\"empty-prompt\""));
+    job.signal(Signal::INT);
+    let objects: Vec<serde_json::Value> =
+        serde_json::Deserializer::from_str(&job.end().stdout).into_iter().map(Result::unwrap).collect();
+    assert!(objects.len() >= 2 && objects.iter().all(|object| object["schema"] == "cuegate/check/v1"));
+}
+
+#[test]
+fn other_forms_are_not_watched() {
+    let project = Project::empty();
+    project.write("p.yaml", PIECE);
+    let ran = project.run(&["check", "--watch", "--format", "sarif", "p.yaml"]);
+    assert_eq!((ran.code, &*ran.stdout), (2, ""));
+    assert!(ran.stderr.contains("`--watch` prints text or JSON"), "{}", ran.stderr);
+}
