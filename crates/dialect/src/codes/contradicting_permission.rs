@@ -1,0 +1,14 @@
+//! Found in `piece::movement`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "contradicting-permission",
+    page: "\
+contradicting-permission: two keys disagree about what a movement may do
+
+`edit: false` says that files stay as they are, `permission_mode` `edit` or `full` that they may change.
+
+Make them agree.
+",
+};

@@ -1,0 +1,15 @@
+//! Found in `json::parse`, `piece::newer`, `registry::parameters` and `yaml::parse`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "duplicate-key",
+    page: "\
+duplicate-key: a key stands twice
+
+An object holds the same key twice, or two parameters are the same variable (`iterateMax` is `iterate-max`).
+Only one can hold, and which one is nowhere said.
+
+Remove one of them.
+",
+};

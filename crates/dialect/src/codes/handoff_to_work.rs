@@ -1,0 +1,15 @@
+//! Found in `registry::gate`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "handoff-to-work",
+    page: "\
+handoff-to-work: `handoff` leads to an ordinary work step
+
+`handoff` hands the work to a closure step, or to the entry of another flow. This target is a work step that
+no flow begins with.
+
+Use `next` between work steps, or lead the handoff to a closure step.
+",
+};

@@ -1,0 +1,16 @@
+//! Found in `registry::answer`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "intent-mismatch",
+    page: "\
+intent-mismatch: gate and schema disagree about the intents
+
+The schema is sent to the agent and tells it which intents there are; the gate reads them. What
+`intentSchemaRef` leads to has to list exactly the `allowedIntents` (`abort` counts on neither side), and
+`intentField` has to name a field that the schema provides.
+
+Make them agree.
+",
+};

@@ -1,0 +1,16 @@
+//! Found in `json::fields`, `piece::movement`, `piece::sections`, `registry::gate`, `registry::generation`,
+//! `registry::path_template`, `registry::transition` and `registry::validation`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "invalid-value",
+    page: "\
+invalid-value: a value is not allowed
+
+The value has the right type, but is none of those that the format allows: an unknown word, a number out of
+range, an empty text, a path that is none.
+
+Correct the value. The hint names the nearest one there is.
+",
+};

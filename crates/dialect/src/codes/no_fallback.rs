@@ -1,0 +1,14 @@
+//! Found in `registry::gate`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "no-fallback",
+    page: "\
+no-fallback: `failFast` is false, but there is no `fallbackIntent`
+
+Nothing says what an unreadable intent means instead, so that it ends the run all the same.
+
+Add `fallbackIntent`.
+",
+};

@@ -1,0 +1,15 @@
+//! Found in `registry::verdict_rule`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "poll-without-resource",
+    page: "\
+poll-without-resource: the verdict looks at something, and nothing says at what
+
+`poll:state` looks at the file that the parameter `file` names, or at the address in the parameter `url`.
+There is no such parameter, or a run can begin without it.
+
+Declare the parameter, as required or with a default, or give it with `--set`.
+",
+};

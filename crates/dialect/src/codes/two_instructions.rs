@@ -1,0 +1,15 @@
+//! Found in `piece::movement`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "two-instructions",
+    page: "\
+two-instructions: a movement has two instructions
+
+`instruction` is a key of `instructions`, `instruction_template` is the instruction itself. Only one of
+them can be what the agent is told.
+
+Keep one.
+",
+};

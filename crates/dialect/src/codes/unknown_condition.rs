@@ -1,0 +1,16 @@
+//! Found in `registry::select`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "unknown-condition",
+    page: "\
+unknown-condition: a condition names data that no step leaves
+
+`condition` is the name of a handed-on value: the last segment of one of `handoffFields`, or the whole path
+where that is ambiguous. No step leaves a value of this name, so that the condition is never decided: with a
+`default` that is always taken (a warning), without one the run cannot go on (an error).
+
+Add the field to `handoffFields`, or correct the name.
+",
+};

@@ -1,0 +1,14 @@
+//! Found in `findings` and `json::fields`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "unknown-key",
+    page: "\
+unknown-key: a key is unknown
+
+Nothing reads this key. Most often it is a typing error, and what was meant has no effect.
+
+Correct the key; the hint names the nearest known one. Notes belong into `description`.
+",
+};

@@ -1,0 +1,15 @@
+//! Found in `registry::validators`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "unknown-step",
+    page: "\
+unknown-step: validators belong to a step that is not there
+
+A key of `validationSteps` is the closure step whose `closing` its validators guard. There is no such step,
+so that they would never run.
+
+Correct the key.
+",
+};

@@ -1,0 +1,15 @@
+//! Found in `registry::failure_values`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "unused-failure-pattern",
+    page: "\
+unused-failure-pattern: a failure pattern that no validator names
+
+A failure pattern chooses the prompt for the failure of the validators whose `failurePattern` it is. There is
+none.
+
+Name it in a validator, or remove it.
+",
+};

@@ -1,0 +1,14 @@
+//! Found in `registry::failure_values`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "unused-validator",
+    page: "\
+unused-validator: a validator that nothing runs
+
+Validators run where `validationConditions` of `validationSteps` name them. None names this one.
+
+Name it in the validation of a closure step, or remove it.
+",
+};
