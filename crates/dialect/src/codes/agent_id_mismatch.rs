@@ -12,3 +12,9 @@ agent-id-mismatch: agent and registry have different names
 Make both equal, or correct `runner.flow.prompts.registry`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""agentId": "fixer""#, r#""agentId": "mender""#)],
+    &[(r#""agentId": "mender""#, r#""agentId": "fixer""#)],
+)];

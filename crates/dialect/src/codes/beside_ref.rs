@@ -14,3 +14,18 @@ Put the `$ref` into an `allOf`, and the rest beside that: `\"allOf\": [{ \"$ref\
 (Notes like `description` are dropped as well, which is not reported.)
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[
+        (
+            r#""status": { "enum": ["ready", "blocked"] }"#,
+            r##""status": { "$ref": "#/words", "minLength": 3 }"##,
+        ),
+        (r#""$defs": {"#, r#""words": { "enum": ["ready", "blocked"] }, "$defs": {"#),
+    ],
+    &[(
+        r##"{ "$ref": "#/words", "minLength": 3 }"##,
+        r##"{ "allOf": [{ "$ref": "#/words" }], "minLength": 3 }"##,
+    )],
+)];

@@ -14,3 +14,19 @@ lacks a step is out of date.
 Add the words to it, or remove it.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::complete(
+    &[(
+        "",
+        r#"//- .agent/climpt/config/solver-steps-user.yml
+params:
+  two:
+    directiveType:
+      pattern: "^(initial|complete)$"
+    layerType:
+      pattern: "^(fix)$"
+"#,
+    )],
+    &[("initial|complete", "initial|continuation|complete")],
+)];

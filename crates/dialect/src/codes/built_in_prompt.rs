@@ -14,3 +14,15 @@ nobody wrote for it. In a finished one every step has a file.
 Write the file that the hint names.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::complete(
+    &[(
+        r#""c2": "continuation", "c3": "fix""#,
+        r#""c2": "continuation", "c3": "mend", "fallbackKey": "continuation_issue""#,
+    )],
+    &[(
+        "",
+        "//- .agent/solver/prompts/steps/continuation/mend/f_default.md\nGo on: {uv-initial_fix_approach}\n",
+    )],
+)];

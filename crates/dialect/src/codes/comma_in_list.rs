@@ -13,3 +13,12 @@ item that holds a comma itself cannot be told from two items.
 Write the item without a comma, or give the parameter the type `string`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(
+        r#""type": "string", "description": "Base", "default": "main""#,
+        r#""type": "array", "description": "Base", "default": ["a,b"]"#,
+    )],
+    &[(r#"["a,b"]"#, r#"["a", "b"]"#)],
+)];

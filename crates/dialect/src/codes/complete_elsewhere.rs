@@ -14,3 +14,14 @@ stands in `steps`, or in `completionSteps` alone.
 Lead `complete` to a `complete.*` step, or use `next` where the work goes on.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::complete(
+    &[(
+        r#""repeat": { "target": "initial.fix" },
+        "complete": { "target": "complete.fix" }"#,
+        r#""repeat": { "target": "initial.fix" },
+        "complete": { "target": "initial.fix" }"#,
+    )],
+    &[(r#""complete": { "target": "initial.fix" }"#, r#""complete": { "target": "complete.fix" }"#)],
+)];

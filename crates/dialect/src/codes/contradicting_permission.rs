@@ -12,3 +12,9 @@ contradicting-permission: two keys disagree about what a movement may do
 Make them agree.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::piece(
+    &[("edit: true", "edit: false")],
+    &[("permission_mode: edit", "permission_mode: readonly")],
+)];

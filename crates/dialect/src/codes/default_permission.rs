@@ -13,3 +13,14 @@ write is denied.
 Use `acceptEdits` for an agent that writes, `plan` for one that only reads.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""acceptEdits""#, r#""default""#)],
+    &[(
+        r#""default" }
+"#,
+        r#""acceptEdits" }
+"#,
+    )],
+)];

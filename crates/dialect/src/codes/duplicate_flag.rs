@@ -12,3 +12,9 @@ Both are given with the same flag on the command line, so that neither can be to
 Give one of them another `cli`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""cli": "--base-branch""#, r#""cli": "--issue""#)],
+    &[(r#""default": "main", "cli": "--issue""#, r#""default": "main", "cli": "--base""#)],
+)];

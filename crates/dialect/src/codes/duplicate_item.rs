@@ -13,3 +13,15 @@ another name was meant.
 Correct the repetition, or remove it.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""allowedIntents": ["next", "repeat"]"#, r#""allowedIntents": ["next", "repeat", "next"]"#)],
+        &[(r#"["next", "repeat", "next"]"#, r#"["next", "repeat"]"#)],
+    ),
+    super::piece(
+        &[("[coding, careful]", "[coding, careful, coding]")],
+        &[("[coding, careful, coding]", "[coding, careful]")],
+    ),
+];

@@ -13,3 +13,15 @@ Only one can hold, and which one is nowhere said.
 Remove one of them.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""displayName": "Fixer""#, r#""displayName": "Mender", "displayName": "Fixer""#)],
+        &[(r#""displayName": "Mender", "#, "")],
+    ),
+    super::piece(
+        &[("max_iterations: 12", "max_iterations: 12\nmax_iterations: 20")],
+        &[("max_iterations: 12\n", "")],
+    ),
+];

@@ -15,3 +15,12 @@ fills others, so that they are replaced by nothing; one that the prompt does not
 Use `{uv-name}` with a parameter or an input, or remove them.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[
+        ("stepId: initial.fix\n", "stepId: initial.fix\ncustomVariables: [depth]\n"),
+        ("{section.context}", "{section.context}{depth}"),
+    ],
+    &[("[depth]", "[remaining]"), ("{depth}", "{remaining}")],
+)];

@@ -13,3 +13,15 @@ told nothing.
 Write the prompt, or remove what uses the file.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[("Be kind. ", "")],
+        &[("", "//- .agent/fixer/prompts/steps/section/context/f_default.md\nBe brief.\n")],
+    ),
+    super::piece(
+        &[("Money is counted in cents.", "")],
+        &[("", "//- .takt/knowledge/domain.md\nMoney is counted in cents.\n")],
+    ),
+];

@@ -13,3 +13,9 @@ that a run could not go on.
 Give it one of `next`, `fallback`, `retry` (with `maxRetries`) and `complete`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::check_flow(
+    &[(r#""onFail": { "fallback": "s_a8f3" }"#, r#""onFail": {}"#)],
+    &[(r#""onFail": {}"#, r#""onFail": { "retry": true, "maxRetries": 1 }"#)],
+)];

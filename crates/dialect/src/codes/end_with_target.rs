@@ -12,3 +12,9 @@ end-with-target: an intent that ends the run has a target
 Write `\"target\": null`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""closing": { "target": null }"#, r#""closing": { "target": "initial.fix" }"#)],
+    &[(r#""closing": { "target": "initial.fix" }"#, r#""closing": { "target": null }"#)],
+)];

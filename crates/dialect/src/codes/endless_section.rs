@@ -13,3 +13,9 @@ The prompt would have no end.
 Remove the inclusion.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[("Be kind. ", "Be kind. {section.context}")],
+    &[("Be kind. {section.context}", "Be kind.")],
+)];

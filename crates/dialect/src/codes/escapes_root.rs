@@ -17,3 +17,15 @@ to put your files into a prompt.
 Move the file into the project, or correct the path.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""prompts/system.md""#, r#""../../../system.md""#)],
+        &[(r#""../../../system.md""#, r#""../fixer/prompts/system.md""#)],
+    ),
+    super::piece(
+        &[("../policies/coding.md", "../../../coding.md")],
+        &[("../../../coding.md", "../policies/coding.md")],
+    ),
+];

@@ -15,3 +15,9 @@ several steps has to agree with one of them.
 Correct the front matter, or the registry.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[("stepId: initial.fix\n", "stepId: initial.issue\n")],
+    &[("stepId: initial.issue\n", "stepId: initial.fix\n")],
+)];

@@ -16,3 +16,15 @@ exports a handler for another runner is no such program; TypeScript needs a firs
 Write the first line, or give the file one of these endings.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::unguarded(
+    &[
+        (
+            r#"{ "type": "detect:graph" }"#,
+            r#"{ "type": "meta:custom", "config": { "handlerPath": "verdict.ts" } }"#,
+        ),
+        ("", "//- .agent/fixer/verdict.ts\nexport default () => 1;\n"),
+    ],
+    &[("export default", "#!/usr/bin/env -S deno run\nexport default")],
+)];

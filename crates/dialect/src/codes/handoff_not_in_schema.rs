@@ -14,3 +14,18 @@ the field stays absent.
 Add the field to the schema, or correct the path.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""handoffFields": ["status"]"#, r#""handoffFields": ["state"]"#)],
+        &[(r#""handoffFields": ["state"]"#, r#""handoffFields": ["status"]"#)],
+    ),
+    super::closing(
+        &[(r#"["plan.approach"]"#, r#"["plan.approach", "plan.risks"]"#)],
+        &[(
+            r#""approach": { "type": "string" }"#,
+            r#""approach": { "type": "string" }, "risks": { "type": "string" }"#,
+        )],
+    ),
+];

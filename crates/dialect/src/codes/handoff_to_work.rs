@@ -13,3 +13,16 @@ no flow begins with.
 Use `next` between work steps, or lead the handoff to a closure step.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[
+        (r#""enum": ["next", "repeat"]"#, r#""enum": ["next", "repeat", "handoff"]"#),
+        (r#""allowedIntents": ["next", "repeat"]"#, r#""allowedIntents": ["next", "repeat", "handoff"]"#),
+        (
+            r#""repeat": { "target": "initial.fix" } }"#,
+            r#""repeat": { "target": "initial.fix" }, "handoff": { "target": "continuation.fix" } }"#,
+        ),
+    ],
+    &[(r#""handoff": { "target": "continuation.fix" }"#, r#""handoff": { "target": "closure.fix" }"#)],
+)];

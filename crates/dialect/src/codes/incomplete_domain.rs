@@ -14,3 +14,48 @@ possible without.
 Add the step that is missing, or remove the domain.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::complete(
+    &[
+        (
+            r#""continuation.fix": {
+      "stepId": "continuation.fix""#,
+            r#""continuation.mend": {
+      "stepId": "continuation.mend""#,
+        ),
+        (r#"["initial.fix", "continuation.fix"]"#, r#"["continuation.mend", "continuation.fix"]"#),
+        (
+            r#""next": { "target": "continuation.fix" },
+        "repeat": { "target": "initial.fix" }"#,
+            r#""next": { "target": "continuation.mend" },
+        "repeat": { "target": "initial.fix" }"#,
+        ),
+        (
+            r#""next": { "target": "continuation.fix" },
+        "repeat": { "target": "continuation.fix" }"#,
+            r#""next": { "target": "continuation.mend" },
+        "repeat": { "target": "continuation.mend" }"#,
+        ),
+    ],
+    &[
+        (
+            r#""continuation.mend": {
+      "stepId": "continuation.mend""#,
+            r#""continuation.fix": {
+      "stepId": "continuation.fix""#,
+        ),
+        (
+            r#""next": { "target": "continuation.mend" },
+        "repeat": { "target": "initial.fix" }"#,
+            r#""next": { "target": "continuation.fix" },
+        "repeat": { "target": "initial.fix" }"#,
+        ),
+        (
+            r#""next": { "target": "continuation.mend" },
+        "repeat": { "target": "continuation.mend" }"#,
+            r#""next": { "target": "continuation.fix" },
+        "repeat": { "target": "continuation.fix" }"#,
+        ),
+    ],
+)];

@@ -14,3 +14,29 @@ whose text other prompts include, have none of them.
 Add what is missing, or call the step `section.NAME`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(
+            r##"      "outputSchemaRef": { "file": "fix.json", "schema": "#/$defs/closure.fix" },
+"##,
+            "",
+        )],
+        &[(
+            r#""permissionMode": "plan", "uvVariables": ["issue"],"#,
+            r#""permissionMode": "plan", "uvVariables": ["issue"], "outputSchemaRef": { "file": "fix.json", "schema": "closure.fix" },"#,
+        )],
+    ),
+    super::complete(
+        &[(
+            r##"      "outputSchemaRef": { "file": "fix.json", "schema": "#/definitions/initial.fix" },
+"##,
+            "",
+        )],
+        &[(
+            r#""edition": "default","#,
+            r#""edition": "default", "outputSchemaRef": { "file": "fix.json", "schema": "initial.fix" },"#,
+        )],
+    ),
+];

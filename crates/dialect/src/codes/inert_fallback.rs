@@ -12,3 +12,9 @@ An unreadable intent ends the run unless `failFast` is false. `fallbackIntent` a
 Add `\"failFast\": false`, or remove `fallbackIntent`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""failFast": false, "fallbackIntent": "repeat""#, r#""fallbackIntent": "repeat""#)],
+    &[(r#""fallbackIntent": "repeat""#, r#""failFast": false, "fallbackIntent": "repeat""#)],
+)];

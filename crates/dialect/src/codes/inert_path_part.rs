@@ -13,3 +13,12 @@ part, so that what they say about it has no effect.
 Add the placeholder to the template, or write the same everywhere.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[
+        (r#""c1": "steps""#, r#""c1": "steps", "pathTemplateNoAdaptation": "{c1}/{c2}/{c3}/f_default.md""#),
+        (r#""c2": "section", "c3": "context""#, r#""c2": "section", "c3": "context", "edition": "own""#),
+    ],
+    &[(r#""edition": "own""#, r#""edition": "default""#)],
+)];

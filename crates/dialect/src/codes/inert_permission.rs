@@ -14,3 +14,9 @@ nothing.
 Widen `runner.boundaries.permissionMode`, or remove the step's.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""permissionMode": "plan""#, r#""permissionMode": "bypassPermissions""#)],
+    &[(r#""permissionMode": "acceptEdits""#, r#""permissionMode": "bypassPermissions""#)],
+)];

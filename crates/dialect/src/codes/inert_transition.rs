@@ -15,3 +15,12 @@ never taken.
 Remove the part that does not act, or what stands before it.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::check_flow(
+    &[(r#"{ "fallback": "s_a8f3" }"#, r#"{ "fallback": "s_a8f3", "maxRetries": 3 }"#)],
+    &[(
+        r#"{ "fallback": "s_a8f3", "maxRetries": 3 }"#,
+        r#"{ "fallback": "s_a8f3", "retry": true, "maxRetries": 3 }"#,
+    )],
+)];

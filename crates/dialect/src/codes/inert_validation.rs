@@ -13,3 +13,19 @@ not allow it. Only `closing` is guarded, so that these validators would never ru
 Name the closure step, or let it decide `closing`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(
+        r#""closure.fix": {
+      "stepId": "closure.fix", "name": "Clean tree""#,
+        r#""initial.fix": {
+      "stepId": "initial.fix", "name": "Clean tree""#,
+    )],
+    &[(
+        r#""initial.fix": {
+      "stepId": "initial.fix", "name": "Clean tree""#,
+        r#""closure.fix": {
+      "stepId": "closure.fix", "name": "Clean tree""#,
+    )],
+)];

@@ -14,3 +14,15 @@ The schema is sent to the agent and tells it which intents there are; the gate r
 Make them agree.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""enum": ["next", "repeat"]"#, r#""enum": ["next"]"#)],
+        &[(r#""enum": ["next"]"#, r#""enum": ["next", "repeat"]"#)],
+    ),
+    super::complete(
+        &[(r#""intentField": "next_action.action""#, r#""intentField": "decision""#)],
+        &[(r#""intentField": "decision""#, r#""intentField": "next_action.action""#)],
+    ),
+];

@@ -14,3 +14,12 @@ Add the transition, or take the intent out of `allowedIntents`. (`jump` may do w
 none.)
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#", "repeat": { "target": "initial.fix" } }"#, " }")],
+    &[(
+        r#""next": { "target": "continuation.fix" }"#,
+        r#""repeat": { "target": "initial.fix" }, "next": { "target": "continuation.fix" }"#,
+    )],
+)];

@@ -13,3 +13,15 @@ quoted outcomes of its members. `all` with several outcomes has one for each mem
 Correct the condition.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::piece(
+        &[(r#"ai("the task is impossible")"#, "ai()")],
+        &[("ai()", r#"ai("the task is impossible")"#)],
+    ),
+    super::piece(
+        &[(r#"ai("the task is impossible")"#, r#"AI("the task is impossible")"#)],
+        &[("AI(", "ai(")],
+    ),
+];

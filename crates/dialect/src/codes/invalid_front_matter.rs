@@ -13,3 +13,12 @@ something stands before the first of these lines, so that the front matter is pa
 Correct it, or remove the lines or what stands before them.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(&[("stepId: initial.fix\n", "stepId: [\n")], &[("stepId: [\n", "stepId: initial.fix\n")]),
+    super::closing(
+        &[("Close #{uv-issue}", "\n---\nstepId: closure.fix\n---\nClose #{uv-issue}")],
+        &[("\n---\nstepId: closure.fix\n---\n", "---\nstepId: closure.fix\n---\n")],
+    ),
+];

@@ -12,3 +12,9 @@ invalid-input: an input says nowhere where it comes from
 Correct `from`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""from": "initial.fix.approach""#, r#""from": "approach""#)],
+    &[(r#""from": "approach""#, r#""from": "initial.fix.approach""#)],
+)];

@@ -13,3 +13,9 @@ last, no comments.
 Correct the place that the finding shows.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""displayName": "Fixer","#, r#""displayName": "Fixer""#)],
+    &[(r#""displayName": "Fixer""#, r#""displayName": "Fixer","#)],
+)];

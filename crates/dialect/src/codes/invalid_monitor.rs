@@ -13,3 +13,9 @@ monitors of the same cycle only the first could ever act.
 Correct `cycle`, or remove the monitor.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::piece(
+    &[("cycle: [implement, reviewers]", "cycle: [implement]")],
+    &[("cycle: [implement]", "cycle: [implement, reviewers]")],
+)];

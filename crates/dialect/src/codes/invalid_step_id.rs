@@ -13,3 +13,17 @@ the same when steps are put between others or change places.
 Call it so, in its key, its `id` and in every transition that leads to it.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::check_flow(
+    &[
+        (r#""s_b2c1de": {"#, r#""s_xyz": {"#),
+        (r#""id": "s_b2c1de""#, r#""id": "s_xyz""#),
+        (r#""next": "s_b2c1de""#, r#""next": "s_xyz""#),
+    ],
+    &[
+        (r#""s_xyz": {"#, r#""s_0a1b": {"#),
+        (r#""id": "s_xyz""#, r#""id": "s_0a1b""#),
+        (r#""next": "s_xyz""#, r#""next": "s_0a1b""#),
+    ],
+)];

@@ -14,3 +14,15 @@ range, an empty text, a path that is none.
 Correct the value. The hint names the nearest one there is.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""type": "number""#, r#""type": "numer""#)],
+        &[(r#""type": "numer""#, r#""type": "number""#)],
+    ),
+    super::piece(
+        &[("permission_mode: edit", "permission_mode: write")],
+        &[("permission_mode: write", "permission_mode: full")],
+    ),
+];

@@ -14,3 +14,7 @@ are read; tags of one's own and merge keys (`<<`) are not.
 Correct the place that the finding shows.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] =
+    &[super::piece(&[("  - name: plan", "	- name: plan")], &[("	- name: plan", "  - name: plan")])];

@@ -14,3 +14,16 @@ A jump leads to the step that the answer names in the gate's `targetField`, else
 Add one, or take `jump` out of `allowedIntents`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[
+        (r#""enum": ["next", "repeat"]"#, r#""enum": ["next", "jump"]"#),
+        (r#""allowedIntents": ["next", "repeat"]"#, r#""allowedIntents": ["next", "jump"]"#),
+        (r#", "repeat": { "target": "initial.fix" } }"#, " }"),
+    ],
+    &[(
+        r#""next": { "target": "continuation.fix" }"#,
+        r#""next": { "target": "continuation.fix" }, "jump": { "target": "continuation.fix" }"#,
+    )],
+)];

@@ -13,3 +13,7 @@ later-spelling: a key in the spelling of a later version of the format
 Nothing has to be done.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] =
+    &[super::piece(&[("max_iterations", "max_steps")], &[("max_steps", "max_iterations")])];

@@ -14,3 +14,7 @@ the agent reads the braces.
 Write `{uv-name}` for a value of the run, or move the text into a failure prompt.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] =
+    &[super::closing(&[("Be kind. ", "Be kind to {{issue}}.")], &[("{{issue}}", "{uv-issue}")])];

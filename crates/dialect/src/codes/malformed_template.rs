@@ -13,3 +13,9 @@ Blocks are `{{#each name}}…{{/each}}` and `{{#if name}}…{{else}}…{{/if}}`,
 Correct the place that the finding shows.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[("{{/each}}{{else}}", "{{else}}")],
+    &[("{{this}}{{else}}", "{{this}}{{/each}}{{else}}")],
+)];

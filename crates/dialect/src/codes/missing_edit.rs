@@ -14,3 +14,9 @@ files.
 Add `edit: true` or `edit: false`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::piece(
+    &[("    edit: true\n", "")],
+    &[("    permission_mode: edit", "    edit: true\n    permission_mode: edit")],
+)];

@@ -14,3 +14,9 @@ told.
 Write the file, or correct the path. A text may stand in place of a path: it has more than one word.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::piece(
+    &[("../policies/coding.md", "../policies/codng.md")],
+    &[("", "//- .takt/policies/codng.md\nSimple before easy.\n")],
+)];

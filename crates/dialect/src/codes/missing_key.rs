@@ -12,3 +12,16 @@ The format requires this key.
 Add it.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(
+            r#"  "c1": "steps",
+"#,
+            "",
+        )],
+        &[(r#""agentId": "fixer","#, r#""agentId": "fixer", "c1": "steps","#)],
+    ),
+    super::piece(&[("max_iterations: 12\n", "")], &[("name: sound\n", "name: sound\nmax_iterations: 9\n")]),
+];

@@ -14,3 +14,12 @@ The finding lists every path that was tried: the path template below `userPrompt
 Write the file, or correct `c2`, `c3`, `edition`, `adaptation` or the bases.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""c2": "continuation", "c3": "fix""#, r#""c2": "continuation", "c3": "mend""#)],
+    &[(
+        "",
+        "//- .agent/fixer/prompts/steps/continuation/mend/f_default.md\n{uv-approach}, {uv-previous_summary}\n",
+    )],
+)];

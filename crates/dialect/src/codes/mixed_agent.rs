@@ -13,3 +13,9 @@ Agents keep their settings either under `runner`, or under `behavior` and beside
 Keep one of them, with everything in its place there.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""displayName": "Fixer","#, r#""displayName": "Fixer", "behavior": {},"#)],
+    &[(r#" "behavior": {},"#, "")],
+)];

@@ -15,3 +15,9 @@ only where nothing else tells a generation.
 Write the whole registry in one of them.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""c1": "steps","#, r#""c1": "steps", "completionSteps": {},"#)],
+    &[(r#" "completionSteps": {},"#, "")],
+)];

@@ -14,3 +14,15 @@ and what a member writes that may change nothing is not found, even if it commit
 Put the members that may change files into a movement of their own, or let all members only read.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::piece(
+    &[(
+        "        edit: false\n        instruction_template: Review the architecture.",
+        "        edit: true\n        instruction_template: Review the architecture.",
+    )],
+    &[(
+        "        edit: false\n        pass_previous_response: false",
+        "        edit: true\n        pass_previous_response: false",
+    )],
+)];

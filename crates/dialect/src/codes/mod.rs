@@ -1,4 +1,5 @@
-//! The codes of findings about definitions: one file each, with its manual page.
+//! The codes of findings about definitions: one file each, with its manual page and its twins, a definition that shows it
+//! and nothing else, and the same one mended.
 //!
 //! The functions that find them are woven into reading; the head of each file says where. [`ALL`] lists the files: a
 //! module that is not in it is unused code, a name that is not in it cannot be reported.
@@ -58,6 +59,8 @@ mod no_rule_left;
 mod no_step_kind;
 mod not_utf8;
 mod null_target;
+#[cfg(test)]
+mod of_flow;
 mod path_for_key;
 mod poll_without_resource;
 mod report_name;
@@ -73,6 +76,8 @@ mod too_deep;
 mod too_large;
 mod transition_without_default;
 mod transition_without_intent;
+#[cfg(test)]
+mod twins;
 mod two_instructions;
 mod unbound_step_id;
 mod undeclared_failure_param;
@@ -110,6 +115,8 @@ mod wrong_direction;
 mod wrong_type;
 
 use cuegate_flow::Code;
+#[cfg(test)]
+use twins::{Twins, check_flow, closing, complete, piece, unguarded};
 
 /// Takes the code of each file, by the name under which it is reported.
 macro_rules! all {
@@ -121,6 +128,9 @@ macro_rules! all {
         /// The names of their files, without the ending.
         #[cfg(test)]
         const FILES: &[&str] = &[$(stringify!($module)),*];
+        /// For each file a definition that shows its code, and the same one mended.
+        #[cfg(test)]
+        const TWINS: &[&[Twins]] = &[$($module::TWINS),*];
     };
 }
 

@@ -12,3 +12,9 @@ Nothing says what an unreadable intent means instead, so that it ends the run al
 Add `fallbackIntent`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""failFast": false, "fallbackIntent": "repeat""#, r#""failFast": false"#)],
+    &[(r#""failFast": false"#, r#""failFast": false, "fallbackIntent": "closing""#)],
+)];

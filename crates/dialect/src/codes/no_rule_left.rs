@@ -13,3 +13,15 @@ member or judge are, so that a run without a person could not go on from here.
 Add a rule without `interactive_only`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::piece(
+    &[(
+        "          - condition: approved\n          - condition: needs_fix\n    rules:",
+        "          - condition: approved\n            interactive_only: true\n          - condition: needs_fix\n            interactive_only: true\n    rules:",
+    )],
+    &[(
+        "            interactive_only: true\n          - condition: needs_fix\n            interactive_only: true\n",
+        "          - condition: needs_fix\n            interactive_only: true\n",
+    )],
+)];

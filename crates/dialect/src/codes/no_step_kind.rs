@@ -13,3 +13,15 @@ The kind decides which intents a step may allow. `stepKind` is absent, and the s
 Add `stepKind`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[
+        (r#""c2": "continuation", "c3": "fix""#, r#""c2": "retry", "c3": "fix""#),
+        ("", "//- .agent/fixer/prompts/steps/retry/fix/f_default.md\n{uv-approach}, {uv-previous_summary}\n"),
+    ],
+    &[(
+        r#""c2": "retry", "c3": "fix", "model""#,
+        r#""c2": "retry", "c3": "fix", "stepKind": "work", "model""#,
+    )],
+)];

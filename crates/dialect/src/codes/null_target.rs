@@ -13,3 +13,9 @@ step.
 Name the step.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""repeat": { "target": "continuation.fix" }"#, r#""repeat": { "target": null }"#)],
+    &[(r#""repeat": { "target": null }"#, r#""repeat": { "target": "initial.fix" }"#)],
+)];

@@ -13,3 +13,9 @@ file named in several places has to be changed in all of them.
 Add the file to the map that the finding names, and write its key here.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::piece(
+    &[("instruction: implement", "instruction: ../instructions/implement.md")],
+    &[("instruction: ../instructions/implement.md", "instruction: implement")],
+)];

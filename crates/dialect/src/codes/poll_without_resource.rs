@@ -13,3 +13,13 @@ There is no such parameter, or a run can begin without it.
 Declare the parameter, as required or with a default, or give it with `--set`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::unguarded(
+    &[(r#"{ "type": "detect:graph" }"#, r#"{ "type": "poll:state", "config": { "resourceType": "file" } }"#)],
+    &[(
+        r#""parameters": {"#,
+        r#""parameters": {
+    "file": { "type": "string", "description": "F", "required": true, "cli": "--file" },"#,
+    )],
+)];

@@ -15,3 +15,15 @@ only, and are one file on the file systems of macOS and Windows.
 Rename the report.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::piece(
+        &[("Decisions: 02-decisions.md", "Decisions: 01-scope.md")],
+        &[("Decisions: 01-scope.md", "Decisions: 03-decisions.md")],
+    ),
+    super::piece(
+        &[("Decisions: 02-decisions.md", "Decisions: 01-Scope.md")],
+        &[("Decisions: 01-Scope.md", "Decisions: 02-Scope.md")],
+    ),
+];

@@ -13,3 +13,9 @@ never missing, so that requiring it has no effect.
 Remove `required`, or the default.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""default": "main""#, r#""default": "main", "required": true"#)],
+    &[(r#""default": "main", "#, "")],
+)];

@@ -12,3 +12,9 @@ reserved-flag: a parameter has a flag of Cuegate itself
 Give the value with `--set NAME=VALUE`, or give the parameter another `cli`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""cli": "--base-branch""#, r#""cli": "--model""#)],
+    &[(r#""cli": "--model""#, r#""cli": "--base-model""#)],
+)];

@@ -15,3 +15,32 @@ costs an iteration each time: lead to a movement that does what is missing, or l
 with `requires_user_input`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[
+            (r#""enum": ["repeat", "handoff"]"#, r#""enum": ["next", "handoff"]"#),
+            (r#""allowedIntents": ["repeat", "handoff"]"#, r#""allowedIntents": ["next", "handoff"]"#),
+            (r#""repeat": { "target": "continuation.fix" }"#, r#""next": { "target": "continuation.fix" }"#),
+        ],
+        &[
+            (r#""enum": ["next", "handoff"]"#, r#""enum": ["repeat", "handoff"]"#),
+            (r#""allowedIntents": ["next", "handoff"]"#, r#""allowedIntents": ["repeat", "handoff"]"#),
+            (
+                r#""next": { "target": "continuation.fix" }, "handoff""#,
+                r#""repeat": { "target": "continuation.fix" }, "handoff""#,
+            ),
+        ],
+    ),
+    super::piece(
+        &[(
+            "      - condition: Cannot proceed\n        next: ABORT",
+            "      - condition: Cannot proceed\n        next: implement",
+        )],
+        &[(
+            "      - condition: Cannot proceed\n        next: implement",
+            "      - condition: Cannot proceed\n        requires_user_input: true\n        next: implement",
+        )],
+    ),
+];

@@ -14,3 +14,18 @@ run was given at its start, and what the run knows itself cannot be read any mor
 Give the parameter another name, or remove it where the built-in variable is meant.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[
+        (r#""baseBranch": {"#, r#""remaining": {"#),
+        ("against {uv-base-branch}", "against {uv-remaining}"),
+        (r#"["issue", "baseBranch"]"#, r#"["issue", "remaining"]"#),
+        (", {uv-remaining} left", ""),
+    ],
+    &[
+        (r#""remaining": {"#, r#""rest": {"#),
+        ("against {uv-remaining}", "against {uv-rest}"),
+        (r#"["issue", "remaining"]"#, r#"["issue", "rest"]"#),
+    ],
+)];

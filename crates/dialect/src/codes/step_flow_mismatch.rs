@@ -14,3 +14,9 @@ decide themselves, and `stepFlow` to a registry whose steps have a `check`.
 Correct `completionType`, or name the registry that it belongs to.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::check_flow(
+    &[(r#""stepFlow""#, r#""iterationBudget""#)],
+    &[(r#""iterationBudget""#, r#""stepFlow""#)],
+)];

@@ -12,3 +12,9 @@ A step is named by its key. Its `stepId` repeats that name and has to agree.
 Make both equal.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""stepId": "initial.fix""#, r#""stepId": "initial.fx""#)],
+    &[(r#""stepId": "initial.fx""#, r#""stepId": "initial.fix""#)],
+)];

@@ -15,3 +15,15 @@ decides alone. The hint says why.
 Remove it, or what stands in its way.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""usesStdin": true"#, r#""priority": 1, "usesStdin": true"#)],
+        &[(r#""priority": 1, "#, "")],
+    ),
+    super::piece(
+        &[("max_iterations: 12", "max_iterations: 12\nanswer_agent: coder")],
+        &[("\nanswer_agent: coder", "")],
+    ),
+];

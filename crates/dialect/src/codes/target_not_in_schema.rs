@@ -15,3 +15,16 @@ none.
 Add the field to the schema, or correct the path.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[
+        (r#""enum": ["next", "repeat"]"#, r#""enum": ["next", "jump"]"#),
+        (
+            r#""allowedIntents": ["next", "repeat"]"#,
+            r#""allowedIntents": ["next", "jump"], "targetField": "next_action.to""#,
+        ),
+        (r#", "repeat": { "target": "initial.fix" } }"#, " }"),
+    ],
+    &[("next_action.to", "next_action.reason")],
+)];

@@ -13,3 +13,12 @@ value is a bad answer.
 Add `default`, or list in the schema's `enum` exactly the values that `targets` names.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(
+        r#""repeat": { "target": "continuation.fix" }"#,
+        r#""repeat": { "condition": "status", "targets": { "ready": "initial.fix" } }"#,
+    )],
+    &[(r#""ready": "initial.fix""#, r#""ready": "initial.fix", "default": "continuation.fix""#)],
+)];

@@ -12,3 +12,12 @@ The step has a transition for an intent that it does not allow.
 Add the intent to `allowedIntents` and to the schema, or remove the transition.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[
+        (r#""allowedIntents": ["repeat", "handoff"]"#, r#""allowedIntents": ["handoff"]"#),
+        (r#""enum": ["repeat", "handoff"]"#, r#""enum": ["handoff"]"#),
+    ],
+    &[(r#""repeat": { "target": "continuation.fix" }, "#, "")],
+)];

@@ -13,3 +13,9 @@ them can be what the agent is told.
 Keep one.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::piece(
+    &[("    instruction: implement\n", "    instruction: implement\n    instruction_template: Do it.\n")],
+    &[("    instruction_template: Do it.\n", "")],
+)];

@@ -14,3 +14,15 @@ one that does not list the step (an error: no answer of this step could be right
 Add `\"stepId\": { \"const\": … }` with the name of the step to the `properties` of its schema.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::complete(
+        &[(r#""stepId": { "const": "initial.fix" }"#, r#""stepId": { "const": "initial.issue" }"#)],
+        &[(r#""const": "initial.issue""#, r#""const": "initial.fix""#)],
+    ),
+    super::complete(
+        &[(r#""stepId": { "const": "initial.fix" }"#, r#""stepId": { "type": "string" }"#)],
+        &[(r#""stepId": { "type": "string" }"#, r#""stepId": { "enum": ["initial.fix"] }"#)],
+    ),
+];

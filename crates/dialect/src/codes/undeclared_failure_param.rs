@@ -13,3 +13,12 @@ it stays empty.
 Add it to `extractParams`, or remove it from the prompt.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[("Commit for #{uv-issue}", "Commit {{branch}}")],
+    &[(
+        r#""changedFiles": "parseChangedFiles""#,
+        r#""changedFiles": "parseChangedFiles", "branch": "stdout""#,
+    )],
+)];

@@ -15,3 +15,12 @@ The same goes for `{input_text}` where `usesStdin` is `false`: a run needs the t
 Add it to `uvVariables`, or make `usesStdin` true.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[("Close #{uv-issue}", "Close #{uv-issue} {uv-baseBranch}")],
+    &[(
+        r#""permissionMode": "plan", "uvVariables": ["issue"]"#,
+        r#""permissionMode": "plan", "uvVariables": ["issue", "baseBranch"]"#,
+    )],
+)];

@@ -14,3 +14,21 @@ where that is ambiguous. No step leaves a value of this name, so that the condit
 Add the field to `handoffFields`, or correct the name.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(
+            r#""repeat": { "target": "continuation.fix" }"#,
+            r#""repeat": { "condition": "stats", "targets": { "ready": "initial.fix", "blocked": "continuation.fix" } }"#,
+        )],
+        &[(r#""stats""#, r#""status""#)],
+    ),
+    super::closing(
+        &[(
+            r#""repeat": { "target": "continuation.fix" }"#,
+            r#""repeat": { "condition": "stats", "targets": { "ready": "initial.fix", "default": "continuation.fix" } }"#,
+        )],
+        &[(r#""stats""#, r#""status""#)],
+    ),
+];

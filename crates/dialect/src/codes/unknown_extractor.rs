@@ -13,3 +13,9 @@ the value stays empty in the failure prompt.
 Correct the name, or use `stdout`, `stderr` or `errorOutput`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""parseChangedFiles""#, r#""parseChanges""#)],
+    &[(r#""parseChanges""#, r#""stdout""#)],
+)];

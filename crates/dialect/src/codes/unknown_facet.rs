@@ -14,3 +14,7 @@ agent nothing.
 Correct the key; the hint names the nearest one. Or add it with the path of its file.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] =
+    &[super::piece(&[("[coding, careful]", "[codng, coding, careful]")], &[("[codng, ", "[")])];

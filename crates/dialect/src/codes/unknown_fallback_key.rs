@@ -13,3 +13,12 @@ with underscores: `initial_issue`, not `initial.issue`.
 Correct the key, or remove it.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(
+        r#""c2": "continuation", "c3": "fix""#,
+        r#""c2": "continuation", "c3": "fix", "fallbackKey": "fix_default""#,
+    )],
+    &[(r#""fallbackKey": "fix_default""#, r#""fallbackKey": "continuation_issue""#)],
+)];

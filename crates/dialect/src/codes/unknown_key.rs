@@ -12,3 +12,15 @@ Nothing reads this key. Most often it is a typing error, and what was meant has 
 Correct the key; the hint names the nearest known one. Notes belong into `description`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""usesStdin": true"#, r#""usesStdin": true, "useStdin": true"#)],
+        &[(r#", "useStdin": true"#, "")],
+    ),
+    super::piece(
+        &[("permission_mode: edit", "permision_mode: edit")],
+        &[("permision_mode", "permission_mode")],
+    ),
+];

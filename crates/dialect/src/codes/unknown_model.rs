@@ -14,3 +14,7 @@ Correct the name, or say in cuegate.toml what the provider you run with calls it
 `NAME = 'MODEL'` below `[models.PROVIDER]`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] =
+    &[super::closing(&[(r#""sonnet""#, r#""sonet""#)], &[(r#""sonet""#, r#""opus""#)])];

@@ -14,3 +14,9 @@ backslash before it.
 Correct the text; the hint names the nearest one. Or add the rule to the member.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::piece(
+    &[(r#"all("approved")"#, r#"all("aproved")"#)],
+    &[(r#"all("aproved")"#, r#"all("approved", "approved")"#)],
+)];

@@ -15,3 +15,7 @@ error.
 Correct it, or write another word.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] =
+    &[super::piece(&[("Plan {task}.", "Plan {tasks}.")], &[("{tasks}", "{task}")])];

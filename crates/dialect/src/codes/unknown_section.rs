@@ -12,3 +12,9 @@ unknown-section: a prompt includes a section that is not there
 Add the step, or correct the name.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[("{section.context}", "{section.contxt}")],
+    &[("{section.contxt}", "{section.context}")],
+)];

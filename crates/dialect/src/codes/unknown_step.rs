@@ -13,3 +13,19 @@ so that they would never run.
 Correct the key.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(
+        r#""closure.fix": {
+      "stepId": "closure.fix", "name": "Clean tree""#,
+        r#""closure.fx": {
+      "stepId": "closure.fx", "name": "Clean tree""#,
+    )],
+    &[(
+        r#""closure.fx": {
+      "stepId": "closure.fx""#,
+        r#""closure.fix": {
+      "stepId": "closure.fix""#,
+    )],
+)];

@@ -12,3 +12,9 @@ unknown-validator: a validation names a validator that is not there
 Correct the name, or add the validator.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""validator": "git-clean""#, r#""validator": "git-cleen""#)],
+    &[("git-cleen", "git-clean")],
+)];

@@ -13,3 +13,12 @@ among them.
 Add the value to the schema's `enum`, or remove the target.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(
+        r#""repeat": { "target": "continuation.fix" }"#,
+        r#""repeat": { "condition": "status", "targets": { "redy": "initial.fix", "default": "continuation.fix" } }"#,
+    )],
+    &[(r#""redy""#, r#""ready""#)],
+)];

@@ -12,3 +12,13 @@ The file is not there, or the system refuses to read it.
 Write the file, correct the path that names it, or correct its permissions.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""steps_registry.json""#, r#""steps.json""#)],
+        &[(r#""steps.json""#, r#""steps_registry.json""#)],
+    ),
+    super::piece(&[], &[("Change one thing", "Change only one thing")])
+        .spoiled(|files| drop(files.remove(".takt/pieces/sound.yaml"))),
+];

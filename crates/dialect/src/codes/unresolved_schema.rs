@@ -14,3 +14,9 @@ Correct the reference or the schema. A bare name is looked up in `definitions`, 
 `#/$defs/name` is a pointer.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""file": "fix.json", "schema": "initial.fix""#, r#""file": "fix.json", "schema": "initial.fx""#)],
+    &[(r#""schema": "initial.fx""#, r##""schema": "#/$defs/initial.fix""##)],
+)];

@@ -13,3 +13,12 @@ out would be unsafe or change what the definition means, so that nothing is star
 Follow the hint, or wait for a version that supports it.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""verdict": {"#, r#""integrations": { "github": { "enabled": true } }, "verdict": {"#)],
+        &[(r#""enabled": true"#, r#""enabled": false"#)],
+    ),
+    super::piece(&[("session: refresh", "session: compact")], &[("session: compact", "session: continue")]),
+];

@@ -13,3 +13,13 @@ unused-base: a folder of prompts holds none of them
 Correct the path, or remove the key.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""userPromptsBase": ".agent/fixer/prompts""#, r#""userPromptsBase": ".agent/fixer/prompt""#)],
+    &[(
+        r#"  "userPromptsBase": ".agent/fixer/prompt",
+"#,
+        "",
+    )],
+)];

@@ -13,3 +13,9 @@ movement, no report and no judge. (A report in the form `Label: path` names no f
 Name it where it was meant, or remove it.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::piece(
+    &[("    knowledge: domain\n", "")],
+    &[("    policy: [coding, careful]\n", "    policy: [coding, careful]\n    knowledge: [domain]\n")],
+)];

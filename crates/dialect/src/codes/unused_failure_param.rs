@@ -14,3 +14,12 @@ there is no failure prompt at all.
 Write `{{name}}` in the prompt, or remove it.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(
+        r#""changedFiles": "parseChangedFiles""#,
+        r#""changedFiles": "parseChangedFiles", "branch": "stdout""#,
+    )],
+    &[("Commit for #{uv-issue}", "Commit {{branch}}")],
+)];

@@ -13,3 +13,12 @@ none.
 Name it in a validator, or remove it.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(
+        r#""failurePatterns": {"#,
+        r#""failurePatterns": { "spare": { "description": "x", "edition": "failed" },"#,
+    )],
+    &[(r#" "spare": { "description": "x", "edition": "failed" },"#, "")],
+)];

@@ -13,3 +13,9 @@ the system prompt reads it, so that giving it changes nothing. (Commands of vali
 Write `{uv-name}` in the prompt that needs it, or remove the parameter.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(" against {uv-base-branch}", ""), (r#"["issue", "baseBranch"]"#, r#"["issue"]"#)],
+    &[("of {unknown}", "of {uv-base-branch}")],
+)];

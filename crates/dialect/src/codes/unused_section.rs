@@ -14,3 +14,7 @@ Include it, or remove the step. A step that is to be run needs `structuredGate`,
 `outputSchemaRef`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] =
+    &[super::closing(&[("{section.context}", "")], &[("Approach: ", "{section.context}Approach: ")])];

@@ -12,3 +12,14 @@ Validators run where `validationConditions` of `validationSteps` name them. None
 Name it in the validation of a closure step, or remove it.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(
+        r#""git-clean": {
+      "type""#,
+        r#""spare": { "type": "command", "command": "true", "successWhen": "empty", "failurePattern": "git-dirty", "extractParams": { "changedFiles": "stdout" } }, "git-clean": {
+      "type""#,
+    )],
+    &[(r#"[{ "validator": "git-clean" }]"#, r#"[{ "validator": "git-clean" }, { "validator": "spare" }]"#)],
+)];

@@ -15,3 +15,9 @@ in for the step's prompt are looked into as well.)
 Write `{uv-name}`, or `{input_text}` for the task, in the prompt, or take the promise back.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[("Close #{uv-issue}", "Close it")],
+    &[(r#""permissionMode": "plan", "uvVariables": ["issue"],"#, r#""permissionMode": "plan","#)],
+)];

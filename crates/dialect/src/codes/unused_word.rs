@@ -14,3 +14,9 @@ for an intent that the gate allows: no agent can decide it.
 Make the schema's `enum` and `allowedIntents` agree.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::complete(
+    &[(r#"["next", "wait", "complete"]"#, r#"["next", "wait", "complete", "done"]"#)],
+    &[(r#", "done"]"#, "]")],
+)];

@@ -13,3 +13,9 @@ agent reads \"(no report yet: file)\" each time.
 Correct the name; the hint names the nearest one. Or add the report to `output_contracts` of a movement.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::piece(
+    &[("{report:00-plan.md}", "{report:plan.md}")],
+    &[("{report:plan.md}", "{report:02-decisions.md}")],
+)];

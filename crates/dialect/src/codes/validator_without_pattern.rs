@@ -13,3 +13,9 @@ is missing, or names a pattern that is not there.
 Name one of `failurePatterns`.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""failurePattern": "git-dirty""#, r#""failurePattern": "git-dirt""#)],
+    &[(r#""git-dirt""#, r#""git-dirty""#)],
+)];

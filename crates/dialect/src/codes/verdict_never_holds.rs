@@ -13,3 +13,14 @@ checks, more iterations than the run may take, or an end of the flow, where the 
 Correct it, or leave it out.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::unguarded(
+    &[(
+        r#"{ "type": "detect:graph" }"#,
+        r#"{ "type": "meta:composite", "config": { "operator": "and", "conditions": [
+        { "type": "count:iteration", "config": { "maxIterations": 30 } },
+        { "type": "detect:keyword", "config": { "verdictKeyword": "DONE" } }] } }"#,
+    )],
+    &[(r#""maxIterations": 30"#, r#""maxIterations": 10"#)],
+)];

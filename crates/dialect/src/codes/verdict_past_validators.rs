@@ -14,3 +14,15 @@ failed, its remedy comes first. Such a run is marked as not validated.
 Use `detect:graph`, where only `closing` completes the run.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(
+        r#"{ "type": "detect:graph" }"#,
+        r#"{ "type": "count:iteration", "config": { "maxIterations": 3 } }"#,
+    )],
+    &[(
+        r#"{ "type": "count:iteration", "config": { "maxIterations": 3 } }"#,
+        r#"{ "type": "detect:graph", "config": { "maxIterations": 3 } }"#,
+    )],
+)];

@@ -13,3 +13,23 @@ another flow, `repeat` not from work into closure. Otherwise a run could skip it
 Lead the intent elsewhere, or use the intent that is meant for it.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""repeat": { "target": "continuation.fix" }"#, r#""repeat": { "target": "closure.fix" }"#)],
+        &[(
+            r#""repeat": { "target": "closure.fix" }, "handoff""#,
+            r#""repeat": { "target": "initial.fix" }, "handoff""#,
+        )],
+    ),
+    super::complete(
+        &[(
+            r#""next": { "target": "continuation.fix" },
+        "repeat": { "target": "continuation.fix" }"#,
+            r#""next": { "target": "complete.fix" },
+        "repeat": { "target": "continuation.fix" }"#,
+        )],
+        &[(r#""next": { "target": "complete.fix" }"#, r#""next": { "target": "initial.fix" }"#)],
+    ),
+];

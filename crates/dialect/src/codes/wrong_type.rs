@@ -13,3 +13,12 @@ belongs.
 Correct the value.
 ",
 };
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""displayName": "Fixer""#, r#""displayName": 7"#)],
+        &[(r#""displayName": 7"#, r#""displayName": "7""#)],
+    ),
+    super::piece(&[("    edit: true\n", "    edit: yes\n")], &[("    edit: yes\n", "    edit: true\n")]),
+];

@@ -299,7 +299,11 @@ impl StepLowering<'_, '_, '_, '_> {
                 tools: agent.tools.clone(),
             },
             handoff,
-            inputs: inputs.iter().map(|declared| declared.input.clone()).collect(),
+            inputs: inputs
+                .iter()
+                .filter(|declared| declared.is_readable())
+                .map(|declared| declared.input.clone())
+                .collect(),
             edges,
         });
     }
