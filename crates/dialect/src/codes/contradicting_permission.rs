@@ -16,5 +16,5 @@ Make them agree.
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[super::piece(
     &[("edit: true", "edit: false")],
-    &[("permission_mode: edit", "permission_mode: readonly")],
+    &[("edit: false\n    permission_mode", "edit: true\n    permission_mode")],
 )];

@@ -92,6 +92,7 @@ mod unknown_outcome;
 mod unknown_placeholder;
 mod unknown_section;
 mod unknown_step;
+mod unknown_tool;
 mod unknown_validator;
 mod unknown_verdict_type;
 mod unreachable_case;
@@ -111,6 +112,7 @@ mod unwritten_report;
 mod validator_without_pattern;
 mod verdict_never_holds;
 mod verdict_past_validators;
+mod weak_permission;
 mod wrong_direction;
 mod wrong_type;
 
@@ -219,6 +221,7 @@ all! {
     UNKNOWN_PLACEHOLDER = unknown_placeholder,
     UNKNOWN_SECTION = unknown_section,
     UNKNOWN_STEP = unknown_step,
+    UNKNOWN_TOOL = unknown_tool,
     UNKNOWN_VALIDATOR = unknown_validator,
     UNKNOWN_VERDICT_TYPE = unknown_verdict_type,
     UNREACHABLE_CASE = unreachable_case,
@@ -238,6 +241,7 @@ all! {
     VALIDATOR_WITHOUT_PATTERN = validator_without_pattern,
     VERDICT_NEVER_HOLDS = verdict_never_holds,
     VERDICT_PAST_VALIDATORS = verdict_past_validators,
+    WEAK_PERMISSION = weak_permission,
     WRONG_DIRECTION = wrong_direction,
     WRONG_TYPE = wrong_type,
 }
