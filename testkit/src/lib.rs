@@ -1,6 +1,7 @@
 //! Builders of flows and a scripted world, for tests of every floor. Never shipped.
 
 mod build;
+pub mod definitions;
 pub mod flows;
 pub mod offline;
 pub mod standin;

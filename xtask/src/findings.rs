@@ -59,6 +59,10 @@ const FORMATS: [(&str, &str); 10] = [
     ("crates/dialect/src/json/parse.rs", REGISTRIES),
 ];
 const PIECES: &str = "pieces";
+/// What reads definitions, the pages of its findings, and the list of those.
+const DIALECT: &str = "crates/dialect/src/";
+const CODES: &str = "crates/dialect/src/codes/";
+const LIST: &str = "crates/dialect/src/codes/mod.rs";
 const COMPLETE: &str = "step registries of the \"complete\" generation";
 const REGISTRIES: &str = "step registries";
 
@@ -77,6 +81,10 @@ pub(crate) fn findings() -> Result<(), String> {
 
 /// What is wrong with the page as it is kept.
 pub(crate) fn check(root: &Path, problems: &mut Vec<String>) {
+    match sources(root) {
+        Ok(sources) => problems.extend(unnamed(&sources)),
+        Err(problem) => problems.push(problem),
+    }
     match page(root) {
         Ok(page) if fs::read_to_string(root.join(PAGE)).is_ok_and(|kept| kept == page) => {}
         Ok(_) => problems.push(format!("`{PAGE}` is not what the findings are: run `cargo xtask findings`")),
@@ -112,17 +120,23 @@ fn places(formats: &BTreeSet<&'static str>) -> String {
     words.join(", ")
 }
 
-/// By code, what the sources say about it.
-fn reported(root: &Path) -> Result<BTreeMap<String, Reported>, String> {
+/// The paths and texts of what reports findings, without its tests.
+fn sources(root: &Path) -> Result<Vec<(String, String)>, String> {
     let listed = output(root, "git", &["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"])?;
     let mut sources = Vec::new();
     for path in listed.lines() {
-        if ["crates/dialect/src/", "crates/flow/src/check/"].iter().any(|folder| path.starts_with(folder)) {
+        if [DIALECT, "crates/flow/src/check/"].iter().any(|folder| path.starts_with(folder)) {
             let text = fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"))?;
             let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
             sources.push((path.to_owned(), text));
         }
     }
+    Ok(sources)
+}
+
+/// By code, what the sources say about it.
+fn reported(root: &Path) -> Result<BTreeMap<String, Reported>, String> {
+    let sources = sources(root)?;
     let mut reported = BTreeMap::new();
     let names = names(&sources);
     for (path, text) in &sources {
@@ -138,18 +152,51 @@ fn reported(root: &Path) -> Result<BTreeMap<String, Reported>, String> {
     Ok(reported)
 }
 
-/// By constant of `codes/`, the code.
+/// By constant of `codes/mod.rs`, the code: `NAME = file,` for one that has a file there, else a text.
 fn names(sources: &[(String, String)]) -> BTreeMap<String, String> {
-    let lines =
-        sources.iter().filter(|(path, _)| path.contains("/src/codes/")).flat_map(|(_, text)| text.lines());
-    let constants = lines.filter_map(|line| {
+    let list = sources.iter().filter(|(path, _)| path == LIST).flat_map(|(_, text)| text.lines());
+    let constants = list.filter_map(|line| {
+        let line = line.trim_start();
         let line = line.strip_prefix("pub(crate) const ").unwrap_or(line);
         let name = word(line);
-        let rest = line[name.len()..].trim_start_matches(": &str");
-        let code = rest.strip_prefix(" = \"")?.split('"').next()?;
-        Some((name.to_owned(), code.to_owned()))
+        let rest = line[name.len()..].trim_start_matches(": &str").strip_prefix(" = ")?;
+        let code = match rest.strip_prefix('"') {
+            Some(text) => text.split('"').next()?.to_owned(),
+            None => rest.strip_suffix(',')?.replace('_', "-"),
+        };
+        (!name.is_empty()).then(|| (name.to_owned(), code))
     });
     constants.collect()
+}
+
+/// What the files of codes leave out: their place in the list, or the name of what reports them.
+fn unnamed(sources: &[(String, String)]) -> Vec<String> {
+    let names = names(sources);
+    let codes: BTreeSet<&str> = names.values().map(String::as_str).collect();
+    let mut problems = Vec::new();
+    for (path, text) in sources {
+        let Some(file) = path.strip_prefix(CODES).and_then(|rest| rest.strip_suffix(".rs")) else { continue };
+        if !text.contains("CODE: Code") {
+            continue;
+        }
+        if !codes.contains(file.replace('_', "-").as_str()) {
+            problems.push(format!("`{path}` is not listed in `{LIST}`"));
+            continue;
+        }
+        let constant = format!("codes::{}", file.to_ascii_uppercase());
+        for (from, source) in sources.iter().filter(|(from, _)| from.starts_with(DIALECT)) {
+            let named = |at: usize| word(&source[at + 7..]).len() == constant.len() - 7;
+            if !source.match_indices(&constant).any(|(at, _)| named(at)) {
+                continue;
+            }
+            let module = from[DIALECT.len()..].trim_end_matches(".rs").trim_end_matches("/mod");
+            let name = format!("`{}`", module.replace('/', "::"));
+            if !text.contains(&name) {
+                problems.push(format!("`{path}` does not say where it is found: name {name} in its head"));
+            }
+        }
+    }
+    problems
 }
 
 /// Collects where a source names codes, and what it says before them.
@@ -196,7 +243,7 @@ fn between<'t>(text: &'t str, from: &str, to: &str) -> Option<&'t str> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{Reported, places, uses};
+    use super::{LIST, Reported, places, unnamed, uses};
 
     fn of(path: &str, text: &str) -> Result<BTreeMap<String, Reported>, String> {
         let mut reported = BTreeMap::new();
@@ -218,5 +265,21 @@ mod tests {
     fn one_that_does_not_say_how_bad_is_refused() {
         let problem = of("crates/dialect/src/a.rs", "let code = codes::X;").unwrap_err();
         assert!(problem.contains("does not say beside `x` how bad it is"), "{problem}");
+    }
+
+    #[test]
+    fn a_file_of_a_code_is_listed_and_says_where_it_is_found() {
+        let of = |list: &str, head: &str| {
+            let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
+            unnamed(&[
+                file(LIST, list),
+                file("crates/dialect/src/codes/too_deep.rs", &format!("{head}pub(super) const CODE: Code")),
+                file("crates/dialect/src/json/parse.rs", "Diagnostic::error(codes::TOO_DEEP, span)"),
+            ])
+        };
+        let listed = "    TOO_DEEP = too_deep,\n";
+        assert_eq!(of(listed, "//! `json::parse`\n"), [""; 0]);
+        assert!(of("", "//! `json::parse`\n")[0].contains("is not listed"));
+        assert!(of(listed, "")[0].contains("name `json::parse`"));
     }
 }

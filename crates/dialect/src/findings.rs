@@ -47,6 +47,11 @@ impl Findings {
         self.unsupported.borrow_mut().push(statement);
     }
 
+    /// How many findings there are.
+    pub(crate) fn len(&self) -> usize {
+        self.list.borrow().len()
+    }
+
     /// How many findings of severity error there are.
     pub(crate) fn errors(&self) -> usize {
         self.list.borrow().iter().filter(|finding| finding.severity == cuegate_flow::Severity::Error).count()

@@ -23,6 +23,7 @@ mod piece;
 mod registry;
 mod schemas;
 mod template;
+mod unknown_tool;
 mod yaml;
 
 pub use codes::codes;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Str;
+use crate::{Str, tools};
 
 /// How much an agent may do without a person, from least to most.
 ///
@@ -59,5 +59,16 @@ pub struct Boundary {
 impl Default for Boundary {
     fn default() -> Self {
         Boundary { permission: Permission::AcceptEdits, tools: Tools::All }
+    }
+}
+
+impl Boundary {
+    /// Whether an agent within it can change files: it may, and has a tool to do so.
+    pub fn can_write(&self) -> bool {
+        let has_one = match &self.tools {
+            Tools::All => true,
+            Tools::Only(tools) => tools.iter().any(|tool| tools::can_write(tool)),
+        };
+        self.permission.may_write() && has_one
     }
 }

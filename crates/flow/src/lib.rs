@@ -26,6 +26,7 @@ mod schema;
 mod source;
 mod step;
 mod template;
+pub mod tools;
 mod verdict;
 mod wall;
 pub mod ways;

@@ -18,6 +18,7 @@ mod schema;
 mod sections;
 mod template;
 mod watch;
+mod weak;
 mod words;
 
 pub use load::load_piece;

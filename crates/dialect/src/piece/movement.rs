@@ -7,9 +7,10 @@ use super::newer;
 use super::reports::{self, ReportDefinition};
 use super::rules::{self, Owner, Rule};
 use super::sections::{Body, Section, Sections};
+use super::weak;
 use crate::codes;
 use crate::json::{Fields, Json, Kind, Text};
-use crate::nearest::list;
+use crate::unknown_tool;
 
 /// A movement, or a member of a parallel one.
 pub(crate) struct Movement<'j> {
@@ -183,10 +184,13 @@ impl Reading<'_, '_, '_> {
         let instruction = self.instruction(fields);
         let refresh = refresh(fields);
         let previous = fields.boolean("pass_previous_response").is_none_or(|(value, _)| value);
-        let permission = permission(fields, step);
-        let boundary = Boundary { permission, tools: tools(fields, step, permission.may_write()) };
+        let (permission, doubtful) = permission(fields, step);
+        let boundary = Boundary { permission, tools: tools(fields) };
         let reports = reports::read(fields, sections, step);
         let gates = gates::read(fields, step);
+        if !doubtful {
+            weak::check(fields, step, &boundary, &gates);
+        }
         let model = fields.filled("model").map(|text| text.text);
         if let Some(provider) = fields.filled("provider") {
             let statement = format!(
@@ -288,8 +292,14 @@ fn refresh(fields: &Fields<'_, '_>) -> bool {
     matches!(fields.one_of("session", &["continue", "refresh"]), Some(("refresh", _)))
 }
 
-/// What a movement may touch: its mode, else what `edit` says.
-fn permission(fields: &Fields<'_, '_>, step: &str) -> Permission {
+/// What a movement may touch: its mode, else what `edit` says; and whether a finding says that this is doubtful.
+fn permission(fields: &Fields<'_, '_>, step: &str) -> (Permission, bool) {
+    let before = fields.found.len();
+    let permission = read_permission(fields, step);
+    (permission, fields.found.len() > before)
+}
+
+fn read_permission(fields: &Fields<'_, '_>, step: &str) -> Permission {
     fields.need("edit");
     let edit = fields.boolean("edit");
     let edits = edit.is_some_and(|(value, _)| value);
@@ -338,27 +348,14 @@ fn missing_edit(fields: &Fields<'_, '_>, step: &str, mode: Option<&str>) {
     fields.push(finding.hint("add `edit: true`; or `edit: false`, and remove `permission_mode`"));
 }
 
-/// The tools that an agent may use. Those that write do not where nothing may be written.
-fn tools(fields: &Fields<'_, '_>, step: &str, may_write: bool) -> Tools {
+/// The tools that an agent may use.
+fn tools(fields: &Fields<'_, '_>) -> Tools {
     let Some(tools) = fields.texts("allowed_tools") else { return Tools::All };
-    let writing: Vec<&str> = tools.iter().map(|tool| tool.text).filter(|tool| writes(tool)).collect();
-    if let Some(first) = tools.iter().find(|tool| writes(tool.text)).filter(|_| !may_write) {
-        let message = format!(
-            "{} of `allowed_tools` may write nothing, as `{step}` may change nothing",
-            list(&writing)
-        );
-        fields.inert(first.span, message, "remove it, or say `edit: true`");
-    }
+    unknown_tool::check(&tools, fields);
     if tools.iter().any(|tool| tool.text == "*") {
         return Tools::All;
     }
     Tools::Only(tools.iter().map(|tool| tool.text.into()).collect())
-}
-
-/// Whether a tool does nothing but write files, whatever stands in brackets behind its name.
-fn writes(tool: &str) -> bool {
-    let name = tool.split_once('(').map_or(tool, |(name, _)| name).trim();
-    ["Edit", "Write", "MultiEdit", "NotebookEdit"].iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// A movement has to lead somewhere, also when nobody is there.

@@ -1,6 +1,6 @@
 //! Inputs of a step: `"inputs": { "approach": { "from": "initial.issue.approach" } }`.
 
-use cuegate_flow::{Diagnostic, Input};
+use cuegate_flow::{Diagnostic, Input, Str};
 use serde_json::Value;
 
 use super::gate::handoff_of;
@@ -19,7 +19,26 @@ pub struct DeclaredInput {
     pub variable: String,
 }
 
-/// Reads the inputs of a step in a registry of these steps.
+impl DeclaredInput {
+    /// What can be kept of a declaration that does not say where its data comes from: the name. Prompts that read it
+    /// are right, so that its fault is told once.
+    fn unreadable(entry: &Entry) -> DeclaredInput {
+        let (name, nothing) = (entry.key.clone(), Str::from(""));
+        let span = entry.value.span;
+        let (step, key) = (nothing.clone(), nothing);
+        DeclaredInput {
+            variable: String::new(),
+            input: Input { name, step, key, required: true, default: None, span },
+        }
+    }
+
+    /// Whether it says where its data comes from.
+    pub(crate) fn is_readable(&self) -> bool {
+        !self.input.step.is_empty()
+    }
+}
+
+/// Reads the inputs of a step in a registry of these steps, those included that cannot be read.
 pub(crate) fn read_inputs(
     id: &str,
     entries: &[&Entry],
@@ -29,7 +48,10 @@ pub(crate) fn read_inputs(
     let names: Vec<&str> = steps.iter().map(|step| step.id).collect();
     let mut inputs = Vec::new();
     for entry in entries {
-        let Some(mut declared) = read_input(id, entry, &names, found) else { continue };
+        let Some(mut declared) = read_input(id, entry, &names, found) else {
+            inputs.push(DeclaredInput::unreadable(entry));
+            continue;
+        };
         // A field may be named by its whole path though it is kept under its last segment.
         let producer = steps.iter().find(|step| *step.id == *declared.input.step);
         let left = producer.map(handoff_of).unwrap_or_default();

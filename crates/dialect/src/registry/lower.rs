@@ -94,7 +94,10 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
         check_breakdown(definition);
     }
     refuse_sections(&mut draft, &registry.steps, &desk.found);
-    Validations { registry, compiler: &compiler, inputs: &inputs, entries: &entries }.lower(&mut draft);
+    let is_agent_known = agent.is_written && desk.found.errors() == 0;
+    let validations =
+        Validations { registry, compiler: &compiler, inputs: &inputs, entries: &entries, is_agent_known };
+    validations.lower(&mut draft);
     check_verdict(definition, &draft);
     files.report_unused(desk);
     compiler.matters.report(&desk.found);
@@ -299,7 +302,11 @@ impl StepLowering<'_, '_, '_, '_> {
                 tools: agent.tools.clone(),
             },
             handoff,
-            inputs: inputs.iter().map(|declared| declared.input.clone()).collect(),
+            inputs: inputs
+                .iter()
+                .filter(|declared| declared.is_readable())
+                .map(|declared| declared.input.clone())
+                .collect(),
             edges,
         });
     }

@@ -1,10 +1,12 @@
 //! Permission modes.
 
-use cuegate_flow::{Diagnostic, Permission, Span, Tools};
+use cuegate_flow::{Boundary, Diagnostic, Permission, Span, Tools, tools};
 
 use crate::codes;
 use crate::findings::Findings;
 use crate::json::{Fields, Text};
+use crate::nearest;
+use crate::unknown_tool;
 
 const WORDS: [&str; 4] = ["default", "plan", "acceptEdits", "bypassPermissions"];
 
@@ -52,6 +54,7 @@ pub(crate) fn effective(
 
 /// The tools that a list allows; `"*"` in it allows all, so that the others are reported.
 pub(crate) fn tools(list: &[Text<'_>], fields: &Fields<'_, '_>) -> Tools {
+    unknown_tool::check(list, fields);
     if list.iter().any(|tool| tool.text == "*") {
         if let Some(other) = list.iter().find(|tool| tool.text != "*") {
             let message = format!("`{}` in `allowedTools` has no effect: `*` allows every tool", other.text);
@@ -61,4 +64,22 @@ pub(crate) fn tools(list: &[Text<'_>], fields: &Fields<'_, '_>) -> Tools {
     } else {
         Tools::Only(list.iter().map(|tool| tool.text.into()).collect())
     }
+}
+
+/// Reports tools of an agent that do nothing but write, where none of its steps may write: a step may do less than its
+/// agent, never more.
+pub(crate) fn check_tools(list: &[Text<'_>], permission: Permission, fields: &Fields<'_, '_>) {
+    let writing: Vec<&Text<'_>> = list.iter().filter(|tool| tools::only_writes(tool.text)).collect();
+    let Some(first) = writing.first().filter(|_| permission == Permission::Plan) else { return };
+    let names: Vec<&str> = writing.iter().map(|tool| tool.text).collect();
+    let message = format!("{} may write nothing: `permissionMode` is `plan`", nearest::list(&names));
+    fields.push(
+        Diagnostic::warning(codes::WEAK_PERMISSION, first.span, message)
+            .hint("write `acceptEdits`, or remove what writes"),
+    );
+}
+
+/// Whether what a step may do is known to be too little for changing files, and nothing else says so already.
+pub(crate) fn is_too_weak(boundary: &Boundary) -> bool {
+    !boundary.can_write() && boundary.permission != Permission::Default
 }

@@ -4,7 +4,7 @@ use super::actions::read_actions;
 use super::agent::AgentDefinition;
 use super::logging::read_logging;
 use super::model::model_of;
-use super::permission::{permission_of, tools};
+use super::permission::{check_tools, permission_of, tools};
 use super::sandbox::read_sandbox;
 use super::told::told_by_verdict;
 use super::verdict::{marker_of, read_verdict};
@@ -94,11 +94,18 @@ fn read_flow<'j>(flow: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
 }
 
 fn read_boundaries<'j>(boundaries: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
-    if let Some(allowed) = boundaries.texts("allowedTools") {
-        agent.tools = tools(&allowed, &boundaries);
+    let allowed = boundaries.texts("allowedTools");
+    if let Some(allowed) = &allowed {
+        agent.tools = tools(allowed, &boundaries);
     }
-    if let Some((permission, _)) = permission_of(&boundaries) {
+    let permission = permission_of(&boundaries);
+    if let Some((permission, _)) = permission {
         agent.permission = permission;
+    }
+    if let Some(allowed) = allowed
+        && (permission.is_some() || boundaries.nullable("permissionMode").is_none())
+    {
+        check_tools(&allowed, agent.permission, &boundaries);
     }
     if let Some(sandbox) = boundaries.object("sandbox") {
         agent.conduct.wall = read_sandbox(sandbox);

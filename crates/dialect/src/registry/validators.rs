@@ -12,6 +12,7 @@ use super::generation::Generation;
 use super::inputs::DeclaredInput;
 use super::kinds::StepKind;
 use super::matter::User;
+use super::permission::is_too_weak;
 use super::prompt::{Compiler, Prompt};
 use super::prompt_files::{PromptKey, Search};
 use super::step::StepDefinition;
@@ -32,6 +33,8 @@ pub(crate) struct Validations<'v, 'c, 'f, 'j> {
     pub(crate) inputs: &'v [(&'j str, Vec<DeclaredInput>)],
     /// The steps that some way of running the registry enters first.
     pub(crate) entries: &'v [&'j str],
+    /// Whether it is certain what each step may do.
+    pub(crate) is_agent_known: bool,
 }
 
 /// A validator with all that belongs to it.
@@ -143,6 +146,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         let counted = matches!(validation.on_failure, OnFailure::Retry(1..));
         if counted {
             draft.counters.push(Counter { name: format!("{} attempts", validation.id).into() });
+            self.check_origins(validation, &origins, draft);
         }
         let mut found_by = Vec::new();
         let mut edges = vec![Edge::new(Outcome::Pass, Target::End(Ending::Completed), validation.span)];
@@ -235,6 +239,32 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             origins.push(Name::new(validation.id, validation.span));
         }
         origins
+    }
+
+    /// Who is told to mend what a validator found has to be able to.
+    fn check_origins(&self, validation: &ValidationStep<'_>, origins: &[Name], draft: &Draft) {
+        // Where nobody hands off, nobody is told anything.
+        let told = |name: &Name| *name.text != *validation.id || self.entries.contains(&validation.id);
+        let boundary =
+            |name: &Name| draft.steps.iter().find(|step| *step.name == *name.text).map(|step| &step.boundary);
+        let weak: Vec<&str> = origins
+            .iter()
+            .filter(|origin| told(origin) && boundary(origin).is_some_and(is_too_weak))
+            .map(|origin| &*origin.text)
+            .collect();
+        if weak.is_empty() || !self.is_agent_known {
+            return;
+        }
+        let message = format!(
+            "{} would have to mend what the validators of `{}` find, and may change nothing",
+            list(&weak),
+            validation.id
+        );
+        self.push(
+            Diagnostic::warning(codes::WEAK_PERMISSION, validation.span, message).step(validation.id).hint(
+                "let it write: `permissionMode` `acceptEdits`, and a tool that does; or abort on failure",
+            ),
+        );
     }
 
     /// The failure prompt, with `c2` and `c3` of the validation, else of the closure step, else of a work step that

@@ -2,71 +2,15 @@
 
 use std::fmt::Write as _;
 
+use cuegate_testkit::definitions;
+
 use crate::support::{Project, dump, edit, findings, load, project};
 
 /// The folder of the agent.
 pub const DIR: &str = ".agent/improver";
 
 /// A check flow of two steps in which nothing is to be found.
-pub const SOUND: &str = r##"
-//- .agent/improver/agent.json
-{
-  "version": "1.0.0",
-  "name": "improver",
-  "displayName": "Improver",
-  "parameters": { "topic": { "type": "string", "description": "What", "required": true, "cli": "--topic" } },
-  "behavior": {
-    "systemPromptPath": "prompts/system.md",
-    "completionType": "stepFlow",
-    "completionConfig": {},
-    "allowedTools": ["Read", "Edit"],
-    "permissionMode": "acceptEdits"
-  },
-  "prompts": { "registry": "steps_registry.json", "fallbackDir": "prompts/" }
-}
-//- .agent/improver/prompts/system.md
-You improve {uv-topic}.
-//- .agent/improver/prompts/analyze.md
-Analyze {uv-topic}, execution {uv-iteration}.
-//- .agent/improver/prompts/steps/phase/implement/f_default_short.md
-Implement.
-//- .agent/improver/prompts/checks/step/analyze/f_strict.md
-Is it analyzed? Answer {"result": "ok|ng"}.
-//- .agent/improver/prompts/checks/step/implement/f_default.md
-Is it implemented?
-//- .agent/improver/steps_registry.json
-{
-  "version": "2.0.0",
-  "basePath": "prompts",
-  "entryStep": "s_a8f3",
-  "editions": { "exact": "strict" },
-  "steps": {
-    "s_a8f3": {
-      "id": "s_a8f3",
-      "name": "Analyze",
-      "prompt": { "path": "analyze.md" },
-      "variables": ["topic"],
-      "check": {
-        "prompt": { "c1": "checks", "c2": "step", "c3": "analyze", "edition": "exact" },
-        "responseFormat": { "result": "pass|fail", "message": "string" },
-        "onPass": { "next": "s_b2c1de" },
-        "onFail": { "retry": true, "maxRetries": 2 }
-      }
-    },
-    "s_b2c1de": {
-      "id": "s_b2c1de",
-      "name": "Implement",
-      "prompt": { "c1": "steps", "c2": "phase", "c3": "implement", "adaptation": "short" },
-      "iterations": { "min": 2, "max": 5 },
-      "check": {
-        "prompt": { "c1": "checks", "c2": "step", "c3": "implement" },
-        "onPass": { "complete": true },
-        "onFail": { "fallback": "s_a8f3" }
-      }
-    }
-  }
-}
-"##;
+pub const SOUND: &str = definitions::CHECK_FLOW;
 
 /// The sound check flow's files.
 pub fn sound() -> Project {

@@ -152,9 +152,9 @@ fn flow_and_boundaries() {
     # sandbox
     agent.json:17:76 error[invalid-value]: `nine` is no `mode`
     # sandbox off
-    nothing
+    steps_registry.json:22:5 warning[weak-permission]: `continuation.fix` would have to mend what the validators of `closure.fix` find, and may change nothing
     # defaults of the runner reference
-    nothing
+    steps_registry.json:22:5 warning[weak-permission]: `continuation.fix` would have to mend what the validators of `closure.fix` find, and may change nothing
     ");
 }
 
@@ -229,6 +229,7 @@ fn verdicts() {
     # graph
     agent.json:16:68 error[escapes-root]: `../x.json` leads out of the agent's folder
     # graph entry
+    steps_registry.json:22:5 warning[weak-permission]: `closure.fix` would have to mend what the validators of `closure.fix` find, and may change nothing
     # composite
     agent.json:16:66 error[invalid-value]: `xor` is no `operator`
     agent.json:16:122 error[missing-key]: `maxChecks` is missing in `config`

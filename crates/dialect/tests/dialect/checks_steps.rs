@@ -458,10 +458,8 @@ fn handoffs_and_inputs() {
     # by its whole path
     nothing
     # no key
-    steps_registry.json:41:5 error[unknown-variable]: the prompt of `continuation.fix` reads `approach`, which nobody gives
     steps_registry.json:43:41 error[invalid-input]: `approach` names no step and key
     # no from
-    steps_registry.json:41:5 error[unknown-variable]: the prompt of `continuation.fix` reads `approach`, which nobody gives
     steps_registry.json:43:31 error[missing-key]: `from` is missing in `inputs.approach`
     steps_registry.json:43:33 error[unknown-key]: `form` is no key of `inputs.approach`
     # around the producer

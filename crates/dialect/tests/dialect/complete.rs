@@ -4,99 +4,12 @@ use std::fmt::Write as _;
 
 use cuegate_dialect::{Options, load_agent};
 use cuegate_flow::{Fact, Gate, Limits, Piece, Reader, Source, Verdict};
+use cuegate_testkit::definitions;
 
 use crate::support::{Case, Project, dump, edit, findings, findings_of, load, project};
 
 /// A sound agent of this generation: its domain has three stages, `complete.fix` runs a validator first.
-pub const COMPLETE: &str = r##"
-//- .agent/solver/agent.json
-{
-  "version": "1.0.0", "name": "solver", "displayName": "Solver", "description": "Solves an issue",
-  "parameters": {
-    "issue": { "type": "number", "description": "The issue", "required": true, "cli": "--issue" }
-  },
-  "runner": {
-    "flow": { "systemPromptPath": "prompts/system.md" },
-    "verdict": { "type": "detect:graph" },
-    "boundaries": { "allowedTools": ["*"], "permissionMode": "acceptEdits" }
-  }
-}
-//- .agent/solver/prompts/system.md
-Solve #{uv-issue}.
-//- .agent/solver/prompts/steps/initial/fix/f_default.md
-Plan.
-//- .agent/solver/prompts/steps/continuation/fix/f_default.md
-Go on: {uv-initial_fix_approach}
-//- .agent/solver/prompts/steps/complete/fix/f_default.md
-Report {uv-initial_fix_approach}.
-//- .agent/solver/prompts/steps/retry/fix/f_failed_dirty.md
-Commit first.
-//- .agent/solver/schemas/fix.json
-{
-  "definitions": {
-    "initial.fix": { "type": "object", "required": ["stepId", "next_action", "approach"], "properties": {
-      "stepId": { "const": "initial.fix" }, "approach": { "type": "string" },
-      "next_action": { "type": "object", "required": ["action"], "properties": {
-        "action": { "enum": ["continue", "retry", "complete", "escalate"] } } } } },
-    "continuation.fix": { "type": "object", "required": ["stepId", "next_action"], "properties": {
-      "stepId": { "enum": ["initial.fix", "continuation.fix"] },
-      "next_action": { "type": "object", "required": ["action"], "properties": {
-        "action": { "enum": ["next", "wait", "complete"] } } } } },
-    "complete.fix": { "type": "object", "required": ["stepId", "next_action"], "properties": {
-      "stepId": { "const": "complete.fix" },
-      "next_action": { "type": "object", "required": ["action"], "properties": {
-        "action": { "const": "complete" } } } } }
-  }
-}
-//- .agent/solver/steps_registry.json
-{
-  "$schema": "https://example.com/steps_registry.schema.json",
-  "entryStep": "initial.fix",
-  "completionPatterns": {
-    "dirty": { "description": "uncommitted changes", "edition": "failed", "adaptation": "dirty" }
-  },
-  "validators": {
-    "clean": { "type": "command", "command": "git status --porcelain", "successWhen": "empty",
-      "failurePattern": "dirty" }
-  },
-  "completionSteps": {
-    "complete.fix": {
-      "stepId": "complete.fix", "name": "Clean tree", "c2": "retry", "c3": "fix",
-      "completionConditions": [{ "validator": "clean" }],
-      "onFailure": { "action": "retry", "maxAttempts": 2 },
-      "outputSchemaRef": { "file": "fix.json", "schema": "complete.fix" }
-    }
-  },
-  "steps": {
-    "initial.fix": {
-      "stepId": "initial.fix", "name": "Plan", "c2": "initial", "c3": "fix", "edition": "default",
-      "outputSchemaRef": { "file": "fix.json", "schema": "#/definitions/initial.fix" },
-      "structuredGate": {
-        "allowedIntents": ["next", "repeat", "complete"],
-        "fallbackIntent": "next",
-        "handoffFields": ["approach"]
-      },
-      "transitions": {
-        "next": { "target": "continuation.fix" },
-        "repeat": { "target": "initial.fix" },
-        "complete": { "target": "complete.fix" }
-      }
-    },
-    "continuation.fix": {
-      "stepId": "continuation.fix", "name": "Fix", "c2": "continuation", "c3": "fix",
-      "outputSchemaRef": { "file": "fix.json", "schema": "#/definitions/continuation.fix" },
-      "structuredGate": {
-        "allowedIntents": ["next", "repeat", "complete"], "intentField": "next_action.action"
-      },
-      "transitions": {
-        "next": { "target": "continuation.fix" },
-        "repeat": { "target": "continuation.fix" },
-        "complete": { "target": "complete.fix" }
-      }
-    }
-  }
-}
-"##;
+pub const COMPLETE: &str = definitions::COMPLETE;
 
 /// Its folder.
 pub const DIR: &str = ".agent/solver";

@@ -182,7 +182,7 @@ fn movements() {
     # a mode that takes back
     sound.yaml:49:22 warning[stray-key]: `edit: true` has no effect beside `permission_mode: readonly`
     # tools that write where nothing may be written
-    sound.yaml:23:27 warning[stray-key]: `Write`, `Edit(src/**)` of `allowed_tools` may write nothing, as `plan` may change nothing
+    sound.yaml:23:27 warning[weak-permission]: `Write`, `Edit(src/**)` of `allowed_tools` may write nothing, as `plan` may change nothing
     # an unknown mode
     sound.yaml:49:22 error[invalid-value]: `write` is no `permission_mode`
     # an unknown session

@@ -5,11 +5,15 @@ use cuegate_engine::{AskKind, Command, Completion, EndState, Exec, ExecCommand, 
 use crate::piece_runs::{Drive, flow, text};
 use crate::piece_support::broken;
 
-/// Both reviewers have to pass commands, the first of them two.
-const GATES: [(&str, &str); 2] = [
+/// Both reviewers have to pass commands, the first of them two, and may change files to do so.
+const GATES: [(&str, &str); 3] = [
     (
-        "        instruction_template: Review the architecture.\n",
-        "        instruction_template: Review the architecture.\n        quality_gates: [Be kind, { command: make a, timeout_ms: 7000 }, { command: make b }]\n",
+        "        edit: false\n        pass_previous_response",
+        "        edit: true\n        pass_previous_response",
+    ),
+    (
+        "        edit: false\n        instruction_template: Review the architecture.\n",
+        "        edit: true\n        instruction_template: Review the architecture.\n        quality_gates: [Be kind, { command: make a, timeout_ms: 7000 }, { command: make b }]\n",
     ),
     (
         "        instruction_template: Review the tests.\n",

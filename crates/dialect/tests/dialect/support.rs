@@ -1,6 +1,5 @@
 //! Definitions in one string, findings and drafts as text.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use cuegate_dialect::{Loaded, Options, load_agent};
@@ -8,34 +7,8 @@ use cuegate_flow::{
     Act, Draft, Edge, Gate, Name, Outcome, Piece, Reader, Selector, SessionRule, Source, Target, Template,
     check, sort,
 };
-
-/// Files of a project.
-pub type Project = BTreeMap<String, Vec<u8>>;
-
-/// Files written one after another, each below a line `//- PATH`.
-pub fn project(text: &str) -> Project {
-    let mut files = Project::new();
-    for part in text.split("//- ").skip(1) {
-        let (path, content) = part.split_once('\n').unwrap();
-        files.insert(path.trim().to_owned(), content.as_bytes().to_vec());
-    }
-    files
-}
-
-/// Files with a text replaced, which has to stand in exactly one of them, exactly once.
-pub fn edit(files: &Project, from: &str, to: &str) -> Project {
-    let mut edited = files.clone();
-    let holders: Vec<(&String, String)> = files
-        .iter()
-        .map(|(path, bytes)| (path, String::from_utf8(bytes.clone()).unwrap()))
-        .filter(|(_, text)| text.contains(from))
-        .collect();
-    assert_eq!(holders.len(), 1, "`{from}` stands in {} files", holders.len());
-    let (path, text) = &holders[0];
-    assert_eq!(text.matches(from).count(), 1, "`{from}` stands more than once in {path}");
-    edited.insert((*path).clone(), text.replace(from, to).into_bytes());
-    edited
-}
+use cuegate_testkit::definitions;
+pub use cuegate_testkit::definitions::{Project, edit, project};
 
 /// Loads the agent in a folder.
 pub fn load(files: &Project, agent_dir: &str) -> Loaded {
@@ -261,141 +234,7 @@ fn pieces(list: &[Piece]) -> String {
 }
 
 /// A sound agent: three steps, a section, a validator, nothing to find.
-pub const SOUND: &str = r##"
-//- .agent/fixer/agent.json
-{
-  "version": "1.0.0",
-  "name": "fixer",
-  "displayName": "Fixer",
-  "description": "Fixes an issue",
-  "parameters": {
-    "issue": { "type": "number", "description": "The issue", "required": true, "cli": "--issue" },
-    "baseBranch": { "type": "string", "description": "Base", "default": "main", "cli": "--base-branch" }
-  },
-  "runner": {
-    "flow": {
-      "systemPromptPath": "prompts/system.md",
-      "prompts": { "registry": "steps_registry.json", "fallbackDir": "prompts/" },
-      "defaultModel": "sonnet"
-    },
-    "verdict": { "type": "detect:graph" },
-    "boundaries": { "allowedTools": ["*"], "permissionMode": "acceptEdits" }
-  }
-}
-//- .agent/fixer/prompts/system.md
-You fix issue {uv-issue} of {unknown}.
-//- .agent/fixer/prompts/steps/initial/fix/f_default.md
----
-stepId: initial.fix
-uvVariables:
-  - issue
----
-
-{section.context}Plan #{uv-issue} against {uv-base-branch}: {input_text}
-//- .agent/fixer/prompts/steps/continuation/fix/f_default.md
-Approach: {uv-approach} / {uv-initial_fix_approach}. Last: {uv-previous_summary}
-//- .agent/fixer/prompts/steps/closure/fix/f_default.md
-Close #{uv-issue}, {uv-remaining} left.
-//- .agent/fixer/prompts/steps/section/context/f_default.md
-Be kind. 
-//- .agent/fixer/prompts/steps/retry/fix/f_failed_git-dirty.md
-{{#if changedFiles}}Commit:{{#each changedFiles}} {{this}}{{/each}}{{else}}Commit for #{uv-issue}.{{/if}}
-//- .agent/fixer/schemas/fix.json
-{
-  "$defs": {
-    "initial.fix": {
-      "type": "object", "required": ["next_action", "plan"],
-      "properties": {
-        "next_action": { "type": "object", "properties": {
-          "action": { "type": "string", "enum": ["next", "repeat"] }, "reason": { "type": "string" } } },
-        "plan": { "type": "object", "required": ["approach"], "properties": { "approach": { "type": "string" } } }
-      }
-    },
-    "continuation.fix": {
-      "type": "object", "required": ["next_action"],
-      "properties": {
-        "next_action": { "type": "object", "properties": {
-          "action": { "type": "string", "enum": ["repeat", "handoff"] } } },
-        "status": { "enum": ["ready", "blocked"] }
-      }
-    },
-    "closure.fix": {
-      "type": "object", "required": ["next_action"],
-      "properties": { "next_action": { "type": "object", "properties": {
-        "action": { "type": "string", "enum": ["closing", "repeat"] } } } }
-    }
-  }
-}
-//- .agent/fixer/steps_registry.json
-{
-  "agentId": "fixer",
-  "version": "1.0.0",
-  "c1": "steps",
-  "userPromptsBase": ".agent/fixer/prompts",
-  "schemasBase": ".agent/fixer/schemas",
-  "entryStep": "initial.fix",
-  "failurePatterns": {
-    "git-dirty": {
-      "description": "uncommitted changes", "edition": "failed", "adaptation": "git-dirty",
-      "params": ["changedFiles"]
-    }
-  },
-  "validators": {
-    "git-clean": {
-      "type": "command", "command": "git status --porcelain", "successWhen": "empty",
-      "failurePattern": "git-dirty",
-      "extractParams": { "changedFiles": "parseChangedFiles" }
-    }
-  },
-  "validationSteps": {
-    "closure.fix": {
-      "stepId": "closure.fix", "name": "Clean tree", "c2": "retry", "c3": "fix",
-      "validationConditions": [{ "validator": "git-clean" }],
-      "onFailure": { "action": "retry", "maxAttempts": 2 }
-    }
-  },
-  "steps": {
-    "initial.fix": {
-      "stepId": "initial.fix", "name": "Plan", "stepKind": "work", "c2": "initial", "c3": "fix",
-      "uvVariables": ["issue", "baseBranch"], "usesStdin": true,
-      "outputSchemaRef": { "file": "fix.json", "schema": "initial.fix" },
-      "structuredGate": {
-        "allowedIntents": ["next", "repeat"],
-        "intentSchemaRef": "#/properties/next_action/properties/action",
-        "intentField": "next_action.action",
-        "handoffFields": ["plan.approach"]
-      },
-      "transitions": { "next": { "target": "continuation.fix" }, "repeat": { "target": "initial.fix" } }
-    },
-    "continuation.fix": {
-      "stepId": "continuation.fix", "name": "Fix", "c2": "continuation", "c3": "fix", "model": "haiku",
-      "inputs": { "approach": { "from": "initial.fix.approach" } },
-      "uvVariables": ["approach", "previous_summary"],
-      "outputSchemaRef": { "file": "fix.json", "schema": "continuation.fix" },
-      "structuredGate": {
-        "allowedIntents": ["repeat", "handoff"],
-        "intentSchemaRef": "#/properties/next_action/properties/action",
-        "intentField": "next_action.action",
-        "handoffFields": ["status"]
-      },
-      "transitions": { "repeat": { "target": "continuation.fix" }, "handoff": { "target": "closure.fix" } }
-    },
-    "closure.fix": {
-      "stepId": "closure.fix", "name": "Close", "stepKind": "closure", "c2": "closure", "c3": "fix",
-      "permissionMode": "plan", "uvVariables": ["issue"],
-      "outputSchemaRef": { "file": "fix.json", "schema": "#/$defs/closure.fix" },
-      "structuredGate": {
-        "allowedIntents": ["closing", "repeat"],
-        "intentSchemaRef": "#/properties/next_action/properties/action",
-        "intentField": "next_action.action",
-        "failFast": false, "fallbackIntent": "repeat"
-      },
-      "transitions": { "closing": { "target": null }, "repeat": { "target": "closure.fix" } }
-    },
-    "section.context": { "stepId": "section.context", "name": "Context", "c2": "section", "c3": "context" }
-  }
-}
-"##;
+pub const SOUND: &str = definitions::CLOSING;
 
 /// The folder of the sound agent.
 pub const DIR: &str = ".agent/fixer";

@@ -1,0 +1,27 @@
+//! Found in `json::parse`, `piece::newer`, `registry::parameters` and `yaml::parse`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "duplicate-key",
+    page: "\
+duplicate-key: a key stands twice
+
+An object holds the same key twice, or two parameters are the same variable (`iterateMax` is `iterate-max`).
+Only one can hold, and which one is nowhere said.
+
+Remove one of them.
+",
+};
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""displayName": "Fixer""#, r#""displayName": "Mender", "displayName": "Fixer""#)],
+        &[(r#""displayName": "Mender", "#, "")],
+    ),
+    super::piece(
+        &[("max_iterations: 12", "max_iterations: 12\nmax_iterations: 20")],
+        &[("max_iterations: 12\n", "")],
+    ),
+];

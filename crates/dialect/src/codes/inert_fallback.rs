@@ -1,0 +1,20 @@
+//! Found in `registry::gate`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "inert-fallback",
+    page: "\
+inert-fallback: `fallbackIntent` has no effect
+
+An unreadable intent ends the run unless `failFast` is false. `fallbackIntent` alone does nothing.
+
+Add `\"failFast\": false`, or remove `fallbackIntent`.
+",
+};
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""failFast": false, "fallbackIntent": "repeat""#, r#""fallbackIntent": "repeat""#)],
+    &[(r#""fallbackIntent": "repeat""#, r#""failFast": false, "fallbackIntent": "repeat""#)],
+)];

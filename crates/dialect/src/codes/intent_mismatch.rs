@@ -1,0 +1,28 @@
+//! Found in `registry::answer`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "intent-mismatch",
+    page: "\
+intent-mismatch: gate and schema disagree about the intents
+
+The schema is sent to the agent and tells it which intents there are; the gate reads them. What
+`intentSchemaRef` leads to has to list exactly the `allowedIntents` (`abort` counts on neither side), and
+`intentField` has to name a field that the schema provides.
+
+Make them agree.
+",
+};
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""enum": ["next", "repeat"]"#, r#""enum": ["next"]"#)],
+        &[(r#""enum": ["next"]"#, r#""enum": ["next", "repeat"]"#)],
+    ),
+    super::complete(
+        &[(r#""intentField": "next_action.action""#, r#""intentField": "decision""#)],
+        &[(r#""intentField": "decision""#, r#""intentField": "next_action.action""#)],
+    ),
+];

@@ -1,0 +1,19 @@
+//! Found in `piece::newer`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "later-spelling",
+    page: "\
+later-spelling: a key in the spelling of a later version of the format
+
+`steps`, `initial_step` and `max_steps` are what later versions call `movements`, `initial_movement` and
+`max_iterations`. They are read as that.
+
+Nothing has to be done.
+",
+};
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] =
+    &[super::piece(&[("max_iterations", "max_steps")], &[("max_steps", "max_iterations")])];

@@ -1,0 +1,25 @@
+//! Found in `registry::check_flow::prompts`, `registry::lower`, `registry::step_prompt` and
+//! `registry::validators`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "missing-prompt",
+    page: "\
+missing-prompt: a prompt file is not there
+
+The finding lists every path that was tried: the path template below `userPromptsBase`, then below
+`runner.flow.prompts.fallbackDir`.
+
+Write the file, or correct `c2`, `c3`, `edition`, `adaptation` or the bases.
+",
+};
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""c2": "continuation", "c3": "fix""#, r#""c2": "continuation", "c3": "mend""#)],
+    &[(
+        "",
+        "//- .agent/fixer/prompts/steps/continuation/mend/f_default.md\n{uv-approach}, {uv-previous_summary}\n",
+    )],
+)];

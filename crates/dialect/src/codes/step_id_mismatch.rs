@@ -1,0 +1,20 @@
+//! Found in `registry::check_flow::definition`, `registry::step` and `registry::validation`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "step-id-mismatch",
+    page: "\
+step-id-mismatch: a key and the `stepId` below it differ
+
+A step is named by its key. Its `stepId` repeats that name and has to agree.
+
+Make both equal.
+",
+};
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""stepId": "initial.fix""#, r#""stepId": "initial.fx""#)],
+    &[(r#""stepId": "initial.fx""#, r#""stepId": "initial.fix""#)],
+)];

@@ -1,0 +1,29 @@
+//! Found in `json::fields`, `piece::template`, `registry::check_flow::agent`, `registry::gate`,
+//! `registry::jump`, `registry::load`, `registry::lower`, `registry::matter`, `registry::step_prompt` and
+//! `registry::validators`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "stray-key",
+    page: "\
+stray-key: a key or a value has no effect here
+
+It is known from other places or from older definitions, but nothing reads it here, or something beside it
+decides alone. The hint says why.
+
+Remove it, or what stands in its way.
+",
+};
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""usesStdin": true"#, r#""priority": 1, "usesStdin": true"#)],
+        &[(r#""priority": 1, "#, "")],
+    ),
+    super::piece(
+        &[("max_iterations: 12", "max_iterations: 12\nanswer_agent: coder")],
+        &[("\nanswer_agent: coder", "")],
+    ),
+];

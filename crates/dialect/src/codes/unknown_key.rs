@@ -1,0 +1,26 @@
+//! Found in `findings` and `json::fields`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "unknown-key",
+    page: "\
+unknown-key: a key is unknown
+
+Nothing reads this key. Most often it is a typing error, and what was meant has no effect.
+
+Correct the key; the hint names the nearest known one. Notes belong into `description`.
+",
+};
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""usesStdin": true"#, r#""usesStdin": true, "useStdin": true"#)],
+        &[(r#", "useStdin": true"#, "")],
+    ),
+    super::piece(
+        &[("permission_mode: edit", "permision_mode: edit")],
+        &[("permision_mode", "permission_mode")],
+    ),
+];

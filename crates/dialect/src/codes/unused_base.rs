@@ -1,0 +1,25 @@
+//! Found in `registry::prompt_files`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "unused-base",
+    page: "\
+unused-base: a folder of prompts holds none of them
+
+`userPromptsBase` is where prompts are looked for first. None was found below it: all lie in
+`runner.flow.prompts.fallbackDir`. Most often the path is wrong.
+
+Correct the path, or remove the key.
+",
+};
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""userPromptsBase": ".agent/fixer/prompts""#, r#""userPromptsBase": ".agent/fixer/prompt""#)],
+    &[(
+        r#"  "userPromptsBase": ".agent/fixer/prompt",
+"#,
+        "",
+    )],
+)];
