@@ -74,7 +74,6 @@ mod stray_key;
 mod target_not_in_schema;
 mod too_deep;
 mod too_large;
-mod transition_without_default;
 mod transition_without_intent;
 #[cfg(test)]
 mod twins;
@@ -205,7 +204,6 @@ all! {
     TARGET_NOT_IN_SCHEMA = target_not_in_schema,
     TOO_DEEP = too_deep,
     TOO_LARGE = too_large,
-    TRANSITION_WITHOUT_DEFAULT = transition_without_default,
     TRANSITION_WITHOUT_INTENT = transition_without_intent,
     TWO_INSTRUCTIONS = two_instructions,
     UNBOUND_STEP_ID = unbound_step_id,

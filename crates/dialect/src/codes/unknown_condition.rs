@@ -22,7 +22,13 @@ pub(super) const TWINS: &[super::Twins] = &[
             r#""repeat": { "target": "continuation.fix" }"#,
             r#""repeat": { "condition": "stats", "targets": { "ready": "initial.fix", "blocked": "continuation.fix" } }"#,
         )],
-        &[(r#""stats""#, r#""status""#)],
+        &[
+            (r#""stats""#, r#""status""#),
+            (
+                r#""blocked": "continuation.fix""#,
+                r#""blocked": "continuation.fix", "default": "continuation.fix""#,
+            ),
+        ],
     ),
     super::closing(
         &[(

@@ -355,7 +355,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         let to = match rule {
             Rule::Step(target) => Target::Step(Name::new(target.text, target.span)),
             Rule::Choose { condition, cases, default } => {
-                lower_select(self, condition.as_ref()?, cases, default.as_ref(), *span)
+                lower_select(self, condition.as_ref()?, cases, default.as_ref())
             }
             Rule::End(null) => {
                 self.null_target(*intent, *null);

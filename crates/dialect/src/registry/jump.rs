@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::gate::{Lowering, outcome};
 use super::kinds::{Intent, StepKind};
-use super::select::{check_reachable, covers, lower_select, name};
+use super::select::{check_reachable, lower_select, name};
 use super::step::{GateDefinition, TargetMode};
 use super::transition::{Rule, Transition};
 use crate::codes;
@@ -29,7 +29,7 @@ pub(super) fn lower_jump(
     let to = match (gate.target_mode.map_or(default_mode, |(mode, _)| mode), field, rule) {
         (_, _, Some(Rule::Faulty)) => return None,
         (TargetMode::Conditional, Some(field), Some(Rule::Choose { cases, default, .. })) => {
-            conditional(lowering, field, cases, default.as_ref(), span)
+            conditional(lowering, field, cases, default.as_ref())
         }
         (TargetMode::Conditional, _, _) => {
             let hint = "give `targetField` and `transitions.jump.targets`, or another `targetMode`";
@@ -51,7 +51,7 @@ pub(super) fn lower_jump(
         }
         (_, None, Some(Rule::Step(target))) => Target::Step(name(target)),
         (_, None, Some(Rule::Choose { condition, cases, default })) => match condition {
-            Some(condition) => lower_select(lowering, condition, cases, default.as_ref(), span),
+            Some(condition) => lower_select(lowering, condition, cases, default.as_ref()),
             None => {
                 let hint = "add `condition`, or `targetField` to the gate";
                 return nowhere(lowering, gate, "nothing selects among the `targets` of `jump`", hint);
@@ -139,19 +139,8 @@ fn conditional(
     field: &FieldPath,
     cases: &[(&str, Text<'_>)],
     default: Option<&Text<'_>>,
-    span: cuegate_flow::Span,
 ) -> Target<Name> {
     check_reachable(lowering, field, cases);
-    if default.is_none() && !covers(lowering.schema, field, cases) {
-        lowering.push(
-            Diagnostic::warning(
-                codes::TRANSITION_WITHOUT_DEFAULT,
-                span,
-                format!("`{field}` can hold a value that no entry of `targets` names"),
-            )
-            .hint("add `default`; without one such an answer is a bad answer"),
-        );
-    }
     Target::Select {
         by: Selector::Field(field.clone()),
         cases: cases.iter().map(|(value, target)| ((*value).into(), name(target))).collect(),

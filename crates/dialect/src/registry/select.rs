@@ -1,6 +1,6 @@
 //! Lowers conditional transitions: a handed-on value selects the target.
 
-use cuegate_flow::{Diagnostic, FieldPath, Name, Schema, Selector, Span, Str, Target};
+use cuegate_flow::{Diagnostic, FieldPath, Name, Selector, Str, Target};
 use serde_json::Value;
 
 use super::gate::{Lowering, handoff_of};
@@ -14,7 +14,6 @@ pub(super) fn lower_select(
     condition: &Text<'_>,
     cases: &[(&str, Text<'_>)],
     default: Option<&Text<'_>>,
-    span: Span,
 ) -> Target<Name> {
     let own = lowering
         .handoff
@@ -27,17 +26,8 @@ pub(super) fn lower_select(
     if let Some(left) = own.filter(|left| !left_elsewhere(lowering, &left.key)) {
         check_reachable(lowering, &left.path, cases);
     }
-    match own {
-        Some(left) if default.is_none() && !covers(lowering.schema, &left.path, cases) => lowering.push(
-            Diagnostic::warning(
-                codes::TRANSITION_WITHOUT_DEFAULT,
-                span,
-                format!("`{}` can hold a value that no entry of `targets` names", condition.text),
-            )
-            .hint("add `default`; without one such an answer is a bad answer"),
-        ),
-        Some(_) => {}
-        None => check_left_elsewhere(lowering, condition, default.is_some()),
+    if own.is_none() {
+        check_left_elsewhere(lowering, condition, default.is_some());
     }
     Target::Select {
         by: Selector::Handoff(key),
@@ -81,15 +71,6 @@ fn text_of(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-/// Whether every value that a schema allows at a path has a case. A schema that lists no values allows others.
-pub(super) fn covers(schema: Option<&Schema>, path: &FieldPath, cases: &[(&str, Text<'_>)]) -> bool {
-    let Some(values) = schema.and_then(|schema| schema.values_at(path)) else { return false };
-    values.iter().all(|value| {
-        let text = text_of(value);
-        !value.is_null() && cases.iter().any(|(case, _)| *case == text)
-    })
 }
 
 /// A value that the answer itself does not leave is the newest of the run: some other step has to leave it. If none

@@ -254,6 +254,7 @@ fn conditional_transitions() {
     .concat();
     insta::assert_snapshot!(text, @r#"
     # {"condition": "status", "targets": {"ready": "initial.fix", "blocked": "continuation.fix"}}
+    steps_registry.json:52:24 warning[transition-without-default]: `status` may be missing, and no entry of `targets` is for that
     repeat → select by handoff status {ready: initial.fix, blocked: continuation.fix}
     # {"condition": "status", "targets": {"ready": "initial.fix", "default": "continuation.fix"}}
     repeat → select by handoff status {ready: initial.fix}, else continuation.fix
@@ -261,6 +262,7 @@ fn conditional_transitions() {
     steps_registry.json:52:24 warning[transition-without-default]: `status` can hold a value that no entry of `targets` names
     repeat → select by handoff status {ready: initial.fix}
     # {"condition": "approach", "targets": {"a": "initial.fix"}}
+    steps_registry.json:52:24 warning[transition-without-default]: `continuation.fix` selects by `approach`, which can be anything as `initial.fix` leaves it, and no entry of `targets` names that
     repeat → select by handoff approach {a: initial.fix}
     # {"condition": "stats", "targets": {"a": "initial.fix"}}
     steps_registry.json:52:48 error[unknown-condition]: `condition` names `stats`, which no step leaves
@@ -269,7 +271,6 @@ fn conditional_transitions() {
     steps_registry.json:52:48 warning[unknown-condition]: `condition` names `stats`, which no step leaves
     repeat → select by handoff stats {a: initial.fix}, else initial.fix
     # {"condition": "status", "targets": {"ready": "closure.fix", "x": null, "default": 3}}
-    steps_registry.json:52:24 warning[transition-without-default]: `status` can hold a value that no entry of `targets` names
     steps_registry.json:52:79 error[wrong-direction]: `repeat` of `continuation.fix` leads to `closure.fix`, a closure step
     steps_registry.json:52:99 error[null-target]: `x` in `targets` leads nowhere
     steps_registry.json:52:116 error[wrong-type]: `default` must be the name of a step, not a number

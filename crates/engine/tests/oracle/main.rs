@@ -31,6 +31,11 @@ fn of_findings(diagnostics: &[Diagnostic]) -> Faults {
         let names = quoted(&finding.message);
         match finding.code {
             "no-way-to-end" => faults.extend(names.iter().map(|name| (finding.code, (*name).to_owned()))),
+            // What selects no step, whoever is to blame.
+            "transition-without-default" => faults.extend(selecting(finding)),
+            "unassigned-value" if finding.message.contains(" selects by ") => {
+                faults.extend(selecting(finding));
+            }
             // Runs cannot tell a value that nobody leaves from one that answers may leave out.
             "unassigned-value" | "maybe-unassigned" => {
                 faults.insert(("unassigned-value", names[0].to_owned()));
@@ -45,6 +50,10 @@ fn of_findings(diagnostics: &[Diagnostic]) -> Faults {
         }
     }
     faults
+}
+
+fn selecting(finding: &Diagnostic) -> Option<(&'static str, String)> {
+    finding.step.as_ref().map(|step| ("transition-without-default", step.to_string()))
 }
 
 fn of_runs(flow: &Flow, found: &Explored) -> Faults {
@@ -67,6 +76,9 @@ fn of_runs(flow: &Flow, found: &Explored) -> Faults {
     faults.extend(silent.map(|monitor| ("monitor-never-acts", monitor.name.to_string())));
     for reason in found.failures.iter().filter(|reason| reason.contains("leads nowhere from")) {
         faults.insert(("outcome-without-edge", (*quoted(reason).last().unwrap()).to_owned()));
+    }
+    for reason in found.failures.iter().filter(|reason| reason.contains(" cannot be used: `status` is ")) {
+        faults.insert(("transition-without-default", quoted(reason)[0].to_owned()));
     }
     faults.extend(found.unassigned.iter().map(|(step, ..)| ("unassigned-value", step.to_string())));
     faults

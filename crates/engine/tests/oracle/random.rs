@@ -20,7 +20,7 @@ pub enum Dialect {
 impl Dialect {
     /// What flows of it are wired of, and what is wrong with some.
     pub fn features(self) -> &'static [&'static str] {
-        const GATED: [&str; 10] = [
+        const GATED: [&str; 11] = [
             "handoffs",
             "validators",
             "remedies",
@@ -29,6 +29,7 @@ impl Dialect {
             "counters",
             "unreachable-step",
             "unassigned-value",
+            "transition-without-default",
             "outcome-without-edge",
             "8 steps",
         ];

@@ -157,6 +157,17 @@ impl Live {
         own.collect()
     }
 
+    /// What the newest value of a name can be when a step is left.
+    pub(super) fn leaving(&self, flow: &Flow, id: StepId, key: &str) -> Values {
+        let key = self.keys.iter().position(|known| **known == *key);
+        key.map(|key| self.left(flow, id.0 as usize).swap_remove(key)).unwrap_or_default()
+    }
+
+    /// Where walks begin.
+    pub(super) fn entries(&self) -> &[StepId] {
+        &self.entries
+    }
+
     /// Follows the ways back to who handed off.
     fn go_back(&mut self, flow: &Flow, queue: &mut VecDeque<StepId>) {
         for at in 0..flow.steps.len() {
@@ -275,7 +286,7 @@ impl Live {
 }
 
 /// The edges that can be taken: of each outcome that the gate can yield those before one that is always open, and that.
-fn open_edges(flow: &Flow, step: &Step<StepId>, strict: bool) -> Vec<usize> {
+pub(super) fn open_edges(flow: &Flow, step: &Step<StepId>, strict: bool) -> Vec<usize> {
     let outcomes = outcomes(flow, step);
     let yielded = |edge: usize| !strict || outcomes.contains(&step.edges[edge].on);
     (0..step.edges.len()).filter(|edge| yielded(*edge) && is_takeable(step, *edge)).collect()

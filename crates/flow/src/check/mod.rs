@@ -14,6 +14,7 @@ mod optional_parameter;
 mod outcome_without_edge;
 mod resolve;
 mod step_name;
+mod transition_without_default;
 mod unassigned_value;
 mod unknown_target;
 mod unknown_variable;
@@ -54,6 +55,7 @@ pub fn codes() -> &'static [Code] {
         optional_parameter::CODE,
         outcome_without_edge::CODE,
         step_name::CODE,
+        transition_without_default::CODE,
         unassigned_value::CODE,
         unknown_target::CODE,
         unknown_variable::CODE,
@@ -89,6 +91,8 @@ pub fn check(draft: Draft) -> Checked {
             maybe_unassigned::check(&flow, &live, &mut diagnostics);
             join_never_fires::check(&flow, &mut diagnostics);
             monitor_never_acts::check(&flow, &live, &mut diagnostics);
+            transition_without_default::check(&flow, &live, &mut diagnostics);
+            no_way_to_end::check_completes(&flow, &live, &mut diagnostics);
         }
     } else {
         // Any step may be one that a run comes to.

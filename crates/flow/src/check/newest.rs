@@ -100,7 +100,7 @@ pub(super) fn select(
 }
 
 /// Numbers are equal however they are written.
-fn is_case(case: &str, text: &str) -> bool {
+pub(super) fn is_case(case: &str, text: &str) -> bool {
     let number = |text: &str| text.parse::<f64>().ok();
     case == text || (number(case).is_some() && number(case) == number(text))
 }

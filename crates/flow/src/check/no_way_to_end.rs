@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use super::{Code, live::Live};
-use crate::{Diagnostic, Ending, Flow, Step, StepId, Target, Verdict};
+use crate::{Diagnostic, Ending, Flow, Severity, Step, StepId, Target, Verdict};
 
 pub(super) const CODE: Code = Code {
     name: "no-way-to-end",
@@ -42,17 +42,22 @@ pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
                 .trace(live.shortest(flow, first, None).unwrap_or_default()),
         );
     }
-    let entry = flow.step(flow.entry);
-    let completes = || can_come_to(flow, live, |to| matches!(to, Target::End(Ending::Completed)));
-    if all.is_empty() && !flow.verdict.can_fire() && !completes()[flow.entry.0 as usize] {
+}
+
+/// Says that no run completes, where nothing else was found that could be why.
+pub(super) fn check_completes(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
+    let is_explained = found.iter().any(|finding| finding.severity != Severity::Note);
+    if is_explained || flow.verdict.can_fire() {
+        return;
+    }
+    let completes = can_come_to(flow, live, |to| matches!(to, Target::End(Ending::Completed)));
+    if !completes[flow.entry.0 as usize] {
+        let entry = flow.step(flow.entry);
+        let message = "no run completes: all paths end in giving up".to_owned();
         found.push(
-            Diagnostic::warning(
-                CODE.name,
-                entry.span,
-                "no run completes: all paths end in giving up".to_owned(),
-            )
-            .step(&entry.name)
-            .hint("lead a transition to where the work is done"),
+            Diagnostic::warning(CODE.name, entry.span, message)
+                .step(&entry.name)
+                .hint("lead a transition to where the work is done"),
         );
     }
 }

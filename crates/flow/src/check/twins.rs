@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Act, Bound, Counter, CounterId, Draft, Gate, JoinPattern, JoinRule, Monitor, Outcome, Piece, Schema,
-    SchemaId, Source, Span,
+    SchemaId, Selector, Source, Span, Target,
 };
 use serde_json::json;
 
@@ -31,6 +31,7 @@ fn table() -> Vec<Twins> {
         twins("optional-parameter", asks_for("issue", false), asks_for("issue", true)),
         twins("outcome-without-edge", without_edge(), draft("a: next → b, done → end\nb: done → end")),
         twins("step-name", draft("@a: done → end"), draft("a: done → end")),
+        twins("transition-without-default", selects(&["a", "b", "c"]), selects(&["a", "b"])),
         twins("unassigned-value", around("a: next → b, skip → c"), around("a: next → b")),
         twins("unknown-target", draft("a: next → b"), draft("a: next → b\nb: done → end")),
         twins("unknown-variable", asks_for("isue", true), asks_for("issue", true)),
@@ -62,6 +63,22 @@ fn answers(required: &[&str]) -> Draft {
     hand_on(&mut draft, 0, "plan");
     need(&mut draft, 1, "a", "plan");
     let schema = json!({"type": "object", "required": required, "properties": {"plan": {"type": "string"}}});
+    draft.schemas.push(Schema::new(schema).unwrap());
+    if let Act::Ask(ask) = &mut draft.steps[0].act {
+        ask.schema = Some(SchemaId(0));
+    }
+    draft
+}
+
+/// `a` selects by what it leaves, which is one of `values`; there are steps for `a` and `b`.
+fn selects(values: &[&str]) -> Draft {
+    let mut draft = draft("a: next → b\nb: done → end\nc: done → end");
+    hand_on(&mut draft, 0, "kind");
+    let cases = vec![("a".into(), name("b")), ("b".into(), name("c"))];
+    draft.steps[0].edges[0].to =
+        Target::Select { by: Selector::Handoff("kind".into()), cases, default: None };
+    let properties = json!({"kind": {"enum": values}});
+    let schema = json!({"type": "object", "required": ["kind"], "properties": properties});
     draft.schemas.push(Schema::new(schema).unwrap());
     if let Act::Ask(ask) = &mut draft.steps[0].act {
         ask.schema = Some(SchemaId(0));
@@ -139,7 +156,7 @@ fn the_mended_one_shows_nothing() {
 fn counters_are_not_followed() {
     let mut bounded = draft("a: next → b\nb: done → end\nc: done → end");
     let mut later = bounded.steps[0].edges[0].clone();
-    later.to = crate::Target::Step(name("c"));
+    later.to = Target::Step(name("c"));
     bounded.counters.push(Counter { name: "a".into() });
     bounded.steps[0].edges[0].bound = Some(Bound { counter: CounterId(0), max: 1 });
     bounded.steps[0].edges.push(later);
