@@ -31,7 +31,7 @@ pub(crate) fn listed(schema: &Value) -> Option<Vec<Value>> {
 /// Whether a value that reads like a text fits a schema: the text itself, or what it is as JSON.
 pub(crate) fn can_read(schema: &Value, text: &str) -> bool {
     let Ok(validator) = jsonschema::validator_for(schema) else { return true };
-    let parsed = serde_json::from_str::<Value>(text).ok().filter(|value| value.to_string() == text);
+    let parsed = serde_json::from_str::<Value>(text).ok().filter(|value| format!("{value}") == text);
     let written = [Some(Value::from(text)), parsed];
     written.into_iter().flatten().any(|value| validator.is_valid(&value))
 }

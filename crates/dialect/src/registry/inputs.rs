@@ -117,7 +117,7 @@ pub(crate) fn check_shadows(inputs: &[(&str, Vec<DeclaredInput>)], params: &[Par
         let message = format!("the input `{}` of `{step}` hides the parameter `{}`", input.name, param.name);
         found.push(
             Diagnostic::warning(codes::SHADOWED_VARIABLE, input.span, message)
-                .step(*step)
+                .step(step)
                 .hint("give the input another name"),
         );
     }
