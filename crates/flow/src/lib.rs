@@ -27,6 +27,7 @@ mod source;
 mod step;
 mod template;
 pub mod tools;
+mod values;
 mod verdict;
 mod wall;
 pub mod ways;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::FieldPath;
+use crate::{FieldPath, values};
 
 /// A JSON Schema that is known to compile.
 ///
@@ -109,17 +109,15 @@ impl Schema {
         })
     }
 
-    /// Every value that can stand at this path, when the schema lists them (`enum`, `const`, boolean).
+    /// Every value that can stand at this path, when the schema lists them: by `enum`, `const`, as a truth value, as a
+    /// short range of whole numbers, or by combining such schemas.
     pub fn values_at(&self, path: &FieldPath) -> Option<Vec<Value>> {
-        let at = self.at(path)?;
-        if let Some(values) = at.get("enum").and_then(Value::as_array) {
-            return Some(values.clone());
-        }
-        if let Some(value) = at.get("const") {
-            return Some(vec![value.clone()]);
-        }
-        (at.get("type").and_then(Value::as_str) == Some("boolean"))
-            .then(|| vec![Value::Bool(true), Value::Bool(false)])
+        values::listed(self.at(path)?)
+    }
+
+    /// Whether a value that reads like this text can stand at a path. A path of which nothing is said takes any.
+    pub fn can_read(&self, path: &FieldPath, text: &str) -> bool {
+        self.at(path).is_none_or(|at| values::can_read(at, text))
     }
 }
 

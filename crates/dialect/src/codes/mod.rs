@@ -21,6 +21,7 @@ mod empty_transition;
 mod end_with_target;
 mod endless_section;
 mod escapes_root;
+mod foreign_placeholder;
 mod front_matter_mismatch;
 mod handler_unstartable;
 mod handoff_not_in_schema;
@@ -46,6 +47,7 @@ mod invalid_yaml;
 mod jump_without_target;
 mod later_spelling;
 mod literal_block;
+mod literal_path;
 mod malformed_template;
 mod missing_edit;
 mod missing_facet;
@@ -153,6 +155,7 @@ all! {
     END_WITH_TARGET = end_with_target,
     ENDLESS_SECTION = endless_section,
     ESCAPES_ROOT = escapes_root,
+    FOREIGN_PLACEHOLDER = foreign_placeholder,
     FRONT_MATTER_MISMATCH = front_matter_mismatch,
     HANDLER_UNSTARTABLE = handler_unstartable,
     HANDOFF_NOT_IN_SCHEMA = handoff_not_in_schema,
@@ -178,6 +181,7 @@ all! {
     JUMP_WITHOUT_TARGET = jump_without_target,
     LATER_SPELLING = later_spelling,
     LITERAL_BLOCK = literal_block,
+    LITERAL_PATH = literal_path,
     MALFORMED_TEMPLATE = malformed_template,
     MISSING_EDIT = missing_edit,
     MISSING_FACET = missing_facet,

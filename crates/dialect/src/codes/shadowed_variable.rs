@@ -1,4 +1,4 @@
-//! Found in `registry::parameters`.
+//! Found in `registry::inputs` and `registry::parameters`.
 
 use cuegate_flow::Code;
 
@@ -11,21 +11,38 @@ Prompts read `iteration`, `completed_iterations`, `max_iterations`, `remaining`,
 and `check_count` without any parameter. A parameter of such a name wins: `{uv-NAME}` is the value that the
 run was given at its start, and what the run knows itself cannot be read any more.
 
-Give the parameter another name, or remove it where the built-in variable is meant.
+The same goes for an input of a step with the name of a parameter: in this step the parameter cannot be read.
+
+Give the parameter or the input another name, or remove it where the built-in variable is meant.
 ",
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] = &[super::closing(
-    &[
-        (r#""baseBranch": {"#, r#""remaining": {"#),
-        ("against {uv-base-branch}", "against {uv-remaining}"),
-        (r#"["issue", "baseBranch"]"#, r#"["issue", "remaining"]"#),
-        (", {uv-remaining} left", ""),
-    ],
-    &[
-        (r#""remaining": {"#, r#""rest": {"#),
-        ("against {uv-remaining}", "against {uv-rest}"),
-        (r#"["issue", "remaining"]"#, r#"["issue", "rest"]"#),
-    ],
-)];
+pub(super) const TWINS: &[super::Twins] = &[
+    // An input with the name of a parameter.
+    super::closing(
+        &[
+            (r#""approach": { "from""#, r#""issue": { "from""#),
+            ("{uv-approach} /", "{uv-issue} /"),
+            (r#"["approach", "previous_summary"]"#, r#"["issue", "previous_summary"]"#),
+        ],
+        &[
+            (r#""issue": { "from""#, r#""plan": { "from""#),
+            ("{uv-issue} /", "{uv-plan} /"),
+            (r#"["issue", "previous_summary"]"#, r#"["plan", "previous_summary"]"#),
+        ],
+    ),
+    super::closing(
+        &[
+            (r#""baseBranch": {"#, r#""remaining": {"#),
+            ("against {uv-base-branch}", "against {uv-remaining}"),
+            (r#"["issue", "baseBranch"]"#, r#"["issue", "remaining"]"#),
+            (", {uv-remaining} left", ""),
+        ],
+        &[
+            (r#""remaining": {"#, r#""rest": {"#),
+            ("against {uv-remaining}", "against {uv-rest}"),
+            (r#"["issue", "remaining"]"#, r#"["issue", "rest"]"#),
+        ],
+    ),
+];

@@ -18,17 +18,19 @@ Add the field to `handoffFields`, or correct the name.
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
     super::closing(
-        &[(
-            r#""repeat": { "target": "continuation.fix" }"#,
-            r#""repeat": { "condition": "stats", "targets": { "ready": "initial.fix", "blocked": "continuation.fix" } }"#,
-        )],
         &[
-            (r#""stats""#, r#""status""#),
             (
-                r#""blocked": "continuation.fix""#,
-                r#""blocked": "continuation.fix", "default": "continuation.fix""#,
+                r#""repeat": { "target": "continuation.fix" }"#,
+                r#""repeat": { "condition": "stats", "targets": { "ready": "initial.fix", "blocked": "continuation.fix" } }"#,
+            ),
+            (
+                r#""continuation.fix": {
+      "type": "object", "required": ["next_action"]"#,
+                r#""continuation.fix": {
+      "type": "object", "required": ["next_action", "status"]"#,
             ),
         ],
+        &[(r#""stats""#, r#""status""#)],
     ),
     super::closing(
         &[(

@@ -267,7 +267,10 @@ impl Reading<'_, '_, '_> {
                 let path = Text { text: inline.text.trim(), ..inline };
                 self.sections.resolve(Section::Instructions, path, fields)
             }
-            Some(inline) => Some(Body::inline(inline, &self.sections.source)),
+            Some(inline) => {
+                literal_path(inline, "instruction_template", fields);
+                Some(Body::inline(inline, &self.sections.source))
+            }
             None => {
                 if fields.nullable("instruction").is_none()
                     && fields.nullable("instruction_template").is_none()
@@ -278,6 +281,20 @@ impl Reading<'_, '_, '_> {
             }
         }
     }
+}
+
+/// Reports a path that is taken for the text itself: of texts that stand where they are used, only files of Markdown
+/// are read.
+fn literal_path(text: Text<'_>, key: &str, fields: &Fields<'_, '_>) {
+    let path = text.text.trim();
+    let ends = [".txt", ".yaml", ".yml", ".json", ".markdown"].iter().any(|ending| path.ends_with(ending));
+    let leads = ["./", "../", "~/", "/"].iter().any(|start| path.starts_with(start));
+    if !(ends || leads) || path.contains(char::is_whitespace) {
+        return;
+    }
+    let message = format!("`{path}` is no file here: `{key}` is what an agent is told, word for word");
+    let finding = Diagnostic::warning(codes::LITERAL_PATH, text.span, message);
+    fields.push(finding.hint("name the file in `instructions` with the ending `.md`, or write the text"));
 }
 
 /// Whether a movement begins a conversation of its own each time.

@@ -66,6 +66,10 @@ impl<'c> Compiler<'c> {
             let source = close.and_then(|close| self.source(&inner[..close], body, reader));
             match (close, source) {
                 (Some(close), Some(source)) => {
+                    let wrapped = plain.ends_with('{') && inner[close + 1..].starts_with('}');
+                    if wrapped || plain.ends_with('$') {
+                        self.wrapped(&inner[..close], wrapped, body, reader);
+                    }
                     if !plain.is_empty() {
                         pieces.push(Piece::Text(std::mem::take(&mut plain).into()));
                     }
@@ -105,6 +109,11 @@ impl<'c> Compiler<'c> {
         if self.set.iter().any(|known| known == name) {
             return Some(Source::Param(name.into()));
         }
+        let prefixed = ["uv-", "section."].iter().any(|prefix| name.starts_with(prefix));
+        if name == "input_text" || (prefixed && !name.contains(char::is_whitespace)) {
+            self.of_registries(name, body, reader);
+            return None;
+        }
         let word =
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
         let known = || VALUES.iter().map(|(known, _)| *known);
@@ -116,6 +125,27 @@ impl<'c> Compiler<'c> {
             self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, &hint);
         }
         None
+    }
+
+    /// A placeholder in the notation of another tool: it is filled in, and what stands around it stays.
+    fn wrapped(&self, name: &str, braces: bool, body: &Body, reader: Reader<'_>) {
+        let written = if braces { format!("{{{{{name}}}}}") } else { format!("${{{name}}}") };
+        let message = format!("in `{written}` only `{{{name}}}` is filled in; what stands around it stays");
+        let finding = Diagnostic::warning(codes::FOREIGN_PLACEHOLDER, body.place(&written), message);
+        self.found.push(finding.step(reader.step).hint(format!("write `{{{name}}}`")));
+    }
+
+    /// A placeholder of step registries.
+    fn of_registries(&self, name: &str, body: &Body, reader: Reader<'_>) {
+        let hint = match name {
+            "input_text" | "uv-task" => "write `{task}`",
+            "uv-previous_summary" => "write `{previous_response}`",
+            _ => "a piece has no parameters and no sections: write the text itself, or give it by `{task}`",
+        };
+        let message = format!("`{{{name}}}` stays text: it is a placeholder of step registries");
+        let finding =
+            Diagnostic::warning(codes::FOREIGN_PLACEHOLDER, body.place(&format!("{{{name}}}")), message);
+        self.found.push(finding.step(reader.step).hint(hint));
     }
 
     fn check_report(&self, report: &str, name: &str, body: &Body, reader: Reader<'_>) {

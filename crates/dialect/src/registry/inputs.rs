@@ -1,9 +1,10 @@
 //! Inputs of a step: `"inputs": { "approach": { "from": "initial.issue.approach" } }`.
 
-use cuegate_flow::{Diagnostic, Input, Str};
+use cuegate_flow::{Diagnostic, Input, Param, Str};
 use serde_json::Value;
 
 use super::gate::handoff_of;
+use super::parameters::same_name;
 use super::step::StepDefinition;
 use super::variables::variable_of;
 use crate::codes;
@@ -105,6 +106,21 @@ fn read_input(id: &str, entry: &Entry, steps: &[&str], found: &Findings) -> Opti
         variable: variable_of(step, key),
         input: Input { name: entry.key.clone(), step: step.into(), key: key.into(), required, default, span },
     })
+}
+
+/// Reports inputs that hide a parameter of the same name: in their step it cannot be read any more.
+pub(crate) fn check_shadows(inputs: &[(&str, Vec<DeclaredInput>)], params: &[Param], found: &Findings) {
+    for (step, DeclaredInput { input, .. }) in
+        inputs.iter().flat_map(|(step, inputs)| inputs.iter().map(move |input| (step, input)))
+    {
+        let Some(param) = params.iter().find(|param| same_name(&param.name, &input.name)) else { continue };
+        let message = format!("the input `{}` of `{step}` hides the parameter `{}`", input.name, param.name);
+        found.push(
+            Diagnostic::warning(codes::SHADOWED_VARIABLE, input.span, message)
+                .step(step)
+                .hint("give the input another name"),
+        );
+    }
 }
 
 /// Step and key: the longest name of a step that `from` begins with, else what stands before the last dot.

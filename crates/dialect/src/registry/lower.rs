@@ -14,7 +14,7 @@ use super::definition::RegistryDefinition;
 use super::entries::{entry_step, older_name};
 use super::gate::{LoweredGate, World, lower, outcome};
 use super::generation::Generation;
-use super::inputs::{DeclaredInput, read_inputs};
+use super::inputs::{DeclaredInput, check_shadows, read_inputs};
 use super::kinds::Intent;
 use super::matter::User;
 use super::parameters::{same_name, set_parameter};
@@ -79,6 +79,7 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
         .iter()
         .map(|step| (step.id, read_inputs(step.id, &step.inputs, &registry.steps, &desk.found)))
         .collect();
+    check_shadows(&inputs, &params, &desk.found);
     let lowering = StepLowering {
         agent,
         compiler: &compiler,

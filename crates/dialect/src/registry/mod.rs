@@ -14,6 +14,7 @@ mod completion;
 mod definition;
 mod entries;
 mod failure_values;
+mod foreign;
 mod gate;
 mod generation;
 mod inputs;

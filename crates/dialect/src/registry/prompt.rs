@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Source, Span, Template};
 
+use super::foreign;
 use super::matter::{Matters, User, check_matter};
 use super::parameters::same_name;
 use super::prompt_files::{PromptFile, PromptFiles, Search};
@@ -277,10 +278,25 @@ impl<'j> Body<'_, '_, '_, 'j> {
                                 self.emptied.push((word.to_owned(), span));
                             }
                         }
-                        Hole::Word(_) => pieces.push(Piece::Text(written.into())),
+                        Hole::Word(word) => {
+                            self.foreign_word(word, &text[..at], span);
+                            pieces.push(Piece::Text(written.into()));
+                        }
                     }
                 }
             }
+        }
+    }
+
+    /// Reports a word in braces that was meant to be filled in. In a fence, and behind a `$` or another brace, braces are
+    /// somebody else's.
+    fn foreign_word(&self, word: &str, before: &str, span: Span) {
+        let fences = before.lines().filter(|line| line.trim_start().starts_with("```")).count();
+        if fences % 2 == 1 || before.ends_with(['$', '{']) {
+            return;
+        }
+        if let Some(finding) = foreign::finding(word, self.compiler.variables, self.scope, span) {
+            self.push(finding);
         }
     }
 

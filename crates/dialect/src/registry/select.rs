@@ -47,21 +47,27 @@ fn left_elsewhere(lowering: &Lowering<'_, '_, '_>, key: &str) -> bool {
     others.flat_map(|step| handoff_of(step)).any(|left| *left.key == *key)
 }
 
-/// Reports the cases for values that the schema does not list at the path. A schema that lists none allows all.
+/// Reports the cases for values that the schema does not allow at the path.
 pub(super) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath, cases: &[(&str, Text<'_>)]) {
     // An intent that stands in for an unreadable one routes an answer that need not fit its schema.
     let falls_back =
         lowering.step.gate.as_ref().is_some_and(|gate| matches!(gate.fail_fast, Some((false, _))));
-    let values = lowering.schema.and_then(|schema| schema.values_at(path)).filter(|_| !falls_back);
-    let Some(values) = values else { return };
+    let Some(schema) = lowering.schema.filter(|_| !falls_back) else { return };
     // What is `null` counts as absent, and selects nothing.
-    let values: Vec<String> = values.iter().filter(|value| !value.is_null()).map(text_of).collect();
-    for (value, target) in cases.iter().filter(|(value, _)| !values.iter().any(|listed| listed == value)) {
+    let values = schema.values_at(path);
+    let values: Option<Vec<String>> =
+        values.map(|values| values.iter().filter(|value| !value.is_null()).map(text_of).collect());
+    let selects = |value: &str| match &values {
+        Some(values) => values.iter().any(|listed| listed == value),
+        None => schema.can_read(path, value),
+    };
+    let hint = match &values {
+        Some(values) => format!("the schema lists {}", list(values)),
+        None => "the schema allows no such value".to_owned(),
+    };
+    for (value, target) in cases.iter().filter(|(value, _)| !selects(value)) {
         let message = format!("`{path}` is never `{value}`, so that `{}` is not selected by it", target.text);
-        lowering.push(
-            Diagnostic::warning(codes::UNREACHABLE_CASE, target.span, message)
-                .hint(format!("the schema lists {}", list(&values))),
-        );
+        lowering.push(Diagnostic::warning(codes::UNREACHABLE_CASE, target.span, message).hint(hint.as_str()));
     }
 }
 

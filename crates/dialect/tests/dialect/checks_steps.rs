@@ -254,7 +254,7 @@ fn conditional_transitions() {
     .concat();
     insta::assert_snapshot!(text, @r#"
     # {"condition": "status", "targets": {"ready": "initial.fix", "blocked": "continuation.fix"}}
-    steps_registry.json:52:24 warning[transition-without-default]: `status` may be missing, and no entry of `targets` is for that
+    steps_registry.json:52:24 warning[transition-without-default]: an answer need not have `status`, and then nothing selects
     repeat → select by handoff status {ready: initial.fix, blocked: continuation.fix}
     # {"condition": "status", "targets": {"ready": "initial.fix", "default": "continuation.fix"}}
     repeat → select by handoff status {ready: initial.fix}, else continuation.fix

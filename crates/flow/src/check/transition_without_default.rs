@@ -51,14 +51,18 @@ pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
 impl Selecting<'_> {
     /// What is wrong with a value that the answer itself has.
     fn own(&self, name: &str, values: &Values) -> Option<Diagnostic> {
-        let message = match self.without_case(values).last()? {
-            Value::Absent => format!("`{name}` may be missing, and no entry of `targets` is for that"),
-            _ => format!("`{name}` can hold a value that no entry of `targets` names"),
+        let without_case = self.without_case(values);
+        let (message, hint) = match without_case.last()? {
+            Value::Absent => (
+                format!("an answer need not have `{name}`, and then nothing selects"),
+                "list it in `required` of the schema, or add `default`",
+            ),
+            _ => (
+                format!("`{name}` can hold a value that no entry of `targets` names"),
+                "add `default`; without one such an answer is a bad answer",
+            ),
         };
-        Some(
-            Diagnostic::warning(CODE.name, self.edge.span, message)
-                .hint("add `default`; without one such an answer is a bad answer"),
-        )
+        Some(Diagnostic::warning(CODE.name, self.edge.span, message).hint(hint))
     }
 
     /// What is wrong with a value that this step or an earlier one leaves.
@@ -221,7 +225,7 @@ mod tests {
         let other = "`st` can hold a value that no entry of `targets` names";
         assert_eq!(own(json!({"enum": ["a", "b", "c"]}), &["st"]), [other]);
         assert_eq!(own(json!({"type": "string"}), &["st"]), [other]);
-        let missing = "`st` may be missing, and no entry of `targets` is for that";
+        let missing = "an answer need not have `st`, and then nothing selects";
         assert_eq!(own(json!({"enum": ["a", "b"]}), &[]), [missing]);
         assert_eq!(own(json!({"enum": ["a", "b", null]}), &["st"]), [missing]);
         let mut defaulted = selecting(OWN, 0);

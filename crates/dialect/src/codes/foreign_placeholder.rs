@@ -1,0 +1,32 @@
+//! Found in `piece::template` and `registry::foreign`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "foreign-placeholder",
+    page: "\
+foreign-placeholder: a placeholder is written as another format writes it
+
+Prompts of step registries read `{uv-name}` and `{input_text}`; a name in braces without `uv-` is text, also
+where a parameter or an input is called so. Instructions of pieces read `{task}` and a few others in single
+braces: `{{task}}` and `${task}` are filled in, but the braces or the `$` around it stay, and `{uv-name}` is
+text.
+
+Write it as this format does; the hint says how. In a registry, what stands in a fence of three backquotes
+is not looked at.
+",
+};
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(&[("Close #{uv-issue}", "Close #{uv-issue}: {issue}")], &[(": {issue}", ": {uv-issue}")]),
+    super::closing(
+        &[("Close #{uv-issue}", "Close #{uv-issue}: {uv_issue}")],
+        &[("{uv_issue}", "{uv-issue}")],
+    ),
+    super::complete(&[("Plan.", "Plan {task}.")], &[("{task}", "{input_text}")]),
+    super::check_flow(&[("Implement.", "Implement {topic}.")], &[("{topic}", "{uv-topic}")]),
+    super::piece(&[("Plan {task}.", "Plan {{task}}.")], &[("{{task}}", "{task}")]),
+    super::piece(&[("Plan {task}.", "Plan ${task}.")], &[("${task}", "{task}")]),
+    super::piece(&[("Plan {task}.", "Plan {input_text}.")], &[("{input_text}", "{task}")]),
+];

@@ -1,0 +1,34 @@
+//! Placeholders that are written as other formats write them, and stay text.
+
+use cuegate_flow::{Diagnostic, Span};
+
+use super::variables::{Meaning, Scope, Variables};
+use crate::codes;
+use crate::nearest::nearest;
+
+/// What pieces call what a prompt of a registry can read, too.
+const OF_PIECES: [(&str, &str); 2] =
+    [("previous_response", "uv-previous_summary"), ("movement_iteration", "uv-iteration")];
+
+/// The finding about a word in braces that was meant to be filled in; `None` for one that is text as any other.
+pub(super) fn finding(
+    word: &str,
+    variables: &Variables<'_>,
+    scope: Scope<'_>,
+    span: Span,
+) -> Option<Diagnostic> {
+    let known = |name: &str| variables.meaning(name, scope) != Meaning::Unknown;
+    let meant = if word == "task" || nearest(word, ["input_text"]).is_some() {
+        "input_text".to_owned()
+    } else if let Some((_, meant)) = OF_PIECES.iter().find(|(name, _)| *name == word) {
+        (*meant).to_owned()
+    } else if known(word) {
+        format!("uv-{word}")
+    } else {
+        let name = ["uv_", "uv.", "UV-", "uv"].iter().find_map(|prefix| word.strip_prefix(prefix))?;
+        format!("uv-{}", Some(name).filter(|name| known(name))?)
+    };
+    let message = format!("`{{{word}}}` stays text");
+    let finding = Diagnostic::warning(codes::FOREIGN_PLACEHOLDER, span, message);
+    Some(finding.hint(format!("did you mean `{{{meant}}}`?")))
+}

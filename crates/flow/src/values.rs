@@ -1,0 +1,139 @@
+//! The values that a schema lists, as far as it lists any.
+
+use serde_json::Value;
+
+/// How many values a range of whole numbers may have to count as a list: more are nobody's cases.
+const RANGE_MAX: i64 = 64;
+
+/// Keywords beside which one list of values is all that a schema says, so that nothing is left to ask of them.
+const NOTES: [&str; 9] =
+    ["enum", "const", "type", "title", "description", "default", "examples", "$comment", "anyOf"];
+
+/// Every value that fits a schema, when it lists them: by `enum`, `const`, as a truth value, as a short range of whole
+/// numbers, or by combining such schemas. Nothing else that it says may hold of a value that is left.
+pub(crate) fn listed(schema: &Value) -> Option<Vec<Value>> {
+    if *schema == Value::Bool(false) {
+        return Some(Vec::new());
+    }
+    let mut values = shortest(schema)?;
+    let keywords = schema.as_object()?;
+    let lists = keywords.keys().filter(|key| ["enum", "const", "anyOf"].contains(&key.as_str())).count();
+    let texts =
+        || keywords.get("type").is_none_or(|kind| kind == "string" && values.iter().all(Value::is_string));
+    let is_plain =
+        keywords.keys().all(|key| NOTES.contains(&key.as_str())) && (lists == 0 || (lists == 1 && texts()));
+    if !is_plain && let Ok(validator) = jsonschema::validator_for(schema) {
+        values.retain(|value| validator.is_valid(value));
+    }
+    Some(values)
+}
+
+/// Whether a value that reads like a text fits a schema: the text itself, or what it is as JSON.
+pub(crate) fn can_read(schema: &Value, text: &str) -> bool {
+    let Ok(validator) = jsonschema::validator_for(schema) else { return true };
+    let parsed = serde_json::from_str::<Value>(text).ok().filter(|value| format!("{value}") == text);
+    let written = [Some(Value::from(text)), parsed];
+    written.into_iter().flatten().any(|value| validator.is_valid(&value))
+}
+
+/// The shortest list that some keyword gives: what a schema says holds together, so that any one of them bounds it.
+fn shortest(schema: &Value) -> Option<Vec<Value>> {
+    let list = |key: &str| schema.get(key).and_then(Value::as_array);
+    let mut lists: Vec<Vec<Value>> = Vec::new();
+    lists.extend(list("enum").cloned());
+    lists.extend(schema.get("const").map(|value| vec![value.clone()]));
+    lists.extend(of_types(schema));
+    for key in ["anyOf", "oneOf"] {
+        lists.extend(list(key).and_then(|branches| united(branches)));
+    }
+    lists.extend(list("allOf").into_iter().flatten().filter_map(listed));
+    lists.into_iter().min_by_key(Vec::len)
+}
+
+/// What any of some schemas lists, each value once, when all of them list something.
+fn united(branches: &[Value]) -> Option<Vec<Value>> {
+    let mut all: Vec<Value> = Vec::new();
+    for branch in branches {
+        for value in listed(branch)? {
+            if !all.contains(&value) {
+                all.push(value);
+            }
+        }
+    }
+    Some(all)
+}
+
+/// The values of types that have few.
+fn of_types(schema: &Value) -> Option<Vec<Value>> {
+    let one = |kind: &str| match kind {
+        "boolean" => Some(vec![Value::Bool(true), Value::Bool(false)]),
+        "null" => Some(vec![Value::Null]),
+        "integer" => {
+            let bound = |key: &str| schema.get(key).and_then(Value::as_i64);
+            let (least, most) = (bound("minimum")?, bound("maximum")?);
+            (most.checked_sub(least)? < RANGE_MAX).then(|| (least..=most).map(Value::from).collect())
+        }
+        _ => None,
+    };
+    match schema.get("type")? {
+        Value::String(kind) => one(kind),
+        Value::Array(kinds) => {
+            let mut all = Vec::new();
+            for kind in kinds {
+                all.extend(one(kind.as_str()?)?);
+            }
+            Some(all)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{can_read, listed};
+    use serde_json::json;
+
+    #[test]
+    fn what_a_schema_lists() {
+        let cases = [
+            (json!({"enum": ["a", 1, null]}), Some(json!(["a", 1, null]))),
+            (json!({"type": "string", "enum": ["a", 1]}), Some(json!(["a"]))),
+            (json!({"const": 3}), Some(json!([3]))),
+            (json!({"enum": ["a", "b"], "const": "b"}), Some(json!(["b"]))),
+            (json!({"type": "boolean"}), Some(json!([true, false]))),
+            (json!({"type": ["boolean", "null"]}), Some(json!([true, false, null]))),
+            (json!({"type": "integer", "minimum": 1, "maximum": 3}), Some(json!([1, 2, 3]))),
+            (
+                json!({"type": "integer", "minimum": 1, "maximum": 3, "not": {"const": 2}}),
+                Some(json!([1, 3])),
+            ),
+            (json!({"type": "integer", "minimum": 0, "maximum": 1000}), None),
+            (json!({"type": "integer", "minimum": i64::MIN, "maximum": i64::MAX}), None),
+            (json!({"anyOf": [{"const": "a"}, {"enum": ["a", "b"]}]}), Some(json!(["a", "b"]))),
+            (json!({"oneOf": [{"const": "a"}, {"enum": ["a", "b"]}]}), Some(json!(["b"]))),
+            (json!({"anyOf": [{"const": "a"}, {"type": "string"}]}), None),
+            (json!({"anyOf": [{"enum": ["a"]}, {"type": "null"}]}), Some(json!(["a", null]))),
+            (json!({"allOf": [{"enum": ["a", "b"]}, {"enum": ["b", "c"]}]}), Some(json!(["b"]))),
+            (json!({"allOf": [{"type": "string"}, {"enum": ["b", 1]}]}), Some(json!(["b"]))),
+            (json!({"enum": ["a", "bb"], "maxLength": 1}), Some(json!(["a"]))),
+            (json!({"type": "string"}), None),
+            (json!({}), None),
+            (json!(true), None),
+            (json!(false), Some(json!([]))),
+        ];
+        for (schema, expected) in cases {
+            assert_eq!(listed(&schema).map(serde_json::Value::from), expected, "{schema}");
+        }
+    }
+
+    #[test]
+    fn what_a_value_can_read_like() {
+        assert!(can_read(&json!({"type": "integer"}), "3") && !can_read(&json!({"type": "integer"}), "x"));
+        assert!(can_read(&json!({"type": "string"}), "3"));
+        assert!(!can_read(&json!({"type": "string", "pattern": "^a"}), "b"));
+        assert!(
+            can_read(&json!({"type": "object"}), "{\"a\":1}")
+                && !can_read(&json!({"type": "object"}), "ready")
+        );
+    }
+}
