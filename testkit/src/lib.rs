@@ -2,6 +2,7 @@
 
 mod build;
 pub mod flows;
+pub mod large;
 pub mod offline;
 pub mod standin;
 pub mod world;

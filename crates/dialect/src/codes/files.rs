@@ -19,7 +19,7 @@ to put your files into a prompt.
 Move the file into the project, or correct the path.
 "
 TOO_LARGE = "too-large": "\
-a file is larger than 4 MiB
+a file is larger than 16 MiB
 
 No definition needs such a file, and what is read becomes part of prompts or of the journal.
 

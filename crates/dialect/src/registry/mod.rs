@@ -16,6 +16,7 @@ mod entries;
 mod failure_values;
 mod gate;
 mod generation;
+mod index;
 mod inputs;
 mod jump;
 mod kinds;
