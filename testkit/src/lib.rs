@@ -3,6 +3,7 @@
 mod build;
 pub mod definitions;
 pub mod flows;
+pub mod large;
 pub mod offline;
 pub mod standin;
 pub mod world;

@@ -1,6 +1,7 @@
 //! Measures the program as a whole, each figure beside a floor of the same machine in the same minute: absolute times
 //! say little, ratios say something.
 
+mod check;
 mod members;
 
 use std::{
@@ -32,7 +33,7 @@ struct Figure {
 }
 
 /// What can be measured apart.
-const ROWS: [&str; 5] = ["start-up", "steps", "snapshots", "members", "turns"];
+const ROWS: [&str; 6] = ["start-up", "check", "steps", "snapshots", "members", "turns"];
 
 /// Builds the release, measures all or one of [`ROWS`], prints a table, and fails when a figure is over its bound.
 pub(crate) fn bench(only: Option<&str>) -> Result<(), String> {
@@ -53,6 +54,9 @@ pub(crate) fn bench(only: Option<&str>) -> Result<(), String> {
     let mut figures = Vec::new();
     if wanted("start-up") {
         start_up(&cuegate, &root, &mut figures)?;
+    }
+    if wanted("check") {
+        check::check(&cuegate, &target, place.path(), &mut figures)?;
     }
     if wanted("steps") {
         steps(&cuegate, place.path(), &mut figures)?;
@@ -77,6 +81,20 @@ pub(crate) fn bench(only: Option<&str>) -> Result<(), String> {
         .map(|figure| figure.what.as_str())
         .collect();
     if over.is_empty() { Ok(()) } else { Err(format!("over the bound: {}", over.join("; "))) }
+}
+
+/// Writes a large definition below a folder, and says what to check.
+pub(crate) fn large(format: &str, size: &str, dir: &Path) -> Result<(), String> {
+    use cuegate_testkit::large::{Flaw, piece, registry};
+    let size: usize = size.parse().map_err(|_| format!("`{size}` is no number of steps"))?;
+    let made = match format {
+        "registry" => registry(size, Flaw::None),
+        "piece" => piece(size, Flaw::None),
+        _ => return Err(format!("`{format}` is no format; there are registry and piece")),
+    };
+    let path = made.write(dir).map_err(|error| format!("failed to write a definition: {error}"))?;
+    println!("{}", path.display());
+    Ok(())
 }
 
 /// A folder on a disk, outside of any repository: `/tmp` may be memory, where syncing costs nothing.

@@ -28,7 +28,9 @@ cargo xtask COMMAND
   tidy               the layers, the root folder and the documents, without compiling
   conformance DIR    compare with recorded facts of other programs
   bench [WHAT]       measure, each figure as a ratio to a floor of the same run; WHAT is one of
-                     start-up, steps, snapshots, members, turns
+                     start-up, check, steps, snapshots, members, turns
+  large FORMAT SIZE DIR
+                     write a large definition to try things on: FORMAT is registry or piece, SIZE its steps
 ";
 
 fn main() -> ExitCode {
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         ["conformance", dir] => conformance::conformance(dir.as_ref()),
         ["bench"] => bench::bench(None),
         ["bench", row] => bench::bench(Some(row)),
+        ["large", format, size, dir] => bench::large(format, size, dir.as_ref()),
         _ => {
             print!("{HELP}");
             return if words.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) };

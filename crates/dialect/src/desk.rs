@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use cuegate_flow::{Diagnostic, FileId, Sources, Span, Str};
+use serde_json::Value;
 
 use crate::files::FILE_BYTES_MAX;
 use crate::findings::Findings;
@@ -20,6 +21,7 @@ pub(crate) struct Desk<'f> {
     sources: RefCell<Sources>,
     pages: RefCell<BTreeMap<String, Page>>,
     parsed: RefCell<BTreeMap<String, Option<Rc<Json>>>>,
+    values: RefCell<BTreeMap<String, Rc<Value>>>,
 }
 
 /// What opening a file gave.
@@ -47,6 +49,7 @@ impl<'f> Desk<'f> {
             sources: RefCell::default(),
             pages: RefCell::default(),
             parsed: RefCell::default(),
+            values: RefCell::default(),
         }
     }
 
@@ -65,7 +68,7 @@ impl<'f> Desk<'f> {
             Ok(bytes) if bytes.len() <= FILE_BYTES_MAX => bytes,
             Err(ReadError::NotFound) => return Page::Missing,
             Ok(_) | Err(ReadError::TooLarge) => {
-                return self.faulty(path, codes::TOO_LARGE, "is larger than 4 MiB", "split it");
+                return self.faulty(path, codes::TOO_LARGE, "is larger than 16 MiB", "split it");
             }
             Err(ReadError::Escapes) => {
                 let hint = "keep the files of an agent in its folder or in the project";
@@ -82,9 +85,9 @@ impl<'f> Desk<'f> {
         };
         match String::from_utf8(bytes) {
             Ok(text) => {
-                let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-                let file = self.sources.borrow_mut().add(path, text);
-                Page::Text { file, text: text.into() }
+                let text = Str::from(text.strip_prefix('\u{feff}').unwrap_or(&text));
+                let file = self.sources.borrow_mut().add_shared(path, || text.clone());
+                Page::Text { file, text }
             }
             Err(error) => {
                 let valid = error.utf8_error().valid_up_to();
@@ -119,6 +122,23 @@ impl<'f> Desk<'f> {
         let parsed = json::parse(&text, file, &self.found).map(Rc::new);
         self.parsed.borrow_mut().insert(path.to_owned(), parsed.clone());
         parsed.map(Some).ok_or(Faulty)
+    }
+
+    /// The value of a JSON file without its places, converted once and looked at once: many steps have their schemas in
+    /// one file. As [`Desk::json`] otherwise.
+    pub(crate) fn value(
+        &self,
+        path: &str,
+        look: impl FnOnce(&Json, &Findings),
+    ) -> Result<Option<Rc<Value>>, Faulty> {
+        if let Some(value) = self.values.borrow().get(path) {
+            return Ok(Some(value.clone()));
+        }
+        let Some(json) = self.json(path)? else { return Ok(None) };
+        look(&json, &self.found);
+        let value = Rc::new(json.to_value());
+        self.values.borrow_mut().insert(path.to_owned(), value.clone());
+        Ok(Some(value))
     }
 
     /// The beginning of a file of the project, for findings about it as a whole. It may not exist.

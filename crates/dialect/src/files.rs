@@ -25,15 +25,17 @@ pub enum ReadError {
     #[error("it lies outside the project")]
     Escapes,
     /// It is larger than [`FILE_BYTES_MAX`].
-    #[error("it is larger than 4 MiB")]
+    #[error("it is larger than 16 MiB")]
     TooLarge,
     /// Anything else, in the words of the system.
     #[error("{0}")]
     Other(String),
 }
 
-/// The most bytes of a file of a definition: 4 MiB. The largest real prompt seen has 40 KiB.
-pub const FILE_BYTES_MAX: usize = 4 << 20;
+/// The most bytes of a file of a definition: 16 MiB. The largest real prompt seen has 40 KiB; registries and pieces have a
+/// kibibyte for each step, so that this is room for ten thousand steps and more in one file. It bounds what reading takes:
+/// some ten times as much memory, and a second.
+pub const FILE_BYTES_MAX: usize = 16 << 20;
 
 /// Files held in memory, by path.
 impl Files for BTreeMap<String, Vec<u8>> {

@@ -1,6 +1,9 @@
 //! JSON Schemas of answers: compiled once, asked many times.
 
+mod plain;
+
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
@@ -12,7 +15,8 @@ use crate::{FieldPath, values};
 #[derive(Clone)]
 pub struct Schema {
     value: Value,
-    validator: std::sync::Arc<jsonschema::Validator>,
+    /// The compiled schema, when an answer was held against it or it had to be found out whether it compiles.
+    validator: Arc<OnceLock<jsonschema::Validator>>,
 }
 
 /// Why a schema does not compile.
@@ -37,15 +41,23 @@ impl fmt::Debug for Schema {
 const PROBLEMS_MAX: usize = 8;
 
 impl Schema {
-    /// Compiles a schema.
+    /// Makes a schema of a value that is one, which is found out here.
     ///
     /// # Errors
     /// When it is no valid JSON Schema, with the compiler's reason.
     pub fn new(value: Value) -> Result<Schema, SchemaError> {
-        match jsonschema::validator_for(&value) {
-            Ok(validator) => Ok(Schema { value, validator: validator.into() }),
-            Err(error) => Err(SchemaError(error.to_string())),
+        let validator = OnceLock::new();
+        if !plain::is_plain(&value) {
+            let compiled =
+                jsonschema::validator_for(&value).map_err(|error| SchemaError(error.to_string()))?;
+            _ = validator.set(compiled);
         }
+        Ok(Schema { value, validator: validator.into() })
+    }
+
+    fn validator(&self) -> &jsonschema::Validator {
+        let compile = || jsonschema::validator_for(&self.value).expect("a plain schema compiles");
+        self.validator.get_or_init(compile)
     }
 
     /// The schema itself, as it is sent to an agent.
@@ -55,7 +67,7 @@ impl Schema {
 
     /// What is wrong with an answer, one line a problem, at most eight; empty when it fits.
     pub fn problems(&self, answer: &Value) -> Vec<String> {
-        self.validator
+        self.validator()
             .iter_errors(answer)
             .take(PROBLEMS_MAX)
             .map(|error| {

@@ -1,5 +1,8 @@
 //! The files of a definition and places in them.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use crate::Str;
 
 /// Names a file in [`Sources`].
@@ -40,22 +43,42 @@ pub struct SourceFile {
     pub path: Str,
     /// Its content.
     pub text: Str,
+    /// Where its lines begin, found when a place is first asked for.
+    lines: OnceLock<Vec<u32>>,
+}
+
+impl SourceFile {
+    /// Where each of its lines begins.
+    fn lines(&self) -> &[u32] {
+        self.lines.get_or_init(|| {
+            let ends = self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+            std::iter::once(0).chain(ends.map(|(at, _)| at as u32 + 1)).collect()
+        })
+    }
 }
 
 /// All files that a definition was read from, in the order of reading.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
     files: Vec<SourceFile>,
+    by_path: HashMap<Str, FileId>,
 }
 
 impl Sources {
     /// Adds a file, or finds the one of the same path.
     pub fn add(&mut self, path: &str, text: &str) -> FileId {
-        if let Some(index) = self.files.iter().position(|file| &*file.path == path) {
-            return FileId(index as u32);
+        self.add_shared(path, || text.into())
+    }
+
+    /// The same for a text that is shared with others.
+    pub fn add_shared(&mut self, path: &str, text: impl FnOnce() -> Str) -> FileId {
+        if let Some(known) = self.by_path.get(path) {
+            return *known;
         }
-        self.files.push(SourceFile { path: path.into(), text: text.into() });
-        FileId((self.files.len() - 1) as u32)
+        let (id, path) = (FileId(self.files.len() as u32), Str::from(path));
+        self.files.push(SourceFile { path: path.clone(), text: text(), lines: OnceLock::new() });
+        self.by_path.insert(path, id);
+        id
     }
 
     /// The file of this id, when it is one of these.
@@ -77,12 +100,10 @@ impl Sources {
         while !file.text.is_char_boundary(end) {
             end -= 1;
         }
-        let before = &file.text[..end];
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        LineColumn {
-            line: before.matches('\n').count() as u32 + 1,
-            column: before[line_start..].chars().count() as u32 + 1,
-        }
+        let lines = file.lines();
+        let line = lines.partition_point(|start| *start as usize <= end);
+        let line_start = lines[line - 1] as usize;
+        LineColumn { line: line as u32, column: file.text[line_start..end].chars().count() as u32 + 1 }
     }
 }
 
@@ -97,5 +118,11 @@ mod tests {
         let at = sources.locate(Span { file, start: 9, end: 10 });
         assert_eq!((at.line, at.column), (2, 7), "two bytes of é are one column");
         assert_eq!(sources.add("a.json", "other"), file);
+        let first = sources.locate(Span { file, start: 0, end: 1 });
+        assert_eq!((first.line, first.column), (1, 1));
+        // A place at the end of a line belongs to that line, one past the end of the file to its last.
+        let at_end = sources.locate(Span { file, start: 1, end: 2 });
+        assert_eq!((at_end.line, at_end.column), (1, 2));
+        assert_eq!(sources.locate(Span { file, start: 99, end: 99 }).line, 3);
     }
 }

@@ -108,9 +108,13 @@ pub(crate) fn finding(finding: &Diagnostic, sources: &Sources, strict: bool) {
         let end = file.text.ceil_char_boundary((finding.span.end as usize).max(start));
         // A finding about many lines points at its first one.
         let end = file.text[start..end].find('\n').map_or(end, |line| start + line);
-        let snippet = Snippet::source(&*file.text)
+        // Only that line is shown, so that only that line is given: a file can be long, and findings many.
+        let first = file.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let last = file.text[end..].find('\n').map_or(file.text.len(), |at| end + at + 1);
+        let snippet = Snippet::source(&file.text[first..last])
+            .line_start(sources.locate(finding.span).line as usize)
             .path(&*file.path)
-            .annotation(AnnotationKind::Primary.span(start..end));
+            .annotation(AnnotationKind::Primary.span(start - first..end - first));
         group = group.element(snippet);
     }
     if !finding.trace.is_empty() {

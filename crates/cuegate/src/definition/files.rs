@@ -3,11 +3,14 @@
 use std::{
     cell::RefCell,
     collections::BTreeMap,
-    fs, io,
+    fs,
+    io::{self, Read},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::SystemTime,
 };
+#[cfg(target_os = "linux")]
+use std::{os::fd::OwnedFd, sync::Arc};
 
 use cuegate_dialect::{FILE_BYTES_MAX, Files, ReadError};
 use cuegate_flow::BlobRef;
@@ -17,6 +20,9 @@ use cuegate_journal::Journal;
 #[derive(Debug, Clone)]
 pub struct DiskFiles {
     root: PathBuf,
+    /// The root, opened: what is asked of the kernel below it needs no look at each folder on the way.
+    #[cfg(target_os = "linux")]
+    folder: Option<Arc<OwnedFd>>,
 }
 
 impl DiskFiles {
@@ -25,32 +31,85 @@ impl DiskFiles {
     /// # Errors
     /// When `root` is no readable folder.
     pub fn new(root: &Path) -> io::Result<DiskFiles> {
-        Ok(DiskFiles { root: fs::canonicalize(root)? })
+        let root = fs::canonicalize(root)?;
+        #[cfg(target_os = "linux")]
+        let folder = {
+            use rustix::fs::{Mode, OFlags, open};
+            open(&root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok().map(Arc::new)
+        };
+        Ok(DiskFiles {
+            root,
+            #[cfg(target_os = "linux")]
+            folder,
+        })
     }
+
+    /// A file that the kernel finds below the root without leaving it; `None` where it cannot say, or refuses: a link may
+    /// leave the root on its way back into it.
+    #[cfg(target_os = "linux")]
+    fn beneath(&self, path: &str) -> Option<Result<fs::File, ReadError>> {
+        use rustix::{
+            fs::{Mode, OFlags, ResolveFlags, openat2},
+            io::Errno,
+        };
+        // A pipe is opened without waiting for who writes into it, and then not read.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        match openat2(self.folder.as_ref()?, path, flags, Mode::empty(), ResolveFlags::BENEATH) {
+            Ok(file) => Some(Ok(file.into())),
+            Err(Errno::NOENT | Errno::NOTDIR) => Some(Err(ReadError::NotFound)),
+            Err(_) => None,
+        }
+    }
+
+    /// Elsewhere every file is looked for by its real path.
+    #[cfg(not(target_os = "linux"))]
+    fn beneath(&self, _path: &str) -> Option<Result<fs::File, ReadError>> {
+        None
+    }
+
+    /// A file by its real path.
+    fn by_real_path(&self, path: &str) -> Result<fs::File, ReadError> {
+        let real = fs::canonicalize(self.root.join(path)).map_err(fault)?;
+        if !real.starts_with(&self.root) {
+            return Err(ReadError::Escapes);
+        }
+        // A pipe that is opened would wait for who writes into it.
+        refuse(&fs::metadata(&real).map_err(fault)?)?;
+        fs::File::open(&real).map_err(fault)
+    }
+}
+
+fn fault(error: io::Error) -> ReadError {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ReadError::NotFound,
+        _ => ReadError::Other(error.to_string()),
+    }
+}
+
+/// Refuses what is no file of a definition.
+fn refuse(about: &fs::Metadata) -> Result<(), ReadError> {
+    if about.is_dir() {
+        return Err(ReadError::NotFound);
+    }
+    // A pipe or a device would never end.
+    if !about.is_file() {
+        return Err(ReadError::Other("it is no ordinary file".to_owned()));
+    }
+    if about.len() > FILE_BYTES_MAX as u64 {
+        return Err(ReadError::TooLarge);
+    }
+    Ok(())
 }
 
 impl Files for DiskFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
-        let read = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ReadError::NotFound,
-            _ => ReadError::Other(error.to_string()),
-        };
-        let real = fs::canonicalize(self.root.join(path)).map_err(read)?;
-        if !real.starts_with(&self.root) {
-            return Err(ReadError::Escapes);
-        }
-        let about = fs::metadata(&real).map_err(read)?;
-        if about.is_dir() {
-            return Err(ReadError::NotFound);
-        }
-        // A pipe or a device would never end.
-        if !about.is_file() {
-            return Err(ReadError::Other("it is no ordinary file".to_owned()));
-        }
-        if about.len() > FILE_BYTES_MAX as u64 {
-            return Err(ReadError::TooLarge);
-        }
-        fs::read(&real).map_err(read)
+        let mut file = self.beneath(path).unwrap_or_else(|| self.by_real_path(path))?;
+        let about = file.metadata().map_err(fault)?;
+        refuse(&about)?;
+        let mut bytes = Vec::with_capacity(about.len() as usize + 1);
+        // One that grows meanwhile is too large all the same.
+        file.by_ref().take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(fault)?;
+        Ok(bytes)
     }
 }
 

@@ -5,7 +5,7 @@ use cuegate_flow::Code;
 pub(super) const CODE: Code = Code {
     name: "too-large",
     page: "\
-too-large: a file is larger than 4 MiB
+too-large: a file is larger than 16 MiB
 
 No definition needs such a file, and what is read becomes part of prompts or of the journal.
 

@@ -181,7 +181,7 @@ fn too_deep(text: &str) -> Option<usize> {
 }
 
 fn span(file: FileId, start: usize, end: usize) -> Span {
-    // Files are at most 4 MiB, so that every place fits.
+    // Files are at most 16 MiB, so that every place fits.
     Span { file, start: start as u32, end: end as u32 }
 }
 

@@ -1,6 +1,6 @@
 //! Loads a piece and every file that it names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use cuegate_flow::{Diagnostic, Draft, Severity, Span, Str, sort};
 
@@ -193,30 +193,34 @@ fn check_names(piece: &mut PieceDefinition<'_>, desk: &Desk<'_>) {
 
 /// The names of all reports; findings where two of them get in each other's way.
 fn check_reports(piece: &PieceDefinition<'_>, desk: &Desk<'_>) -> Vec<Str> {
-    let mut known: Vec<(&ReportDefinition, &str)> = Vec::new();
+    let mut names: Vec<Str> = Vec::new();
+    // By the first part of their paths in small letters: others cannot get in their way.
+    let mut folders: HashMap<String, Vec<&ReportDefinition>> = HashMap::new();
     for movement in everyone(piece) {
         let Does::Asks(asked) = &movement.does else { continue };
         for report in &asked.reports {
+            let first = report.name.split('/').next().unwrap_or_default();
+            let known = folders.entry(first.to_lowercase()).or_default();
             let other =
-                known.iter().find(|(other, _)| other.name != report.name && clash(&other.name, &report.name));
-            if let Some((other, _)) = other {
+                known.iter().find(|other| other.name != report.name && clash(&other.name, &report.name));
+            if let Some(other) = other {
                 let message = format!("`{}` and `{}` cannot both be files", other.name, report.name);
                 let finding = Diagnostic::error(codes::REPORT_NAME, report.span, message);
                 desk.found.push(finding.step(movement.name.text).hint("rename one of them"));
             }
-            let other = known.iter().find(|(other, _)| clash_but_for_case(&other.name, &report.name));
-            if let Some((other, _)) = other {
+            let other = known.iter().find(|other| clash_but_for_case(&other.name, &report.name));
+            if let Some(other) = other {
                 let message =
                     format!("`{}` and `{}` are one file where case does not count", other.name, report.name);
                 let finding = Diagnostic::warning(codes::REPORT_NAME, report.span, message);
                 let hint = "write it the same if it is the same report, else call one of them otherwise";
                 desk.found.push(finding.step(movement.name.text).hint(hint));
             }
-            known.push((report, movement.name.text));
+            known.push(report);
+            names.push(report.name.clone());
         }
     }
     check_members(piece, desk);
-    let mut names: Vec<Str> = known.into_iter().map(|(report, _)| report.name.clone()).collect();
     names.sort();
     names.dedup();
     names

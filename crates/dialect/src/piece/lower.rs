@@ -1,5 +1,7 @@
 //! Lowers the movements of a piece to steps.
 
+use std::collections::HashSet;
+
 use cuegate_flow::{
     Act, Ask, Boundary, Diagnostic, Draft, Edge, Ending, Fused, Gate, Limits, Name, Outcome, Param,
     ParamType, Permission, Reader, Role, SchemaId, SessionRule, Span, Step, Str, Target, Template, Tools,
@@ -29,6 +31,8 @@ pub(super) struct Lowering<'l, 'j, 'c> {
     pub(super) prompts: Prompts<'l, 'c>,
     pub(super) options: &'l PieceOptions,
     pub(super) found: &'c Findings,
+    /// The names of all movements.
+    names: HashSet<&'j str>,
 }
 
 /// Whose step is lowered: a movement, or a member of one.
@@ -50,7 +54,8 @@ pub(super) fn lower_piece(
     draft.params = options.set.iter().map(|name| given(name)).collect();
     let about = piece.description.map(|text| format!(": {}", super::prompt::line(text))).unwrap_or_default();
     let prompts = Prompts { piece: format!("{}{about}", piece.name), compiler, phases: options.phases };
-    let lowering = Lowering { piece, prompts, options, found: compiler.found };
+    let names = piece.movements.iter().map(|movement| movement.name.text).collect();
+    let lowering = Lowering { piece, prompts, options, found: compiler.found, names };
     let count = piece.movements.len();
     for (index, movement) in piece.movements.iter().enumerate() {
         let position = Some(format!("{} of {count}", index + 1));
@@ -87,7 +92,7 @@ impl Lowering<'_, '_, '_> {
         let others: Vec<Text<'_>> = if self.found.errors() > 0 { all.collect() } else { hidden.collect() };
         draft.other_entries = others
             .into_iter()
-            .filter(|next| self.piece.movements.iter().any(|movement| movement.name.text == next.text))
+            .filter(|next| self.names.contains(next.text))
             .map(|next| Name::new(next.text, next.span))
             .collect();
     }
@@ -109,7 +114,7 @@ impl Lowering<'_, '_, '_> {
             _ => {}
         }
         let movements = &self.piece.movements;
-        if movements.iter().any(|movement| movement.name.text == next.text) {
+        if self.names.contains(next.text) {
             return Some(Target::Step(Name::new(next.text, next.span)));
         }
         let parent = movements.iter().find(|movement| match &movement.does {

@@ -1,5 +1,7 @@
 //! The loop monitors of a piece, as read.
 
+use std::collections::BTreeSet;
+
 use cuegate_flow::{Diagnostic, Span};
 
 use super::movement::{Persona, some_left};
@@ -45,9 +47,9 @@ pub(crate) fn read<'j>(
     let items = piece.items("loop_monitors");
     let monitors: Vec<_> =
         items.iter().filter_map(|item| monitor(item, piece, sections, interactive)).collect();
-    let mut kept: Vec<MonitorDefinition<'j>> = Vec::new();
+    let (mut kept, mut names): (Vec<MonitorDefinition<'j>>, BTreeSet<String>) = Default::default();
     for monitor in monitors {
-        if kept.iter().any(|known| known.name() == monitor.name()) {
+        if !names.insert(monitor.name()) {
             let message = format!("there is another monitor of `{}`", &monitor.name()["monitor:".len()..]);
             let finding = Diagnostic::error(codes::INVALID_MONITOR, monitor.span, message);
             piece.push(finding.hint("keep one: of two, only the first could ever act"));

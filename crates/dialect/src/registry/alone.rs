@@ -26,7 +26,7 @@ pub fn lower_gates(steps: &Value, generation: Generation) -> (Vec<(String, Lower
     let entries: Vec<&Entry> = json.pairs().iter().collect();
     let steps: Vec<StepDefinition<'_>> =
         entries.iter().filter_map(|entry| read_step(entry, generation, &found)).collect();
-    let world = World { steps: &steps, entries: &[] };
+    let world = World::new(&steps, &[]);
     let gates = steps
         .iter()
         .filter(|step| !step.section)

@@ -9,6 +9,7 @@ use cuegate_flow::{
 };
 
 use super::generation::Generation;
+use super::index::{Leavers, StepIndex};
 use super::jump::lower_jump;
 use super::kinds::{Intent, StepKind};
 use super::select::lower_select;
@@ -36,12 +37,21 @@ pub(crate) struct World<'w, 'j> {
     pub(crate) steps: &'w [StepDefinition<'j>],
     /// The steps that some way of running the registry enters first.
     pub(crate) entries: &'w [&'j str],
+    /// The steps by their names.
+    pub(crate) index: StepIndex<'j>,
+    /// Which of them leave what.
+    pub(crate) leavers: Leavers<'j>,
 }
 
 impl<'w, 'j> World<'w, 'j> {
+    /// What is made of these steps.
+    pub(crate) fn new(steps: &'w [StepDefinition<'j>], entries: &'w [&'j str]) -> World<'w, 'j> {
+        World { steps, entries, index: StepIndex::new(steps), leavers: Leavers::new(steps) }
+    }
+
     /// The step of a name.
     pub(crate) fn step(&self, id: &str) -> Option<&'w StepDefinition<'j>> {
-        self.steps.iter().find(|step| step.id == id)
+        self.index.place(id).map(|at| &self.steps[at])
     }
 }
 

@@ -4,6 +4,7 @@ use cuegate_flow::{Diagnostic, Input, Param, Str};
 use serde_json::Value;
 
 use super::gate::handoff_of;
+use super::index::StepIndex;
 use super::parameters::same_name;
 use super::step::StepDefinition;
 use super::variables::variable_of;
@@ -39,22 +40,22 @@ impl DeclaredInput {
     }
 }
 
-/// Reads the inputs of a step in a registry of these steps, those included that cannot be read.
+/// Reads the inputs of a step in a registry of these steps, which come with their index; those included that cannot be
+/// read.
 pub(crate) fn read_inputs(
     id: &str,
     entries: &[&Entry],
-    steps: &[StepDefinition<'_>],
+    (steps, index): (&[StepDefinition<'_>], &StepIndex<'_>),
     found: &Findings,
 ) -> Vec<DeclaredInput> {
-    let names: Vec<&str> = steps.iter().map(|step| step.id).collect();
     let mut inputs = Vec::new();
     for entry in entries {
-        let Some(mut declared) = read_input(id, entry, &names, found) else {
+        let Some(mut declared) = read_input(id, entry, index, found) else {
             inputs.push(DeclaredInput::unreadable(entry));
             continue;
         };
         // A field may be named by its whole path though it is kept under its last segment.
-        let producer = steps.iter().find(|step| *step.id == *declared.input.step);
+        let producer = index.place(&declared.input.step).map(|at| &steps[at]);
         let left = producer.map(handoff_of).unwrap_or_default();
         if let Some(left) = left.iter().find(|left| left.path.to_string() == *declared.input.key)
             && !inputs_key_is_kept(&declared, producer)
@@ -70,7 +71,7 @@ fn inputs_key_is_kept(declared: &DeclaredInput, producer: Option<&StepDefinition
     producer.map(handoff_of).unwrap_or_default().iter().any(|left| left.key == declared.input.key)
 }
 
-fn read_input(id: &str, entry: &Entry, steps: &[&str], found: &Findings) -> Option<DeclaredInput> {
+fn read_input(id: &str, entry: &Entry, steps: &StepIndex<'_>, found: &Findings) -> Option<DeclaredInput> {
     let fields = Fields::of(&entry.value, &format!("`inputs.{}`", entry.key), Some(id), found)?;
     let from = fields.required("from");
     let written = fields.boolean("required");
@@ -124,12 +125,8 @@ pub(crate) fn check_shadows(inputs: &[(&str, Vec<DeclaredInput>)], params: &[Par
 }
 
 /// Step and key: the longest name of a step that `from` begins with, else what stands before the last dot.
-fn split<'t>(from: &'t str, steps: &[&str]) -> Option<(&'t str, &'t str)> {
-    let known = steps
-        .iter()
-        .filter(|step| from.strip_prefix(**step).is_some_and(|rest| rest.starts_with('.') && rest.len() > 1))
-        .max_by_key(|step| step.len());
-    match known {
+fn split<'t>(from: &'t str, steps: &StepIndex<'_>) -> Option<(&'t str, &'t str)> {
+    match steps.prefix(from) {
         Some(step) => Some((&from[..step.len()], &from[step.len() + 1..])),
         None => from.rsplit_once('.').filter(|(step, key)| !step.is_empty() && !key.is_empty()),
     }
@@ -138,7 +135,8 @@ fn split<'t>(from: &'t str, steps: &[&str]) -> Option<(&'t str, &'t str)> {
 /// The inputs that an `inputs` object declares, in a registry of these steps, and the variables that read them.
 pub fn expand_inputs(inputs: &Value, steps: &[&str]) -> (Vec<DeclaredInput>, Vec<Diagnostic>) {
     let (found, json) = (Findings::default(), Json::from(inputs));
-    let declared = json.pairs().iter().filter_map(|entry| read_input("", entry, steps, &found)).collect();
+    let steps = StepIndex::of(steps.iter().copied());
+    let declared = json.pairs().iter().filter_map(|entry| read_input("", entry, &steps, &found)).collect();
     (declared, found.into_parts().0)
 }
 

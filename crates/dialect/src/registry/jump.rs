@@ -1,5 +1,7 @@
 //! Lowers `jump`: the answer's `targetField` wins, else `transitions.jump.target`.
 
+use std::collections::BTreeSet;
+
 use cuegate_flow::{Diagnostic, Edge, FieldPath, Name, Selector, Target};
 use serde_json::Value;
 
@@ -155,17 +157,20 @@ fn dynamic(
     field: &FieldPath,
     default: Option<&Text<'_>>,
 ) -> Option<Target<Name>> {
+    let world = lowering.world;
     let listed = lowering.schema.and_then(|schema| schema.values_at(field));
-    let allowed = |id: &str| match &listed {
-        Some(values) => values.iter().any(|value| value == &Value::from(id)),
-        None => true,
+    let places: Vec<usize> = match &listed {
+        Some(values) => {
+            let places = values.iter().filter_map(Value::as_str).filter_map(|id| world.index.place(id));
+            // In the order of the registry, each once.
+            places.collect::<BTreeSet<usize>>().into_iter().collect()
+        }
+        None => (0..world.steps.len()).collect(),
     };
-    let among: Vec<Name> = lowering
-        .world
-        .steps
-        .iter()
+    let among: Vec<Name> = places
+        .into_iter()
+        .map(|at| &world.steps[at])
         .filter(|step| matches!(step.kind, Some(StepKind::Work | StepKind::Verification)) && !step.section)
-        .filter(|step| allowed(step.id))
         .map(|step| Name::new(step.id, gate.span))
         .collect();
     if among.is_empty() && listed.is_some() && default.is_none() {

@@ -1,5 +1,7 @@
 //! Lowers a registry and its agent to a draft.
 
+use std::collections::BTreeSet;
+
 use cuegate_flow::{
     Act, Ask, Boundary, Conduct, Diagnostic, Draft, Edge, Ending, Gate, Limits, Name, Param, Reaction, Role,
     Schema, SchemaId, SessionRule, Source, Step, Target, Template,
@@ -14,6 +16,7 @@ use super::definition::RegistryDefinition;
 use super::entries::{entry_step, older_name};
 use super::gate::{LoweredGate, World, lower, outcome};
 use super::generation::Generation;
+use super::index::StepIndex;
 use super::inputs::{DeclaredInput, check_shadows, read_inputs};
 use super::kinds::Intent;
 use super::matter::User;
@@ -77,13 +80,16 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     let inputs: Vec<(&str, Vec<DeclaredInput>)> = registry
         .steps
         .iter()
-        .map(|step| (step.id, read_inputs(step.id, &step.inputs, &registry.steps, &desk.found)))
+        .map(|step| {
+            let all = (&*registry.steps, &compiler.index);
+            (step.id, read_inputs(step.id, &step.inputs, all, &desk.found))
+        })
         .collect();
     check_shadows(&inputs, &params, &desk.found);
     let lowering = StepLowering {
         agent,
         compiler: &compiler,
-        world: &World { steps: &registry.steps, entries: &entries },
+        world: &World::new(&registry.steps, &entries),
         schema_bases: schema_bases(definition),
         system: system_prompt(definition, &compiler),
     };
@@ -337,23 +343,23 @@ fn stand_in(step: &StepDefinition<'_>, gate: &Gate<Name>, edges: &mut Vec<Edge<N
 
 /// Whether a run from the entry can come to a step whose prompt needs the task text.
 pub(super) fn needs_task(draft: &Draft, definitions: &[StepDefinition<'_>]) -> bool {
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut queue: Vec<&str> = draft.entry.iter().map(|entry| &*entry.text).collect();
+    let index = StepIndex::of(draft.steps.iter().map(|step| &*step.name));
+    let defined = StepIndex::new(definitions);
     while let Some(name) = queue.pop() {
-        let Some(step) = draft.steps.iter().find(|step| *step.name == *name) else { continue };
-        if seen.contains(&name) {
+        let Some(step) = index.place(name).map(|at| &draft.steps[at]) else { continue };
+        if !seen.insert(name) {
             continue;
         }
-        seen.push(name);
         let reads = |template: &Template| template.sources().contains(&&Source::Task);
         let asks = match &step.act {
             Act::Ask(ask) => reads(&ask.prompt) || ask.system.as_ref().is_some_and(reads),
             _ => false,
         };
         let remedies = step.edges.iter().filter_map(|edge| edge.remedy.as_ref()).any(reads);
-        let declared = definitions
-            .iter()
-            .any(|definition| definition.id == name && matches!(definition.uses_stdin, Some((true, _))));
+        let declared =
+            defined.place(name).is_some_and(|at| matches!(definitions[at].uses_stdin, Some((true, _))));
         if asks || remedies || declared {
             return true;
         }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use cuegate_flow::{Diagnostic, Span};
 use serde_json::Value;
 
+use super::index::StepIndex;
 use super::prompt::Prompt;
 use super::prompt_files::{PromptFile, PromptKey};
 use super::step::StepDefinition;
@@ -102,7 +103,7 @@ impl Matters {
         user: User<'_>,
         c1: &str,
         prompt: &Prompt,
-        steps: &[StepDefinition<'_>],
+        steps: &StepIndex<'_>,
     ) {
         let Some(map) = &matter.matter else { return };
         for key in ["stepId", "stepKind", "c1", "c2", "c3", "edition", "adaptation", "usesStdin"] {
@@ -208,7 +209,7 @@ fn says<'u>(
     user: User<'u>,
     c1: &'u str,
     prompt: &Prompt,
-    steps: &[StepDefinition<'_>],
+    steps: &StepIndex<'_>,
     written: &str,
 ) -> Option<Vec<&'u str>> {
     let place = match user {
@@ -229,7 +230,7 @@ fn says<'u>(
         }
         ("stepId", User::Step { step, .. }) => vec![step.id],
         // Failure prompts are no steps, and are called by other names; but not by that of another step.
-        ("stepId", _) if !steps.iter().any(|step| step.id == written) => return None,
+        ("stepId", _) if !steps.has(written) => return None,
         ("stepId", User::Remedy { closure, origins, .. }) => {
             let mut ids = vec![closure.id];
             ids.extend(origins.iter().map(|origin| origin.id).filter(|id| *id != closure.id));

@@ -17,6 +17,7 @@ mod failure_values;
 mod foreign;
 mod gate;
 mod generation;
+mod index;
 mod inputs;
 mod jump;
 mod kinds;

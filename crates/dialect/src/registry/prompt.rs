@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Source, Span, Template};
 
 use super::foreign;
+use super::index::StepIndex;
 use super::matter::{Matters, User, check_matter};
 use super::parameters::same_name;
 use super::prompt_files::{PromptFile, PromptFiles, Search};
@@ -24,6 +25,8 @@ pub(crate) struct Compiler<'c, 'f, 'j> {
     pub(crate) files: &'c PromptFiles<'j>,
     pub(crate) variables: &'c Variables<'c>,
     pub(crate) steps: &'c [StepDefinition<'j>],
+    /// The steps by their names.
+    pub(crate) index: StepIndex<'j>,
     /// Files that have been looked at: findings about one as a whole come once, however many steps use it.
     seen: RefCell<BTreeSet<String>>,
     /// What prompts have read so far.
@@ -72,7 +75,8 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
         steps: &'c [StepDefinition<'j>],
     ) -> Self {
         let (reads, matters) = (Reads::default(), Matters::default());
-        Compiler { desk, files, variables, steps, seen: RefCell::default(), reads, matters }
+        let index = StepIndex::new(steps);
+        Compiler { desk, files, variables, steps, index, seen: RefCell::default(), reads, matters }
     }
 
     /// Compiles a prompt.
@@ -122,7 +126,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
             self.check_custom(file, &matter, &emptied, &filled);
         }
         prompt.template = Template { pieces };
-        self.matters.compare(file, &matter, user, self.files.c1(), &prompt, self.steps);
+        self.matters.compare(file, &matter, user, self.files.c1(), &prompt, &self.index);
         prompt
     }
 
@@ -373,7 +377,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
     fn section(&mut self, name: &str, written: &str, span: Span, pieces: &mut Vec<Piece>) {
         let id = format!("section.{name}");
         let compiler = self.compiler;
-        let Some(section) = compiler.steps.iter().find(|step| step.id == id) else {
+        let Some(section) = compiler.index.place(&id).map(|at| &compiler.steps[at]) else {
             compiler.reads.unknown_section();
             let sections = compiler.steps.iter().filter(|step| step.section).map(|step| step.id);
             let hint = match nearest(&id, sections) {

@@ -118,10 +118,8 @@ impl Resolver<'_, '_> {
         if let Some(document) = self.documents.get(path) {
             return Ok(document.clone());
         }
-        match self.desk.json(path) {
-            Ok(Some(json)) => {
-                check_refs(&json, &self.desk.found);
-                let document = Rc::new(json.to_value());
+        match self.desk.value(path, check_refs) {
+            Ok(Some(document)) => {
                 self.documents.insert(path.to_owned(), document.clone());
                 Ok(document)
             }

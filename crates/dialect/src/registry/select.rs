@@ -43,8 +43,7 @@ pub(super) fn name(target: &Text<'_>) -> Name {
 
 /// Whether a step other than this one leaves a value of this name.
 fn left_elsewhere(lowering: &Lowering<'_, '_, '_>, key: &str) -> bool {
-    let others = lowering.world.steps.iter().filter(|step| step.id != lowering.step.id);
-    others.flat_map(|step| handoff_of(step)).any(|left| *left.key == *key)
+    lowering.world.leavers.other_than(lowering.step.id, key)
 }
 
 /// Reports the cases for values that the schema does not allow at the path.
@@ -82,11 +81,11 @@ fn text_of(value: &Value) -> String {
 /// A value that the answer itself does not leave is the newest of the run: some other step has to leave it. If none
 /// does, the default is always taken, or nothing at all.
 fn check_left_elsewhere(lowering: &Lowering<'_, '_, '_>, condition: &Text<'_>, has_default: bool) {
-    let keys: Vec<Str> =
-        lowering.world.steps.iter().flat_map(|step| handoff_of(step)).map(|left| left.key).collect();
-    if keys.iter().any(|key| **key == *condition.text) {
+    if lowering.world.leavers.any(condition.text) {
         return;
     }
+    let keys: Vec<Str> =
+        lowering.world.steps.iter().flat_map(|step| handoff_of(step)).map(|left| left.key).collect();
     let mut paths: Vec<String> = lowering
         .world
         .steps

@@ -85,9 +85,10 @@ impl Reads {
         }
         self.report_params(agent, found);
         self.report_sections(steps, found);
+        let sections: BTreeSet<&str> = steps.iter().filter(|step| step.section).map(|step| step.id).collect();
         for (step, inputs) in inputs {
             // What has no effect in a section has been reported.
-            if !steps.iter().any(|known| known.id == *step && known.section) {
+            if !sections.contains(step) {
                 self.report_inputs(step, inputs, found);
             }
         }

@@ -1,7 +1,9 @@
 //! Puts validators between a closure step's `closing` or `complete` and the end of the run.
 
+use std::collections::HashMap;
+
 use cuegate_flow::{
-    Act, Bound, Counter, CounterId, Diagnostic, Draft, Edge, Ending, Gate, Name, Outcome, Step, Target,
+    Act, Bound, Counter, CounterId, Diagnostic, Draft, Edge, Ending, Gate, Name, Outcome, Step, Str, Target,
     Validator,
 };
 
@@ -37,6 +39,31 @@ pub(crate) struct Validations<'v, 'c, 'f, 'j> {
     pub(crate) is_agent_known: bool,
 }
 
+/// The steps of a draft as its validators are asked for: looked at once, as each closure step asks. What validators add
+/// to a draft hands nothing off.
+struct Ways {
+    /// Where each step stands.
+    places: HashMap<Str, usize>,
+    /// By a step, those that hand off to it, in the order of the draft.
+    hand_off: HashMap<Str, Vec<Str>>,
+}
+
+impl Ways {
+    fn of(draft: &Draft) -> Ways {
+        let (mut places, mut hand_off) = (HashMap::new(), HashMap::<Str, Vec<Str>>::new());
+        for (at, step) in draft.steps.iter().enumerate() {
+            places.entry(step.name.clone()).or_insert(at);
+            for to in step.edges.iter().filter(|edge| edge.hands_off).flat_map(|edge| names(&edge.to)) {
+                let from = hand_off.entry(to.text.clone()).or_default();
+                if from.last() != Some(&step.name) {
+                    from.push(step.name.clone());
+                }
+            }
+        }
+        Ways { places, hand_off }
+    }
+}
+
 /// A validator with all that belongs to it.
 struct Condition<'v, 'j> {
     validator: &'v ValidatorDefinition<'j>,
@@ -49,7 +76,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
     }
 
     fn step(&self, id: &str) -> Option<&'v StepDefinition<'j>> {
-        self.registry.steps.iter().find(|step| step.id == id)
+        self.compiler.index.place(id).map(|at| &self.registry.steps[at])
     }
 
     /// Adds to a draft, for each closure step with validators, the step that runs them.
@@ -58,9 +85,10 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             self.check_pattern(validator);
         }
         let mut uses = Vec::new();
+        let ways = Ways::of(draft);
         for validation in &self.registry.validations {
             match self.closure_of(validation) {
-                Some(closure) => self.lower_one(validation, closure, draft, &mut uses),
+                Some(closure) => self.lower_one(validation, closure, (&mut *draft, &ways), &mut uses),
                 None => uses.extend(
                     self.conditions(validation)
                         .iter()
@@ -130,7 +158,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         &self,
         validation: &ValidationStep<'j>,
         closure: &'v StepDefinition<'j>,
-        draft: &mut Draft,
+        (draft, ways): (&mut Draft, &Ways),
         uses: &mut Vec<Use<'v, 'j>>,
     ) {
         let conditions: Vec<Condition<'v, 'j>> = self.conditions(validation);
@@ -138,10 +166,11 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             return;
         }
         let name = format!("{}@validators", validation.id);
-        let Some(boundary) = redirect_closing(draft, validation, self.registry.generation, &name) else {
+        let Some(boundary) = redirect_closing(draft, ways, validation, self.registry.generation, &name)
+        else {
             return;
         };
-        let origins = self.origins(validation, draft);
+        let origins = self.origins(validation, ways);
         let counter = CounterId(draft.counters.len() as u32);
         let counted = matches!(validation.on_failure, OnFailure::Retry(1..));
         if counted {
@@ -224,17 +253,9 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
 
     /// Every step that can be the one a remedy goes back to: the work steps that hand off to the closure step, and
     /// the closure step itself where a run can come to it in another way.
-    fn origins(&self, validation: &ValidationStep<'j>, draft: &Draft) -> Vec<Name> {
-        let mut origins: Vec<Name> = draft
-            .steps
-            .iter()
-            .filter(|step| {
-                step.edges
-                    .iter()
-                    .any(|edge| edge.hands_off && names(&edge.to).any(|to| *to.text == *validation.id))
-            })
-            .map(|step| Name::new(&step.name, validation.span))
-            .collect();
+    fn origins(&self, validation: &ValidationStep<'j>, ways: &Ways) -> Vec<Name> {
+        let handing = ways.hand_off.get(validation.id).map(Vec::as_slice).unwrap_or_default();
+        let mut origins: Vec<Name> = handing.iter().map(|step| Name::new(step, validation.span)).collect();
         if origins.is_empty() || self.entries.contains(&validation.id) {
             origins.push(Name::new(validation.id, validation.span));
         }
@@ -346,7 +367,8 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
     }
 
     fn inputs_of(&self, step: &StepDefinition<'j>) -> &'v [DeclaredInput] {
-        let inputs = self.inputs.iter().find(|(id, _)| *id == step.id);
+        // They stand in the order of the steps.
+        let inputs = self.compiler.index.place(step.id).and_then(|at| self.inputs.get(at));
         inputs.map(|(_, inputs)| inputs.as_slice()).unwrap_or_default()
     }
 
@@ -378,11 +400,12 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
 /// Leads the closure step's `closing` to its validators; what an agent of that step may touch.
 fn redirect_closing(
     draft: &mut Draft,
+    ways: &Ways,
     validation: &ValidationStep<'_>,
     generation: Generation,
     name: &str,
 ) -> Option<cuegate_flow::Boundary> {
-    let step = draft.steps.iter_mut().find(|step| *step.name == *validation.id)?;
+    let step = &mut draft.steps[*ways.places.get(validation.id)?];
     for edge in step.edges.iter_mut().filter(|edge| edge.on == outcome(generation.ending())) {
         edge.to = Target::Step(Name::new(name, validation.span));
     }

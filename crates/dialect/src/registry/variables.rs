@@ -1,5 +1,7 @@
 //! What a variable of a prompt means.
 
+use std::collections::HashMap;
+
 use cuegate_flow::{Fact, Param, Source, Str};
 
 use super::gate::handoff_of;
@@ -16,6 +18,8 @@ pub(crate) struct Variables<'v> {
     told: &'v Told,
     /// Data handed on, by the variable that reads it directly.
     handed_on: Vec<(String, Source)>,
+    /// Where each of these variables stands first among them.
+    places: HashMap<String, usize>,
 }
 
 /// Where a prompt is used, which decides what it can read.
@@ -43,7 +47,7 @@ pub(crate) enum Meaning {
 impl<'v> Variables<'v> {
     /// The variables of a registry.
     pub(crate) fn new(params: &'v [Param], steps: &[StepDefinition<'_>], told: &'v Told) -> Variables<'v> {
-        let handed_on = steps
+        let handed_on: Vec<(String, Source)> = steps
             .iter()
             .flat_map(|step| handoff_of(step).into_iter().map(move |left| (step.id, left)))
             .map(|(id, left)| {
@@ -51,7 +55,11 @@ impl<'v> Variables<'v> {
                 (variable_of(id, &left.key), source)
             })
             .collect();
-        Variables { params, told, handed_on }
+        let mut places = HashMap::new();
+        for (at, (variable, _)) in handed_on.iter().enumerate() {
+            places.entry(variable.clone()).or_insert(at);
+        }
+        Variables { params, told, handed_on, places }
     }
 
     /// What a variable means at a place. What is declared wins over what the engine knows, as in the original.
@@ -84,7 +92,7 @@ impl<'v> Variables<'v> {
         if let Some((_, text)) = self.told.iter().find(|(known, _)| *known == name) {
             return Meaning::Text(text.clone());
         }
-        match self.handed_on.iter().find(|(variable, _)| variable == name) {
+        match self.places.get(name).map(|at| &self.handed_on[*at]) {
             Some((_, source)) if !matches!(scope, Scope::System) => Meaning::Value(source.clone()),
             _ => Meaning::Unknown,
         }

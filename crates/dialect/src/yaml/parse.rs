@@ -254,7 +254,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn span(&self, at: granit_parser::Span) -> Span {
-        // Files are at most 4 MiB, so that every place fits.
+        // Files are at most 16 MiB, so that every place fits.
         let place = |marker: granit_parser::Marker| {
             marker.byte_offset().unwrap_or_default().min(self.text.len()) as u32
         };

@@ -243,7 +243,7 @@ fn files_themselves() {
         with(".agent/fixer/steps_registry.json", &b"[".repeat(100)),
         with(".agent/fixer/schemas/fix.json", b"{"),
         with(".agent/fixer/prompts/system.md", b"a\nb\xff"),
-        with(".agent/fixer/prompts/steps/closure/fix/f_default.md", &vec![b'x'; (4 << 20) + 1]),
+        with(".agent/fixer/prompts/steps/closure/fix/f_default.md", &vec![b'x'; (16 << 20) + 1]),
     ]
     .join("--\n");
     insta::assert_snapshot!(text, @"
@@ -268,7 +268,7 @@ fn files_themselves() {
     --
     system.md:2:2 error[not-utf8]: `.agent/fixer/prompts/system.md` is not UTF-8 from here on
     --
-    f_default.md:1:1 error[too-large]: `.agent/fixer/prompts/steps/closure/fix/f_default.md` is larger than 4 MiB
+    f_default.md:1:1 error[too-large]: `.agent/fixer/prompts/steps/closure/fix/f_default.md` is larger than 16 MiB
     ");
 }
 

@@ -48,6 +48,7 @@ mod disk;
 mod fuzz;
 #[cfg(test)]
 mod known_keys;
+mod large;
 #[cfg(test)]
 mod lowering;
 #[cfg(test)]

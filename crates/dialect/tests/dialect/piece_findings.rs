@@ -467,7 +467,7 @@ fn files() {
         found.push_str(&format!("# {name}\n{}", with(text.into_bytes())));
     }
     found.push_str(&format!("# not UTF-8\n{}", with(b"name: \xff\n".to_vec())));
-    found.push_str(&format!("# too large\n{}", with(vec![b'#'; (4 << 20) + 1])));
+    found.push_str(&format!("# too large\n{}", with(vec![b'#'; (16 << 20) + 1])));
     found.push_str(&format!("# not there\n{}", findings_of(load(&Project::new(), |_| {}))));
     insta::assert_snapshot!(found, @"
     # a tab
@@ -483,7 +483,7 @@ fn files() {
     # not UTF-8
     sound.yaml:1:7 error[not-utf8]: `.takt/pieces/sound.yaml` is not UTF-8 from here on
     # too large
-    sound.yaml:1:1 error[too-large]: `.takt/pieces/sound.yaml` is larger than 4 MiB
+    sound.yaml:1:1 error[too-large]: `.takt/pieces/sound.yaml` is larger than 16 MiB
     # not there
     sound.yaml:1:1 error[unreadable-file]: there is no `.takt/pieces/sound.yaml`
     ");

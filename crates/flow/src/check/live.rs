@@ -41,6 +41,9 @@ pub(crate) struct Live {
     waiting: Vec<bool>,
     /// Whether only outcomes count that gates can yield.
     strict: bool,
+    /// How often a walk to a step was looked for.
+    #[cfg(test)]
+    pub(super) searches: std::cell::Cell<usize>,
 }
 
 impl Live {
@@ -59,6 +62,8 @@ impl Live {
             waiting: vec![false; count],
             strict,
             keys,
+            #[cfg(test)]
+            searches: std::cell::Cell::default(),
         };
         let nothing = vec![Values::from([Value::Absent]); live.keys.len()];
         let mut queue = VecDeque::new();
@@ -163,11 +168,6 @@ impl Live {
         key.map(|key| self.left(flow, id.0 as usize).swap_remove(key)).unwrap_or_default()
     }
 
-    /// Where walks begin.
-    pub(super) fn entries(&self) -> &[StepId] {
-        &self.entries
-    }
-
     /// Follows the ways back to who handed off.
     fn go_back(&mut self, flow: &Flow, queue: &mut VecDeque<StepId>) {
         for at in 0..flow.steps.len() {
@@ -247,7 +247,9 @@ impl Live {
 
     /// A shortest walk to a step that passes no step of `avoid` before it, one hop an entry.
     pub(super) fn shortest(&self, flow: &Flow, to: StepId, avoid: Option<StepId>) -> Option<Vec<String>> {
-        let mut came_from: Vec<Option<(StepId, String)>> = vec![None; flow.steps.len()];
+        #[cfg(test)]
+        self.searches.set(self.searches.get() + 1);
+        let mut came_from: Vec<Option<(StepId, Option<usize>)>> = vec![None; flow.steps.len()];
         let mut seen = vec![false; flow.steps.len()];
         let mut queue: VecDeque<StepId> = self.entries.iter().copied().collect();
         queue.iter().for_each(|entry| seen[entry.0 as usize] = true);
@@ -255,8 +257,12 @@ impl Live {
             if at == to {
                 let mut trace = vec![flow.step(at).name.to_string()];
                 let mut step = at;
-                while let Some((previous, hop)) = came_from[step.0 as usize].take() {
-                    trace.push(hop);
+                while let Some((previous, edge)) = came_from[step.0 as usize].take() {
+                    let from = flow.step(previous);
+                    trace.push(match edge {
+                        Some(edge) => format!("{} --{}→", from.name, from.edges[edge].on),
+                        None => format!("{} →", from.name),
+                    });
                     step = previous;
                 }
                 trace.reverse();
@@ -265,23 +271,28 @@ impl Live {
             if Some(at) == avoid {
                 continue;
             }
-            for way in &self.ways[at.0 as usize] {
-                let step = flow.step(at);
-                // Going back to who handed off comes to nothing new: the walk has been there.
-                if way.edge.is_some_and(|edge| matches!(step.edges[edge].to, Target::Origin { .. })) {
-                    continue;
-                }
+            for way in self.walks(flow, at) {
                 if !std::mem::replace(&mut seen[way.to.0 as usize], true) {
-                    let hop = match way.edge {
-                        Some(edge) => format!("{} --{}→", step.name, step.edges[edge].on),
-                        None => format!("{} →", step.name),
-                    };
-                    came_from[way.to.0 as usize] = Some((at, hop));
+                    came_from[way.to.0 as usize] = Some((at, way.edge));
                     queue.push_back(way.to);
                 }
             }
         }
         None
+    }
+
+    /// The ways out of a step that walks to a step go. Going back to who handed off comes to nothing new: the walk has
+    /// been there.
+    pub(super) fn walks<'l>(&'l self, flow: &'l Flow, id: StepId) -> impl Iterator<Item = &'l Way> {
+        let edges = &flow.step(id).edges;
+        let goes_back =
+            |way: &&Way| way.edge.is_some_and(|edge| matches!(edges[edge].to, Target::Origin { .. }));
+        self.ways[id.0 as usize].iter().filter(move |way| !goes_back(way))
+    }
+
+    /// Where walks begin.
+    pub(super) fn entries(&self) -> &[StepId] {
+        &self.entries
     }
 }
 

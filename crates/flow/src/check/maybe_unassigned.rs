@@ -1,4 +1,8 @@
-use super::{Code, live::Live, unassigned_value::demanded};
+use super::{
+    Code,
+    live::Live,
+    unassigned_value::{Passing, demanded},
+};
 use crate::{Act, Diagnostic, Flow, Step, StepId};
 
 pub(super) const CODE: Code = Code {
@@ -14,15 +18,14 @@ List the field in `required` of the schema, give the input a `default`, or make 
 ",
 };
 
-pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(flow: &Flow, live: &Live, passing: &Passing<'_>, found: &mut Vec<Diagnostic>) {
     for (index, step) in flow.steps.iter().enumerate().filter(|(index, _)| live.steps[*index]) {
         for need in demanded(step) {
-            let Some(producer) = flow.find(&need.from).filter(|producer| *producer != StepId(index as u32))
-            else {
-                continue;
-            };
+            let id = StepId(index as u32);
+            let producer = passing.by_name.get(&*need.from).copied();
+            let Some(producer) = producer.filter(|producer| *producer != id) else { continue };
             // A path that passes the other step by is an error of its own.
-            let around = || live.shortest(flow, StepId(index as u32), Some(producer)).is_some();
+            let around = || passing.dominance.is_avoidable(id, producer);
             if !may_be_missing(flow, flow.step(producer), &need.key) || around() {
                 continue;
             }

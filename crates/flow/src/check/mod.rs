@@ -2,6 +2,7 @@
 //!
 //! One file a kind of finding: its manual page, its function, its tests.
 
+mod dominance;
 pub(crate) mod graph;
 mod join_never_fires;
 pub(crate) mod live;
@@ -86,9 +87,10 @@ pub fn check(draft: Draft) -> Checked {
         }
         unknown_variable::check(&flow, &live.steps, &mut diagnostics);
         no_way_to_end::check(&flow, &live, &mut diagnostics);
-        unassigned_value::check(&flow, &live, &mut diagnostics);
+        let passing = unassigned_value::Passing::of(&flow, &live);
+        unassigned_value::check(&flow, &live, &passing, &mut diagnostics);
         if !faulted {
-            maybe_unassigned::check(&flow, &live, &mut diagnostics);
+            maybe_unassigned::check(&flow, &live, &passing, &mut diagnostics);
             join_never_fires::check(&flow, &mut diagnostics);
             monitor_never_acts::check(&flow, &live, &mut diagnostics);
             transition_without_default::check(&flow, &live, &mut diagnostics);

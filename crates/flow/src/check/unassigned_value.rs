@@ -1,4 +1,6 @@
-use super::{Code, live::Live};
+use std::collections::HashMap;
+
+use super::{Code, dominance::Dominance, live::Live};
 use crate::{Act, Diagnostic, Fact, Flow, Piece, Source, Span, Step, StepId, Str};
 
 pub(super) const CODE: Code = Code {
@@ -15,11 +17,27 @@ Lead every path through the step that leaves the data, give the input a `default
 ",
 };
 
-pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
+/// What is asked about values: which step has a name, and which steps every walk passes.
+pub(super) struct Passing<'f> {
+    pub(super) by_name: HashMap<&'f str, StepId>,
+    pub(super) dominance: Dominance,
+}
+
+impl<'f> Passing<'f> {
+    pub(super) fn of(flow: &'f Flow, live: &Live) -> Passing<'f> {
+        let mut by_name = HashMap::new();
+        for (at, step) in flow.steps.iter().enumerate() {
+            by_name.entry(&*step.name).or_insert(StepId(at as u32));
+        }
+        Passing { by_name, dominance: Dominance::of(flow, live) }
+    }
+}
+
+pub(super) fn check(flow: &Flow, live: &Live, passing: &Passing<'_>, found: &mut Vec<Diagnostic>) {
     for (index, step) in flow.steps.iter().enumerate() {
         let id = StepId(index as u32);
         for need in needs(step) {
-            if let Some(finding) = examine(flow, id, step, &need, live) {
+            if let Some(finding) = examine(flow, id, step, &need, (live, passing)) {
                 found.push(finding.step(&step.name));
             }
         }
@@ -68,7 +86,13 @@ fn reads_summary(pieces: &[Piece]) -> bool {
     })
 }
 
-fn examine(flow: &Flow, id: StepId, step: &Step<StepId>, need: &Need, live: &Live) -> Option<Diagnostic> {
+fn examine(
+    flow: &Flow,
+    id: StepId,
+    step: &Step<StepId>,
+    need: &Need,
+    (live, passing): (&Live, &Passing<'_>),
+) -> Option<Diagnostic> {
     let Need { from, key, span } = need;
     if from.is_empty() {
         return (id == flow.entry).then(|| {
@@ -81,7 +105,7 @@ fn examine(flow: &Flow, id: StepId, step: &Step<StepId>, need: &Need, live: &Liv
             .hint(format!("enter through a step that does not read `{key}`"))
         });
     }
-    let Some(producer) = flow.find(from) else {
+    let Some(producer) = passing.by_name.get(&**from).copied() else {
         return Some(
             Diagnostic::error(
                 CODE.name,
@@ -108,6 +132,9 @@ fn examine(flow: &Flow, id: StepId, step: &Step<StepId>, need: &Need, live: &Liv
             .hint(hint),
         );
     }
+    if !passing.dominance.is_avoidable(id, producer) {
+        return None;
+    }
     // A step that reads its own data has none at its first visit.
     let trace =
         if producer == id { live.shortest(flow, id, None) } else { live.shortest(flow, id, Some(producer)) };
@@ -125,6 +152,8 @@ fn examine(flow: &Flow, id: StepId, step: &Step<StepId>, need: &Need, live: &Liv
 #[cfg(test)]
 mod tests {
     use super::super::testing::{draft, findings_of, hand_on, need, prompt};
+    use super::{Live, Passing};
+    use crate::check::{self, maybe_unassigned};
     use crate::{Fact, Piece, Source};
 
     #[test]
@@ -143,6 +172,23 @@ mod tests {
         hand_on(&mut flow, 1, "plan");
         need(&mut flow, 2, "b", "plan");
         assert!(findings_of(flow).is_empty());
+    }
+
+    #[test]
+    fn only_what_is_found_is_searched_for() {
+        let lines: Vec<String> = (0..200).map(|at| format!("s{at}: next → s{}", at + 1)).collect();
+        let mut flow = draft(&format!("{}\nx: next → s200\ns200: done → end, aside → x", lines.join("\n")));
+        hand_on(&mut flow, 0, "plan");
+        (1..200).for_each(|at| need(&mut flow, at, "s0", "plan"));
+        hand_on(&mut flow, 200, "late");
+        need(&mut flow, 201, "x", "late");
+        let flow = check::check(flow).unsound.unwrap();
+        let live = Live::of(&flow, &[flow.entry], true);
+        let mut found = Vec::new();
+        let passing = Passing::of(&flow, &live);
+        super::check(&flow, &live, &passing, &mut found);
+        maybe_unassigned::check(&flow, &live, &passing, &mut found);
+        assert_eq!((found.len(), found[0].trace.len(), live.searches.get()), (1, 201, 1));
     }
 
     #[test]

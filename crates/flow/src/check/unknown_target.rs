@@ -25,17 +25,28 @@ pub(super) fn finding(name: &Name, from: &str, known: &[&str]) -> Diagnostic {
 
 /// The known name that differs least, when it differs little enough to be meant.
 pub(super) fn nearest<'n>(name: &str, known: &[&'n str]) -> Option<&'n str> {
-    let limit = (name.chars().count() / 3).max(1);
-    known
-        .iter()
-        .map(|candidate| (distance(name, candidate), *candidate))
-        .filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    let length = name.chars().count();
+    let mut limit = (length / 3).max(1);
+    let mut found = None;
+    for candidate in known {
+        // So many characters have to come or go at least.
+        if candidate.chars().count().abs_diff(length) > limit {
+            continue;
+        }
+        if let Some(distance) = distance(name, candidate, limit) {
+            found = Some(*candidate);
+            match distance {
+                0 => break,
+                // Only a nearer one is better.
+                _ => limit = distance - 1,
+            }
+        }
+    }
+    found
 }
 
-/// Levenshtein distance by characters.
-fn distance(a: &str, b: &str) -> usize {
+/// Levenshtein distance by characters, where it is not over a limit.
+fn distance(a: &str, b: &str, limit: usize) -> Option<usize> {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, left) in a.chars().enumerate() {
@@ -46,8 +57,12 @@ fn distance(a: &str, b: &str) -> usize {
             diagonal = row[j + 1];
             row[j + 1] = substitute.min(row[j] + 1).min(row[j + 1] + 1);
         }
+        // No later row is less than the least of this one.
+        if row.iter().all(|distance| *distance > limit) {
+            return None;
+        }
     }
-    row[b.len()]
+    Some(row[b.len()]).filter(|distance| *distance <= limit)
 }
 
 #[cfg(test)]

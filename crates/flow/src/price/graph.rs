@@ -1,5 +1,8 @@
 //! The ways of a flow as the bound sees them.
 
+use std::cell::OnceCell;
+
+use super::components::Components;
 use crate::check::graph::targets;
 use crate::{Flow, StepId};
 
@@ -21,6 +24,8 @@ pub(super) struct Ways {
     pub(super) uncounted: Vec<u32>,
     /// Steps that do not count and lead to each other: how often is not bounded by anything.
     pub(super) endless: Vec<StepId>,
+    /// Which steps lead to each other, once somebody asked.
+    pub(super) components: OnceCell<Components>,
 }
 
 impl Ways {
@@ -51,7 +56,7 @@ impl Ways {
             ways.dedup();
         }
         let (uncounted, endless) = order(flow, &out);
-        Ways { out, uncounted, endless }
+        Ways { out, uncounted, endless, components: OnceCell::new() }
     }
 }
 

@@ -5,7 +5,9 @@
 //! cost. Counters of bounded edges are not followed, a walk may take such an edge as often as it likes; that makes the
 //! bound an upper one, never a lower one.
 
+mod components;
 mod graph;
+mod search;
 mod terms;
 mod walk;
 mod weights;
@@ -75,7 +77,8 @@ pub struct Lever {
 /// The most that a run of a flow can do under some terms.
 ///
 /// Exact but for counters, which it does not follow. It counts what follows by itself: people who answer questions and
-/// resume with more can make a run do more. Takes time in proportion to iterations × edges.
+/// resume with more can make a run do more. Takes time in proportion to
+/// iterations × edges where that is little, and mostly to the edges alone where it is much.
 pub fn price(flow: &Flow, terms: &Terms) -> Certificate {
     let ways = Ways::of(flow);
     let mut terms = terms.clone();

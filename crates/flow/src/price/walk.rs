@@ -1,6 +1,8 @@
-//! The dearest walk, iteration by iteration.
+//! The dearest walk, iteration by iteration; of long runs in large flows, by what can be gained on their pace.
 
+use super::components::Components;
 use super::graph::Ways;
+use super::search::{Answer, Question, search};
 use super::weights::Weights;
 use crate::{Flow, Str};
 
@@ -13,14 +15,44 @@ pub(super) struct Walk {
     pub(super) legs: Vec<(Str, u64)>,
 }
 
+impl Walk {
+    /// One more leg, or the last one once more.
+    fn go(&mut self, flow: &Flow, step: u32) {
+        let name = &flow.steps[step as usize].name;
+        match self.legs.last_mut() {
+            Some((last, times)) if last == name => *times += 1,
+            _ => self.legs.push((name.clone(), 1)),
+        }
+    }
+}
+
 /// More places than this are not remembered: the walk is then told up to where memory ends.
-const PLACES_MAX: usize = 20_000_000;
+pub(super) const PLACES_MAX: usize = 20_000_000;
+
+/// More hops than this, iterations × ways, are not walked one by one.
+const HOPS_MAX: u64 = 2_000_000;
+/// What costs more is walked one by one: a sum of so many such costs is exact.
+const COST_MAX: u64 = 1 << 40;
 
 /// What the most that walks to each step cost; `None` where none comes.
 type Costs = Vec<Option<u64>>;
 
 /// The most that a walk of at most `max` iterations costs.
 pub(super) fn most(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> u64 {
+    if weights.dearest() == 0 {
+        return 0;
+    }
+    if is_large(ways, max) {
+        let searched = searched(flow, ways, weights, max, Goal::Cost);
+        if let Some(found) = searched {
+            return u64::try_from(found.cost).unwrap_or(u64::MAX);
+        }
+    }
+    walked(flow, ways, weights, max)
+}
+
+/// The same, walked one by one.
+fn walked(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> u64 {
     let mut most = 0;
     walk(flow, ways, weights, max, |_, costs, _| {
         most = costs.iter().flatten().copied().fold(most, u64::max);
@@ -31,6 +63,20 @@ pub(super) fn most(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> u64
 
 /// A walk that costs the most, the longest of those.
 pub(super) fn dearest(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> Walk {
+    if is_large(ways, max)
+        && let Some(found) = searched(flow, ways, weights, max, Goal::Longest)
+    {
+        let iterations = longest(flow, ways, max);
+        let counted = found.steps.into_iter().filter(|step| flow.steps[*step as usize].counts);
+        let mut walk = Walk { iterations, legs: Vec::new() };
+        counted.for_each(|step| walk.go(flow, step));
+        return walk;
+    }
+    dearest_walked(flow, ways, weights, max)
+}
+
+/// The same, walked one by one.
+fn dearest_walked(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> Walk {
     let mut came: Vec<Vec<u32>> = Vec::new();
     let mut best: Option<(u64, usize, u32)> = None;
     let mut longest = 0;
@@ -51,11 +97,7 @@ pub(super) fn dearest(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> 
     let Some((_, mut level, mut step)) = best else { return walk };
     loop {
         if flow.steps[step as usize].counts {
-            let name = flow.steps[step as usize].name.clone();
-            match walk.legs.last_mut() {
-                Some((last, times)) if *last == name => *times += 1,
-                _ => walk.legs.push((name, 1)),
-            }
+            walk.go(flow, step);
         }
         let from = came[level][step as usize];
         if from == u32::MAX {
@@ -71,6 +113,67 @@ pub(super) fn dearest(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> 
     }
     walk.legs.reverse();
     walk
+}
+
+/// Whether a run is so long, in a flow so large, that it is not walked one by one.
+fn is_large(ways: &Ways, max: u32) -> bool {
+    let hops: usize = ways.out.iter().map(Vec::len).sum();
+    u64::from(max).saturating_mul(hops as u64) > HOPS_MAX
+}
+
+/// Which walk is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    /// One that costs the most, wherever it ends.
+    Cost,
+    /// One that costs the most at a step that counts, the longest of those.
+    Longest,
+}
+
+/// The dearest walk without walking one by one; `None` where that has to be done.
+fn searched(flow: &Flow, ways: &Ways, weights: &Weights, max: u32, goal: Goal) -> Option<Answer> {
+    if max == 0 || weights.dearest() > COST_MAX || !ways.endless.is_empty() {
+        return None;
+    }
+    let counts: Vec<bool> = flow.steps.iter().map(|step| step.counts).collect();
+    // An iteration more is worth less than any cost.
+    let scale = |cost: u64, counts: bool| match goal {
+        Goal::Cost => i128::from(cost),
+        Goal::Longest => i128::from(cost) * (i128::from(max) + 1) + i128::from(counts),
+    };
+    let costs: Vec<[i128; 2]> = (0..flow.steps.len())
+        .map(|step| [false, true].map(|remedy| scale(weights.of(step, remedy), counts[step])))
+        .collect();
+    let entry = flow.entry.0;
+    search(&Question {
+        ways,
+        components: ways.components.get_or_init(|| Components::of(ways, entry)),
+        counts: &counts,
+        costs: &costs,
+        entry,
+        iterations: max,
+        ends_counted: goal == Goal::Longest,
+    })
+}
+
+/// How many iterations the longest walk has, at most `max`.
+fn longest(flow: &Flow, ways: &Ways, max: u32) -> u64 {
+    let components = ways.components.get_or_init(|| Components::of(ways, flow.entry.0));
+    let mut longest = vec![0_u64; flow.steps.len()];
+    for members in components.iter() {
+        for step in members {
+            let after = ways.out[*step as usize].iter().map(|way| match way.to {
+                // In a round there is always another iteration.
+                to if components.of[to as usize] == components.of[*step as usize] => u64::from(max),
+                to => longest[to as usize].saturating_add(u64::from(flow.steps[to as usize].counts)),
+            });
+            longest[*step as usize] = after.max().unwrap_or(0);
+        }
+        let most = members.iter().map(|step| longest[*step as usize]).max().unwrap_or(0);
+        members.iter().for_each(|step| longest[*step as usize] = most);
+    }
+    // The step that a walk begins with stands in the first iteration whether it counts or not.
+    longest[flow.entry.0 as usize].saturating_add(1).min(u64::from(max))
 }
 
 /// Calls `each` for every iteration with what the most to each step costs and whence it came, until it says no.
@@ -109,3 +212,6 @@ fn walk(
         (costs, from) = (next, next_from);
     }
 }
+
+#[cfg(test)]
+mod tests;

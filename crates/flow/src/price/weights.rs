@@ -78,6 +78,11 @@ impl Weights {
         if remedy { self.remedy[step] } else { self.usual[step] }
     }
 
+    /// The most that a visit of any step costs.
+    pub(super) fn dearest(&self) -> u64 {
+        self.usual.iter().chain(&self.remedy).copied().max().unwrap_or(0)
+    }
+
     /// What the judges of monitors cost in so many iterations. Whichever acts, all begin anew, so that no two act on the
     /// same rounds.
     pub(super) fn of_monitors(&self, flow: &Flow, iterations: u32) -> u64 {

@@ -82,7 +82,7 @@ fn take(
     }
     let failed = |error| Failure::environment(format!("failed to read `{}`: {error}", from.display()));
     if fs::metadata(&from).map_err(failed)?.len() > FILE_BYTES_MAX as u64 {
-        let text = "not copied: it is larger than 4 MiB; copy it by hand".to_owned();
+        let text = "not copied: it is larger than 16 MiB; copy it by hand".to_owned();
         migration.notes.push(MigrationNote { place: to, text, changes_runs: true });
         return Ok(());
     }

@@ -1,0 +1,162 @@
+//! Which schemas compile for certain.
+//!
+//! Compiling a schema takes longer than all else that is done with a step of a definition, and most of what a definition
+//! is asked needs no compiled schema. So that one which is known to compile is compiled when an answer is first held
+//! against it; whatever is not known is compiled at once.
+
+use serde_json::{Map, Value};
+
+/// The deepest that is looked at, so that looking cannot go too deep.
+const DEPTH_MAX: usize = 64;
+
+/// Whether a schema holds nothing but the keywords that nearly all schemas of answers are made of, each as it has to be.
+/// References, patterns of one's own and whatever else can be wrong in more than its form are not among them.
+pub(super) fn is_plain(schema: &Value) -> bool {
+    is_schema(schema, 0)
+}
+
+fn is_schema(schema: &Value, depth: usize) -> bool {
+    match schema {
+        Value::Bool(_) => true,
+        Value::Object(map) => {
+            depth < DEPTH_MAX && map.iter().all(|(key, value)| is_keyword(key, value, depth))
+        }
+        _ => false,
+    }
+}
+
+fn is_keyword(key: &str, value: &Value, depth: usize) -> bool {
+    let inner = |value: &Value| is_schema(value, depth + 1);
+    match key {
+        "title" | "description" => value.is_string(),
+        "type" => value.as_str().is_some_and(is_type),
+        "const" | "default" => true,
+        "enum" => value.as_array().is_some_and(|values| !values.is_empty() && all_differ(values)),
+        "required" => {
+            value.as_array().is_some_and(|names| names.iter().all(Value::is_string) && all_differ(names))
+        }
+        "properties" => value.as_object().is_some_and(|map: &Map<String, Value>| map.values().all(inner)),
+        // A list of schemas means different things in different drafts.
+        "items" | "additionalProperties" => inner(value),
+        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
+            value.is_u64()
+        }
+        "minimum" | "maximum" => value.is_number(),
+        "uniqueItems" => value.is_boolean(),
+        "if" | "then" | "else" => inner(value),
+        // The one pattern that definitions of pieces are given: something is there.
+        "pattern" => value == "\\S",
+        _ => false,
+    }
+}
+
+fn is_type(name: &str) -> bool {
+    ["string", "number", "integer", "boolean", "object", "array", "null"].contains(&name)
+}
+
+/// Whether no value stands twice. Lists are short; long ones are left to the compiler.
+fn all_differ(values: &[Value]) -> bool {
+    const COMPARED_MAX: usize = 64;
+    values.len() <= COMPARED_MAX && values.iter().enumerate().all(|(at, value)| !values[..at].contains(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_plain;
+    use serde_json::{Value, json};
+
+    /// Numbers that look random, the same each time.
+    struct Dice(u64);
+
+    impl Dice {
+        fn below(&mut self, bound: u64) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((self.0 >> 33) % bound) as usize
+        }
+    }
+
+    /// A schema of keywords with values that fit them or do not.
+    fn random(dice: &mut Dice, depth: usize) -> Value {
+        const KEYS: [&str; 27] = [
+            "title",
+            "description",
+            "type",
+            "const",
+            "default",
+            "enum",
+            "required",
+            "properties",
+            "items",
+            "additionalProperties",
+            "minLength",
+            "maxLength",
+            "minItems",
+            "maxItems",
+            "minProperties",
+            "maxProperties",
+            "minimum",
+            "maximum",
+            "uniqueItems",
+            "pattern",
+            "$ref",
+            "allOf",
+            "$schema",
+            "$id",
+            "if",
+            "then",
+            "else",
+        ];
+        let values = [
+            json!("string"),
+            json!("object"),
+            json!("x"),
+            json!(3),
+            json!(-1),
+            json!(1.5),
+            json!(true),
+            json!(null),
+            json!([]),
+            json!(["a"]),
+            json!(["a", "a"]),
+            json!([1, 1.0]),
+            json!({}),
+            json!({"a": {}}),
+            json!("["),
+            json!(["string", "null"]),
+            json!([{}]),
+        ];
+        let mut schema = json!({});
+        for _ in 0..dice.below(5) {
+            let key = KEYS[dice.below(KEYS.len() as u64)];
+            let value = match dice.below(3) {
+                0 if depth < 3 => random(dice, depth + 1),
+                1 if depth < 3 => json!({"a": random(dice, depth + 1), "b": random(dice, depth + 1)}),
+                _ => values[dice.below(values.len() as u64)].clone(),
+            };
+            schema[key] = value;
+        }
+        schema
+    }
+
+    #[test]
+    fn what_is_plain_compiles() {
+        let (mut dice, mut plain) = (Dice(3), 0);
+        for _ in 0..20_000 {
+            let schema = random(&mut dice, 0);
+            if is_plain(&schema) && schema != json!({}) {
+                plain += 1;
+                assert!(jsonschema::validator_for(&schema).is_ok(), "{schema}");
+            }
+        }
+        assert!(plain > 300, "{plain} were plain");
+    }
+
+    #[test]
+    fn a_schema_of_an_answer_is_plain() {
+        assert!(is_plain(&json!({"type": "object", "required": ["a"], "additionalProperties": false,
+            "properties": {"a": {"enum": ["x", "y"]}, "b": {"type": "array", "items": {"const": 1}}}})));
+        for other in [json!({"pattern": "["}), json!({"$ref": "#"}), json!({"type": "text"}), json!(3)] {
+            assert!(!is_plain(&other), "{other}");
+        }
+    }
+}

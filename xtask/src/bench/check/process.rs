@@ -1,0 +1,79 @@
+//! A whole process, timed, with the most memory that it had.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use crate::bench::{median, ms, peak_mib};
+
+/// What a process took: medians of the time, the most of the memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taken {
+    pub(super) ms: f64,
+    pub(super) mib: f64,
+}
+
+/// Runs a program several times, after once to warm caches. Its exit status has to be `exit`.
+pub(super) fn measured(
+    program: &Path,
+    args: &[&str],
+    dir: &Path,
+    rounds: usize,
+    exit: i32,
+) -> Result<Taken, String> {
+    let mut times = Vec::new();
+    let mut mib = 0.0_f64;
+    for round in 0..=rounds {
+        let begun = Instant::now();
+        let (status, peak) = run(program, args, dir)?;
+        let took = ms(begun.elapsed());
+        if status != Some(exit) {
+            return Err(format!(
+                "`{} {}` ended with {status:?}, not {exit}",
+                program.display(),
+                args.join(" ")
+            ));
+        }
+        if round > 0 {
+            times.push(took);
+        }
+        mib = mib.max(peak);
+    }
+    Ok(Taken { ms: median(times), mib })
+}
+
+/// Runs a program to its end: its exit status, and the most memory it had in MiB.
+fn run(program: &Path, args: &[&str], dir: &Path) -> Result<(Option<i32>, f64), String> {
+    let failed = |error: std::io::Error| format!("failed to start `{}`: {error}", program.display());
+    // `time` tells what `wait4` says, for which we would need code that is unsafe.
+    let time = ["/usr/bin/time", "/bin/time"].into_iter().find(|path| Path::new(path).exists());
+    let told = dir.join("peak.txt");
+    let mut command = match time {
+        Some(time) => {
+            let mut command = Command::new(time);
+            command.args(["-q", "-f", "%M", "-o"]).arg(&told).arg(program);
+            command
+        }
+        None => Command::new(program),
+    };
+    command.args(args).current_dir(dir).env("GIT_CEILING_DIRECTORIES", dir.parent().unwrap_or(dir));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(failed)?;
+    if time.is_some() {
+        let status = child.wait().map_err(failed)?;
+        let text = fs::read_to_string(&told).unwrap_or_default();
+        let kib = text.lines().last().and_then(|line| line.trim().parse::<f64>().ok()).unwrap_or(0.0);
+        return Ok((status.code(), kib / 1024.0));
+    }
+    let mut peak = 0.0_f64;
+    loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            return Ok((status.code(), peak));
+        }
+        peak = peak.max(peak_mib(child.id()));
+        std::thread::sleep(Duration::from_micros(500));
+    }
+}
