@@ -188,7 +188,7 @@ fn reports_that_are_not_there_yet() {
     # written by nobody
     sound.yaml:26:24 warning[unwritten-report]: no movement writes the report `02-scope.md`
     # read before, and no way back
-    sound.yaml:18:11 warning[report-not-yet]: `plan` reads the report `01-scope.md`, which is only written later
+    sound.yaml:18:11 warning[report-not-yet]: `plan` reads the report `01-scope.md`, which nobody has written by then on any way
     ");
 }
 

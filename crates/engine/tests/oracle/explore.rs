@@ -160,7 +160,8 @@ impl Explorer<'_> {
                 |(_, from, key): &&Need| run.handoffs.get(from).is_none_or(|kept| !kept.contains_key(key));
             let missing = self.needs.iter().filter(|(of, ..)| of == step).filter(missing);
             self.found.unassigned.extend(missing.cloned());
-            if let Some(name) = read_by(self.flow, step) {
+            let entered = self.flow.find(step).and_then(|id| read_by(self.flow.step(id)));
+            if let Some(name) = entered {
                 self.found.unwritten.insert((step.clone(), run.reports.versions(name).is_empty()));
             }
         }
@@ -381,8 +382,8 @@ fn goal(events: &[Event], said: &str) -> bool {
 }
 
 /// The report that a step's prompt reads.
-fn read_by<'f>(flow: &'f Flow, step: &str) -> Option<&'f Str> {
-    let Act::Ask(ask) = &flow.step(flow.find(step)?).act else { return None };
+fn read_by(step: &Step<StepId>) -> Option<&Str> {
+    let Act::Ask(ask) = &step.act else { return None };
     ask.prompt.sources().into_iter().find_map(|source| match source {
         Source::Report(name) => Some(name),
         _ => None,
@@ -420,7 +421,7 @@ fn key(flow: &Flow, needs: &[Need], run: &Run) -> String {
         State::Suspended(waiting) => format!("{:?}", waiting.kind),
         _ => String::new(),
     };
-    let reports: BTreeSet<&Str> = flow.steps.iter().filter_map(|step| read_by(flow, &step.name)).collect();
+    let reports: BTreeSet<&Str> = flow.steps.iter().filter_map(read_by).collect();
     let written: Vec<bool> = reports.iter().map(|name| !run.reports.versions(name).is_empty()).collect();
     format!(
         "{ended}|{:?}|{work:?}|{:?}|{:?}|{:?}|{history:?}|{kept:?}|{selecting:?}|{}|{}|{written:?}",
