@@ -393,6 +393,7 @@ pub fn no_flow() -> Arc<Flow> {
         schemas: Vec::new(),
         counters: Vec::new(),
         monitors: Vec::new(),
+        proofs: Vec::new(),
         verdict: Verdict::Flow,
         limits: Limits { iterations_max: 0 },
         default_model: None,

@@ -32,6 +32,7 @@ mod verdict;
 mod wall;
 pub mod ways;
 mod whole;
+mod yields;
 
 pub use boundary::{Boundary, Permission, Tools};
 pub use check::{Checked, Code, check, codes};
@@ -53,6 +54,7 @@ pub use template::{Fact, Piece, Source, Template};
 pub use verdict::{Field, Handler, Poll, PollState, Resource, Signal, Verdict};
 pub use wall::{Host, Network, NoHost, TRUSTED, Wall};
 pub use whole::{Counter, CounterId, Draft, Flow, Limits, Monitor, SchemaId, StepId};
+pub use yields::Yields;
 
 /// Shared immutable text. Cloning is a reference count.
 pub type Str = std::sync::Arc<str>;

@@ -44,6 +44,8 @@ pub struct Draft {
     pub counters: Vec<Counter>,
     /// Watched cycles.
     pub monitors: Vec<Monitor<Name>>,
+    /// Steps that prove the work of others: a run that passed none of them is unproven.
+    pub proofs: Vec<Name>,
     /// When the run as a whole is done.
     pub verdict: Verdict,
     /// How long it may go on.
@@ -70,6 +72,7 @@ impl Draft {
             schemas: Vec::new(),
             counters: Vec::new(),
             monitors: Vec::new(),
+            proofs: Vec::new(),
             verdict: Verdict::Flow,
             limits: Limits { iterations_max: 20 },
             default_model: None,
@@ -96,6 +99,8 @@ pub struct Flow {
     pub counters: Vec<Counter>,
     /// Watched cycles.
     pub monitors: Vec<Monitor<StepId>>,
+    /// Steps that prove the work of others: a run that passed none of them is unproven.
+    pub proofs: Vec<StepId>,
     /// When the run as a whole is done.
     pub verdict: Verdict,
     /// How long it may go on.

@@ -18,7 +18,7 @@ use super::gate::{LoweredGate, World, lower, outcome};
 use super::generation::Generation;
 use super::index::StepIndex;
 use super::inputs::{DeclaredInput, check_shadows, read_inputs};
-use super::kinds::Intent;
+use super::kinds::{Intent, StepKind};
 use super::matter::User;
 use super::parameters::{same_name, set_parameter};
 use super::permission::effective;
@@ -105,6 +105,7 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     let validations =
         Validations { registry, compiler: &compiler, inputs: &inputs, entries: &entries, is_agent_known };
     validations.lower(&mut draft);
+    draft.proofs = proofs(&draft, &registry.steps);
     check_verdict(definition, &draft);
     files.report_unused(desk);
     compiler.matters.report(&desk.found);
@@ -116,6 +117,16 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
 /// What a definition is called: by its agent, else by its registry.
 pub(crate) fn name_of<'j>(agent: &AgentDefinition<'j>, registry: &RegistryDefinition<'j>) -> &'j str {
     agent.name.or(registry.agent_id.map(|id| id.text)).unwrap_or("agent")
+}
+
+/// Validators, and steps that verify: what is to be passed before a run is done.
+fn proofs(draft: &Draft, steps: &[StepDefinition<'_>]) -> Vec<Name> {
+    let verifies = |name: &str| {
+        let mut of_kind = steps.iter().filter(|step| step.kind == Some(StepKind::Verification));
+        of_kind.any(|step| step.id == name)
+    };
+    let proves = |step: &&Step<Name>| matches!(step.act, Act::Exec { .. }) || verifies(&step.name);
+    draft.steps.iter().filter(proves).map(|step| Name::new(&step.name, step.span)).collect()
 }
 
 /// What holds for a whole run. Programs that act on blocks are kept with it.

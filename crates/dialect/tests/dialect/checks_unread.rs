@@ -43,7 +43,7 @@ fn validators() {
         ("run by nothing", &[(with, more)]),
         ("run", &[(with, more), ("[{ \"validator\": \"git-clean\" }]", "[{ \"validator\": \"git-clean\" }, { \"validator\": \"spare\" }]"),
             ("\"failurePattern\": \"git-dirty\",\n", "\"failurePattern\": \"git-dirty\" ,\n"),
-            ("\"command\": \"true\", \"successWhen\": \"exitCode:0\"", "\"command\": \"true\", \"successWhen\": \"exitCode:0\", \"extractParams\": { \"changedFiles\": \"stdout\" }")]),
+            ("\"command\": \"true\", \"successWhen\": \"exitCode:0\"", "\"command\": \"true\", \"successWhen\": \"exitCode:0\", \"extractParams\": { \"changedFiles\": \"parseChangedFiles\" }")]),
         ("pattern that nobody names", &[("\"failurePatterns\": {", "\"failurePatterns\": { \"spare\": { \"description\": \"x\", \"edition\": \"failed\" },")]),
         ("param that nobody reads", &[("\"params\": [\"changedFiles\"]", "\"params\": [\"changedFiles\", \"branch\"]"),
             ("\"changedFiles\": \"parseChangedFiles\"", "\"changedFiles\": \"parseChangedFiles\", \"branch\": \"parseBranchName\"")]),

@@ -45,6 +45,8 @@ mod corpus;
 #[cfg(test)]
 mod disk;
 #[cfg(test)]
+mod flow_findings;
+#[cfg(test)]
 mod fuzz;
 #[cfg(test)]
 mod known_keys;

@@ -20,8 +20,14 @@ pub fn findings(files: &Project, agent_dir: &str) -> String {
     findings_of(load(files, agent_dir))
 }
 
-/// Everything that was found by loading, and is found by checking what was loaded.
+/// Everything that was found by loading, and is found by checking what was loaded. That only the limit ends a cycle is
+/// left out: it is said of nearly every definition that goes round, whatever else is looked at.
 pub fn findings_of(loaded: Loaded) -> String {
+    lines(loaded, |code| code != "unbounded-cycle")
+}
+
+/// The same of some codes, each with its way.
+pub fn lines(loaded: Loaded, wanted: impl Fn(&str) -> bool) -> String {
     let mut all = loaded.diagnostics;
     for finding in &all {
         assert!(finding.hint.is_some(), "a finding says what to do: {finding:?}");
@@ -32,7 +38,7 @@ pub fn findings_of(loaded: Loaded) -> String {
     }
     sort(&mut all, &loaded.sources);
     let mut text = String::new();
-    for finding in all {
+    for finding in all.into_iter().filter(|finding| wanted(finding.code)) {
         let path = loaded.sources.get(finding.span.file).map_or("?", |file| &file.path);
         let name = path.rsplit('/').next().unwrap();
         let at = loaded.sources.locate(finding.span);

@@ -7,7 +7,7 @@ use cuegate_engine::{
     Answer, AskCommand, AskKind, Asking, Command, Completion, EndState, Event, Exec, Exit, Run, Start, State,
     Work, decide, pending,
 };
-use cuegate_flow::{Act, Flow, Gate, Outcome, Reader, Selector, Step, StepId, Str, Target};
+use cuegate_flow::{Act, Flow, Gate, Outcome, Reader, Selector, Source, Step, StepId, Str, Target};
 use cuegate_testkit::world::started;
 use serde_json::{Map, Value, json};
 
@@ -33,6 +33,15 @@ pub struct Explored {
     pub monitors: BTreeSet<Str>,
     /// What steps came to.
     pub decided: BTreeSet<(Str, Str)>,
+    /// Prompts that were put when a report that they read was not there, and when it was.
+    pub unwritten: BTreeSet<(Str, bool)>,
+    /// The fewest iterations after which a run completed.
+    pub completed: Option<u32>,
+    /// Edges that were used up when they would have been taken, by step and place, and after how many iterations at
+    /// least.
+    pub used_up: BTreeMap<(Str, usize), u32>,
+    /// Whether runs can go round for ever with no person asked and no monitor acting.
+    pub endless: bool,
 }
 
 /// A step, and what it needs: of which step, and of which name.
@@ -42,15 +51,30 @@ struct Configuration {
     run: Run,
     /// The step whose visit is open.
     at: Option<Str>,
-    came_from: Vec<usize>,
+    came_from: Vec<Cause>,
     goal: bool,
+}
+
+/// What led to a configuration.
+struct Cause {
+    from: usize,
+    /// How many iterations it added.
+    iterations: u32,
+    /// Whether a person answered, or a monitor acted.
+    attended: bool,
 }
 
 /// Looks at a flow, whether it is sound or not. No input is required in it: `needs` are what would be, so that runs go
 /// on where one is missing.
 pub fn explore(flow: &Flow, needs: &[Need]) -> Explored {
-    let mut explorer =
-        Explorer { flow, needs, all: Vec::new(), known: HashMap::new(), found: Explored::default() };
+    let mut explorer = Explorer {
+        flow,
+        needs,
+        all: Vec::new(),
+        known: HashMap::new(),
+        used_up: Vec::new(),
+        found: Explored::default(),
+    };
     let mut begin = started(flow);
     begin.repairs_max = 0;
     let start = Completion::Start(Box::new(Start { started: begin }));
@@ -75,6 +99,8 @@ struct Explorer<'f> {
     needs: &'f [Need],
     all: Vec<Configuration>,
     known: HashMap<String, usize>,
+    /// Edges that were used up, each with the configuration.
+    used_up: Vec<(usize, (Str, usize))>,
     found: Explored,
 }
 
@@ -86,8 +112,14 @@ impl Explorer<'_> {
         next.apply_record(&decision.events);
         for event in &decision.events {
             self.note(event, &next);
+            if let (Event::Decided { step, outcome, .. }, Some(from)) = (event, from) {
+                self.note_used_up(run, from, step, outcome);
+            }
         }
+        let person = matches!(&run.state, State::Suspended(_));
+        let acted = decision.events.iter().any(|event| matches!(event, Event::MonitorFired { .. }));
         let key = key(self.flow, self.needs, &next);
+        let next_iterations = next.iterations;
         let goal = goal(&decision.events, said);
         let at = match self.known.get(&key) {
             Some(at) => *at,
@@ -104,7 +136,21 @@ impl Explorer<'_> {
         };
         self.all[at].goal |= goal;
         if let Some(from) = from {
-            self.all[at].came_from.push(from);
+            let iterations = next_iterations - run.iterations;
+            self.all[at].came_from.push(Cause { from, iterations, attended: person || acted });
+        }
+    }
+
+    /// The edges on an outcome that are closed where it comes.
+    fn note_used_up(&mut self, run: &Run, at: usize, step: &Str, outcome: &Str) {
+        let edges = &self.flow.step(self.flow.find(step).expect("a step decided")).edges;
+        for (index, edge) in edges.iter().enumerate().filter(|(_, edge)| edge.on.to_string() == **outcome) {
+            let Some(bound) = edge.bound.filter(|bound| bound.max > 0) else { break };
+            let count = run.counters.get(&self.flow.counter(bound.counter).name).copied().unwrap_or(0);
+            if count < bound.max {
+                break;
+            }
+            self.used_up.push((at, (step.clone(), index)));
         }
     }
 
@@ -114,6 +160,10 @@ impl Explorer<'_> {
                 |(_, from, key): &&Need| run.handoffs.get(from).is_none_or(|kept| !kept.contains_key(key));
             let missing = self.needs.iter().filter(|(of, ..)| of == step).filter(missing);
             self.found.unassigned.extend(missing.cloned());
+            let entered = self.flow.find(step).and_then(|id| read_by(self.flow.step(id)));
+            if let Some(name) = entered {
+                self.found.unwritten.insert((step.clone(), run.reports.versions(name).is_empty()));
+            }
         }
         match event {
             Event::StepEntered { step, .. } | Event::AskRequested { step, .. } => {
@@ -229,8 +279,61 @@ impl Explorer<'_> {
 
     fn finish(mut self) -> Explored {
         self.found.configurations = self.all.len();
+        let least = self.least();
+        let completed =
+            |at: &usize| matches!(self.all[*at].run.state, State::Ended { state: EndState::Completed, .. });
+        self.found.completed = (0..self.all.len()).filter(completed).map(|at| least[at]).min();
+        for (at, edge) in std::mem::take(&mut self.used_up) {
+            let known = self.found.used_up.entry(edge).or_insert(u32::MAX);
+            *known = (*known).min(least[at]);
+        }
+        self.found.endless = self.goes_round();
         self.found.trapped = self.trapped(|configuration| configuration.goal);
         self.found
+    }
+
+    /// By configuration, the fewest iterations with which runs come to it.
+    fn least(&self) -> Vec<u32> {
+        let mut next = vec![Vec::new(); self.all.len()];
+        for (to, configuration) in self.all.iter().enumerate() {
+            configuration.came_from.iter().for_each(|cause| next[cause.from].push((to, cause.iterations)));
+        }
+        let mut least = vec![u32::MAX; self.all.len()];
+        least[0] = self.all[0].run.iterations;
+        let mut queue = std::collections::VecDeque::from([0]);
+        while let Some(at) = queue.pop_front() {
+            for (to, iterations) in &next[at] {
+                if least[at] + iterations < least[*to] {
+                    least[*to] = least[at] + iterations;
+                    queue.push_back(*to);
+                }
+            }
+        }
+        least
+    }
+
+    /// Whether some configurations come to each other. Those that none comes to are taken away, until none is left.
+    fn goes_round(&self) -> bool {
+        let count = self.all.len();
+        let (mut before, mut next) = (vec![0; count], vec![Vec::new(); count]);
+        for (to, configuration) in self.all.iter().enumerate() {
+            for cause in configuration.came_from.iter().filter(|cause| !cause.attended) {
+                before[to] += 1;
+                next[cause.from].push(to);
+            }
+        }
+        let mut queue: Vec<usize> = (0..count).filter(|at| before[*at] == 0).collect();
+        let mut taken = queue.len();
+        while let Some(at) = queue.pop() {
+            for to in &next[at] {
+                before[*to] -= 1;
+                if before[*to] == 0 {
+                    queue.push(*to);
+                    taken += 1;
+                }
+            }
+        }
+        taken < count
     }
 
     /// The steps from which no run comes to such a configuration.
@@ -238,7 +341,7 @@ impl Explorer<'_> {
         let mut can: Vec<bool> = self.all.iter().map(is_end).collect();
         let mut queue: Vec<usize> = (0..can.len()).filter(|at| can[*at]).collect();
         while let Some(at) = queue.pop() {
-            for from in &self.all[at].came_from {
+            for Cause { from, .. } in &self.all[at].came_from {
                 if !std::mem::replace(&mut can[*from], true) {
                     queue.push(*from);
                 }
@@ -278,6 +381,15 @@ fn goal(events: &[Event], said: &str) -> bool {
     })
 }
 
+/// The report that a step's prompt reads.
+fn read_by(step: &Step<StepId>) -> Option<&Str> {
+    let Act::Ask(ask) = &step.act else { return None };
+    ask.prompt.sources().into_iter().find_map(|source| match source {
+        Source::Report(name) => Some(name),
+        _ => None,
+    })
+}
+
 /// What the rest of a run depends on: configurations that differ in nothing else are one.
 fn key(flow: &Flow, needs: &[Need], run: &Run) -> String {
     let longest = flow.monitors.iter().map(|monitor| monitor.cycle.len() * monitor.threshold as usize).max();
@@ -309,8 +421,10 @@ fn key(flow: &Flow, needs: &[Need], run: &Run) -> String {
         State::Suspended(waiting) => format!("{:?}", waiting.kind),
         _ => String::new(),
     };
+    let reports: BTreeSet<&Str> = flow.steps.iter().filter_map(read_by).collect();
+    let written: Vec<bool> = reports.iter().map(|name| !run.reports.versions(name).is_empty()).collect();
     format!(
-        "{ended}|{:?}|{work:?}|{:?}|{:?}|{:?}|{history:?}|{kept:?}|{selecting:?}|{}|{}",
+        "{ended}|{:?}|{work:?}|{:?}|{:?}|{:?}|{history:?}|{kept:?}|{selecting:?}|{}|{}|{written:?}",
         run.node.as_ref().map(|node| &node.step),
         run.visit.as_ref().map(|visit| (&visit.step, &visit.monitor, visit.outcome.is_some())),
         run.counters,

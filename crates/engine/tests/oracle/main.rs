@@ -11,7 +11,10 @@ mod random;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cuegate_flow::{Act, Diagnostic, Draft, Flow, Gate, Name, Step, StepId, Str, Target, check};
+use cuegate_flow::{
+    Act, CounterId, Diagnostic, Draft, Flow, Gate, Limits, Name, Outcome, Severity, Step, StepId, Str,
+    Target, check,
+};
 use explore::{Explored, Need, explore};
 use random::{Dialect, draft};
 
@@ -43,9 +46,21 @@ fn of_findings(diagnostics: &[Diagnostic]) -> Faults {
             "join-never-fires" => {
                 faults.insert((finding.code, format!("{} {}", names[1], names[0])));
             }
-            "unreachable-step" | "outcome-without-edge" | "monitor-never-acts" => {
+            "unreachable-step" | "outcome-without-edge" | "monitor-never-acts" | "unmatched-join" => {
                 faults.insert((finding.code, names[0].to_owned()));
             }
+            "edge-without-outcome" => {
+                faults.insert((finding.code, format!("{} {}", names[0], names[1])));
+            }
+            "report-not-yet" => {
+                let never = finding.severity == Severity::Warning;
+                let code = if never { "report-never-yet" } else { finding.code };
+                faults.insert((code, names[0].to_owned()));
+            }
+            // What is not about single places is compared by itself.
+            "unbounded-cycle" | "bound-never-hit" | "ambiguous-join" => {}
+            // Not about ways: commands of these flows send back without a prompt of their own.
+            "retry-without-change" => {}
             other => panic!("{other} is compared with nothing"),
         }
     }
@@ -80,8 +95,138 @@ fn of_runs(flow: &Flow, found: &Explored) -> Faults {
     for reason in found.failures.iter().filter(|reason| reason.contains(" cannot be used: `status` is ")) {
         faults.insert(("transition-without-default", quoted(reason)[0].to_owned()));
     }
+    for reason in found.failures.iter().filter(|reason| is_unmatched(reason)) {
+        faults.insert(("unmatched-join", quoted(reason)[0].to_owned()));
+    }
     faults.extend(found.unassigned.iter().map(|(step, ..)| ("unassigned-value", step.to_string())));
+    for (step, missing) in &found.unwritten {
+        let sometimes = found.unwritten.contains(&(step.clone(), false));
+        let code = if sometimes { "report-not-yet" } else { "report-never-yet" };
+        // What nobody writes is said of the text.
+        faults.extend((*missing && is_written(flow)).then(|| (code, step.to_string())));
+    }
+    for step in &flow.steps {
+        faults.extend(stray(step, found).map(|on| ("edge-without-outcome", format!("{} {on}", step.name))));
+    }
     faults
+}
+
+/// Whether all members had an outcome, and no rule fitted.
+fn is_unmatched(reason: &str) -> bool {
+    let without = ["failed", "blocked"].iter().any(|word| reason.contains(word));
+    reason.starts_with("no rule of `") && reason.contains(" matched: ") && !without
+}
+
+/// Whether somebody who is asked by himself writes the report.
+fn is_written(flow: &Flow) -> bool {
+    let writes = |step: &Step<StepId>| matches!(&step.act, Act::Ask(ask) if !ask.reports.is_empty());
+    flow.steps.iter().any(writes)
+}
+
+/// The outcomes of edges that no run takes: none comes to that outcome, or something before takes all of it.
+fn stray<'s>(step: &'s Step<StepId>, found: &Explored) -> impl Iterator<Item = &'s Outcome> {
+    let rules: Vec<&Outcome> = match &step.gate {
+        Gate::Join { rules, .. } => rules.iter().map(|rule| &rule.outcome).collect(),
+        _ => Vec::new(),
+    };
+    let comes = |on: &Outcome| found.decided.contains(&(step.name.clone(), on.to_string().into()));
+    let edges = step.edges.iter().enumerate().filter(move |(at, edge)| {
+        let shut = edge.bound.is_some_and(|bound| bound.max == 0)
+            || step.edges[..*at].iter().any(|before| before.on == edge.on && before.bound.is_none());
+        let plain = matches!(edge.to, Target::Step(_) | Target::End(_));
+        !edge.implied && (shut || (plain && !comes(&edge.on) && !rules.contains(&&edge.on)))
+    });
+    edges.map(|(_, edge)| &edge.on).collect::<Vec<_>>().into_iter()
+}
+
+/// Whether everything that selects a way of this flow is followed exactly.
+fn is_plain(flow: &Flow) -> bool {
+    let edges = || flow.steps.iter().flat_map(|step| &step.edges);
+    edges().all(|edge| matches!(edge.to, Target::Step(_) | Target::End(_)))
+}
+
+/// What is measured in iterations, and what only the limit ends.
+fn measured(dialect: Dialect, seed: u64, flow: &Flow, found: &Explored, seen: &mut BTreeMap<String, usize>) {
+    let mut count = |what: &str| *seen.entry(what.to_owned()).or_default() += 1;
+    let mut checked: BTreeMap<u32, Vec<Diagnostic>> = BTreeMap::new();
+    let mut within = |max: u32, code: &str| -> Vec<String> {
+        let found = checked.entry(max).or_insert_with(|| {
+            let limits = Limits { iterations_max: max };
+            check(relaxed(Draft { limits, ..draft(dialect, seed) }).0).diagnostics
+        });
+        found.iter().filter(|finding| finding.code == code).map(|finding| finding.message.clone()).collect()
+    };
+    let what = || format!("{dialect:?} {seed}\n{}", describe(flow));
+    if let Some(least) = found.completed {
+        assert_eq!(within(least, "limit-too-low"), [""; 0], "{least} are enough: {}", what());
+        if is_plain(flow) && least > 1 {
+            let said = within(least - 1, "limit-too-low");
+            assert!(said.len() == 1 && said[0].contains(&format!("takes {least} ")), "{said:?}: {}", what());
+            count("measured");
+        }
+    }
+    let mut said = |max: u32, step: &Str, on: &Outcome| {
+        let of = |message: &String| quoted(message)[..] == [&**step, &on.to_string()][..];
+        let beginning = |message: &String| quoted(message).len() >= 2 && of(&first_two(message));
+        within(max, "bound-never-hit").iter().any(beginning)
+    };
+    for (at, step) in flow.steps.iter().enumerate() {
+        for (index, edge) in step.edges.iter().enumerate() {
+            let Some(bound) = edge.bound.filter(|bound| bound.max > 0) else { continue };
+            let alone = is_alone(flow, bound.counter, at, index);
+            match found.used_up.get(&(step.name.clone(), index)) {
+                Some(least) => {
+                    assert!(!said(*least, &step.name, &edge.on), "{} is used up: {}", step.name, what());
+                    count("used up");
+                    if alone
+                        && flow.counters.len() == 1
+                        && is_plain(flow)
+                        && found.completed.is_some_and(|end| end < *least)
+                    {
+                        assert!(said(*least - 1, &step.name, &edge.on), "not within {least}: {}", what());
+                        count("not used up in time");
+                    }
+                }
+                None if said(u32::MAX, &step.name, &edge.on) => count("bound-never-hit"),
+                None => {}
+            }
+        }
+    }
+    let trapped = within(u32::MAX, "no-way-to-end");
+    if trapped.is_empty() && is_plain(flow) && !flow.steps.iter().enumerate().any(repeats) {
+        let endless = !within(u32::MAX, "unbounded-cycle").is_empty();
+        assert_eq!(endless, found.endless, "goes round: {}", what());
+        if endless {
+            count("unbounded-cycle");
+        }
+    }
+}
+
+/// Whether a step can choose to go on where it is, which is not said.
+fn repeats((at, step): (usize, &Step<StepId>)) -> bool {
+    step.counts && step.edges.iter().any(|edge| matches!(edge.to, Target::Step(to) if to.0 as usize == at))
+}
+
+/// The first two names of a message, quoted.
+fn first_two(message: &str) -> String {
+    quoted(message).iter().take(2).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a counter is of one edge alone.
+fn is_alone(flow: &Flow, counter: CounterId, at: usize, index: usize) -> bool {
+    let edges = flow
+        .steps
+        .iter()
+        .enumerate()
+        .flat_map(|(at, step)| step.edges.iter().enumerate().map(move |edge| (at, edge)));
+    let mut users = edges.filter(|(_, (_, edge))| edge.bound.is_some_and(|bound| bound.counter == counter));
+    users.all(|(of, (place, _))| (of, place) == (at, index))
+}
+
+/// What no run may fail with whose flow was accepted, warnings included.
+fn is_faulty(reason: &str) -> bool {
+    let faults = ["leads nowhere from", "has left it", "has itself to be judged", "nobody handed off"];
+    faults.iter().any(|fault| reason.contains(fault)) || is_unmatched(reason)
 }
 
 /// Whether a fault is of a step that some run comes to. What is wrong with others is said all the same.
@@ -156,6 +301,15 @@ fn compare(dialect: Dialect) {
         let (said, done): (Faults, Faults) =
             (met(of_findings(&checked.diagnostics)), met(of_runs(&flow, &found)));
         assert_eq!(said, done, "{dialect:?} {seed}: said and done\n{}", describe(&flow));
+        measured(dialect, seed, &flow, &found, &mut seen);
+        let passes = |finding: &Diagnostic| {
+            finding.severity == Severity::Note || finding.code == "retry-without-change"
+        };
+        if checked.diagnostics.iter().all(passes) {
+            let faulty: Vec<&String> = found.failures.iter().filter(|reason| is_faulty(reason)).collect();
+            assert!(faulty.is_empty() && found.unassigned.is_empty(), "{dialect:?} {seed}: {faulty:?}");
+            *seen.entry("accepted".to_owned()).or_default() += 1;
+        }
         let size = format!("{} steps", flow.steps.iter().filter(|step| step.counts).count());
         let codes: BTreeSet<String> = done.into_iter().map(|(code, _)| code.to_owned()).collect();
         let sound = checked.flow.is_some().then(|| "sound".to_owned());
@@ -166,7 +320,9 @@ fn compare(dialect: Dialect) {
     }
     println!("{dialect:?}: {compared} flows\n{seen:#?}");
     // Neither chains nor all alike: each shape and each fault occurs, and so do flows without any.
-    for feature in dialect.features().iter().chain(&["sound", "branches", "goes round", "no-way-to-end"]) {
+    for feature in
+        dialect.features().iter().chain(&["sound", "accepted", "branches", "goes round", "no-way-to-end"])
+    {
         let count = seen.get(*feature).copied().unwrap_or_default();
         assert!(count >= FLOWS / 100, "{dialect:?} has {count} x {feature}");
     }

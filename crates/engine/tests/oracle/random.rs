@@ -20,7 +20,7 @@ pub enum Dialect {
 impl Dialect {
     /// What flows of it are wired of, and what is wrong with some.
     pub fn features(self) -> &'static [&'static str] {
-        const GATED: [&str; 11] = [
+        const GATED: [&str; 13] = [
             "handoffs",
             "validators",
             "remedies",
@@ -31,11 +31,21 @@ impl Dialect {
             "unassigned-value",
             "transition-without-default",
             "outcome-without-edge",
+            "edge-without-outcome",
+            "measured",
             "8 steps",
         ];
         match self {
             Dialect::Closing | Dialect::Complete => &GATED,
-            Dialect::Check => &["counters", "unreachable-step", "outcome-without-edge", "7 steps"],
+            Dialect::Check => &[
+                "counters",
+                "unreachable-step",
+                "outcome-without-edge",
+                "used up",
+                "measured",
+                "unbounded-cycle",
+                "7 steps",
+            ],
             Dialect::Piece => &[
                 "parallel",
                 "validators",
@@ -45,6 +55,13 @@ impl Dialect {
                 "unreachable-step",
                 "join-never-fires",
                 "monitor-never-acts",
+                "unmatched-join",
+                "report-not-yet",
+                "report-never-yet",
+                "edge-without-outcome",
+                "unbounded-cycle",
+                "used up",
+                "measured",
                 "7 steps",
             ],
         }
@@ -156,6 +173,7 @@ fn gated(dice: &mut Dice, steps: &[String], dialect: &'static str, end: &'static
                 _ => build,
             };
         }
+        build = stray(dice, build, steps, "next");
     }
     if !last {
         return build.draft();
@@ -287,6 +305,16 @@ fn piece(dice: &mut Dice, steps: &[String]) -> Draft {
     draft
 }
 
+/// Now and then an edge that nothing takes: on an outcome that there is not, behind one that takes all of it.
+fn stray(dice: &mut Dice, build: Builder, steps: &[String], word: &str) -> Builder {
+    match dice.below(24) {
+        0 => build.to("other", dice.step(steps)),
+        1 => build.to(word, dice.step(steps)),
+        2 => build.bounded("other", dice.step(steps), "nothing", 0),
+        _ => build,
+    }
+}
+
 fn rule<'s>(dice: &mut Dice, steps: &'s [String]) -> &'s str {
     match dice.below(7) {
         0 => "@completed",
@@ -326,6 +354,7 @@ fn movement(dice: &mut Dice, build: Builder, steps: &[String], step: &str, at: u
             _ => build.to(word, rule(dice, steps)),
         };
     }
+    build = stray(dice, build, steps, words[0]);
     if gated {
         build = build.exec(&gate, &["lint: true"]).on(Outcome::Pass, rule(dice, steps));
         let (counter, max) = (format!("gate {at}"), 1 + dice.below(2) as u32);

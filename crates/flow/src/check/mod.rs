@@ -2,9 +2,14 @@
 //!
 //! One file a kind of finding: its manual page, its function, its tests.
 
+mod ambiguous_join;
+mod bound_never_hit;
+mod closure_skipped;
 mod dominance;
+mod edge_without_outcome;
 pub(crate) mod graph;
 mod join_never_fires;
+mod limit_too_low;
 pub(crate) mod live;
 mod maybe_unassigned;
 mod monitor_never_acts;
@@ -13,16 +18,23 @@ mod no_entry;
 mod no_way_to_end;
 mod optional_parameter;
 mod outcome_without_edge;
+mod report_not_yet;
 mod resolve;
+mod retry_without_change;
 mod step_name;
 mod transition_without_default;
+mod type_mismatch;
 mod unassigned_value;
+mod unbounded_cycle;
 mod unknown_target;
 mod unknown_variable;
+mod unmatched_join;
 mod unreachable_step;
+mod walk;
 
 use crate::{Diagnostic, Draft, Flow, Severity, StepId};
 use live::Live;
+use walk::Walks;
 
 /// What came out of checking.
 #[derive(Debug)]
@@ -48,18 +60,28 @@ pub struct Code {
 /// Every code that [`check`] can report.
 pub fn codes() -> &'static [Code] {
     &[
+        ambiguous_join::CODE,
+        bound_never_hit::CODE,
+        closure_skipped::CODE,
+        edge_without_outcome::CODE,
         join_never_fires::CODE,
+        limit_too_low::CODE,
         maybe_unassigned::CODE,
         monitor_never_acts::CODE,
         no_entry::CODE,
         no_way_to_end::CODE,
         optional_parameter::CODE,
         outcome_without_edge::CODE,
+        report_not_yet::CODE,
+        retry_without_change::CODE,
         step_name::CODE,
         transition_without_default::CODE,
+        type_mismatch::CODE,
         unassigned_value::CODE,
+        unbounded_cycle::CODE,
         unknown_target::CODE,
         unknown_variable::CODE,
+        unmatched_join::CODE,
         unreachable_step::CODE,
     ]
 }
@@ -94,6 +116,7 @@ pub fn check(draft: Draft) -> Checked {
             join_never_fires::check(&flow, &mut diagnostics);
             monitor_never_acts::check(&flow, &live, &mut diagnostics);
             transition_without_default::check(&flow, &live, &mut diagnostics);
+            look_around(&flow, &live, &mut diagnostics);
             no_way_to_end::check_completes(&flow, &live, &mut diagnostics);
         }
     } else {
@@ -103,6 +126,26 @@ pub fn check(draft: Draft) -> Checked {
     let sound = diagnostics.iter().all(|finding| finding.severity != Severity::Error);
     let (flow, unsound) = if sound { (Some(flow), None) } else { (None, Some(flow)) };
     Checked { flow, unsound, diagnostics }
+}
+
+/// What is asked of flows in which nothing could be misread.
+fn look_around(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
+    let walks = Walks::of(flow, live);
+    edge_without_outcome::check(flow, found);
+    unmatched_join::check(flow, found);
+    ambiguous_join::check(flow, found);
+    type_mismatch::check(flow, &walks, found);
+    retry_without_change::check(flow, found);
+    report_not_yet::check(flow, live, &walks, found);
+    closure_skipped::check(flow, live, &walks, found);
+    let too_low = limit_too_low::check(flow, live, &walks, found);
+    // A verdict that fires is meant to come first.
+    let by_limit = !too_low && !flow.verdict.can_fire();
+    bound_never_hit::check(flow, live, &walks, by_limit, found);
+    // What cannot be left at all is no matter of limits.
+    if found.iter().all(|finding| finding.code != no_way_to_end::CODE.name) {
+        unbounded_cycle::check(flow, live, &walks, found);
+    }
 }
 
 #[cfg(test)]

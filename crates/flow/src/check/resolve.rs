@@ -32,6 +32,7 @@ pub(super) fn resolve(draft: Draft, found: &mut Vec<Diagnostic>) -> Option<Resol
     resolver.step = None;
     let monitors: Vec<Monitor<StepId>> =
         draft.monitors.into_iter().filter_map(|monitor| resolver.monitor(monitor)).collect();
+    let proofs = resolver.all(&draft.proofs, "what proves the work").unwrap_or_default();
     let complete = resolver.unknown.is_empty();
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
     found.extend(resolver.unknown.iter().map(|unknown| {
@@ -49,6 +50,7 @@ pub(super) fn resolve(draft: Draft, found: &mut Vec<Diagnostic>) -> Option<Resol
         schemas: draft.schemas,
         counters: draft.counters,
         monitors,
+        proofs,
         verdict: draft.verdict,
         limits: draft.limits,
         default_model: draft.default_model,

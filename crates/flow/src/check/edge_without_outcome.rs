@@ -1,0 +1,95 @@
+use std::collections::BTreeSet;
+
+use super::{Code, graph, live};
+use crate::{Diagnostic, Flow, Gate, Outcome, Step, StepId};
+
+pub(super) const CODE: Code = Code {
+    name: "edge-without-outcome",
+    page: "\
+edge-without-outcome: a transition that is never taken
+
+Whatever comes of the step, this transition is not the one that counts: its gate never yields that outcome, an
+earlier transition takes all of it, or it may be taken 0 times. Where it leads is dead text.
+
+Remove it; or let the gate yield the outcome, move it before the one that takes its cases, or raise its bound.
+",
+};
+
+pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
+    for step in &flow.steps {
+        let outcomes = live::outcomes(flow, step);
+        for (index, edge) in step.edges.iter().enumerate().filter(|(_, edge)| !edge.implied) {
+            let Some(why) = why(step, index, &outcomes) else { continue };
+            let message = format!("`{}` on `{}` is never taken: {why}", step.name, edge.on);
+            found.push(
+                Diagnostic::warning(CODE.name, edge.span, message)
+                    .step(&step.name)
+                    .hint("remove it, or correct what it waits for"),
+            );
+        }
+    }
+}
+
+/// Why an edge is never taken.
+fn why(step: &Step<StepId>, index: usize, outcomes: &BTreeSet<Outcome>) -> Option<&'static str> {
+    let edge = &step.edges[index];
+    if !outcomes.contains(&edge.on) {
+        // That a rule over members never counts is said of the rule.
+        let of_rule = match &step.gate {
+            Gate::Join { rules, .. } => rules.iter().any(|rule| rule.outcome == edge.on),
+            _ => false,
+        };
+        return (!of_rule).then_some("nothing yields that outcome");
+    }
+    if graph::is_takeable(step, index) {
+        return None;
+    }
+    Some(match edge.bound {
+        Some(bound) if bound.max == 0 => "it may be taken 0 times",
+        _ => "an earlier transition takes all of it",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{draft, findings_of};
+    use crate::{Bound, Counter, CounterId, Draft, Outcome};
+
+    fn said(change: impl FnOnce(&mut Draft)) -> Vec<String> {
+        let mut draft = draft("a: next → b, next → c\nb: done → c\nc: done → end");
+        change(&mut draft);
+        findings_of(draft).into_iter().map(|found| format!("{}: {}", found.code, found.message)).collect()
+    }
+
+    #[test]
+    fn found_and_mended() {
+        let shadowed =
+            "edge-without-outcome: `a` on `next` is never taken: an earlier transition takes all of it";
+        assert_eq!(said(|_| {}), [shadowed]);
+        assert!(said(|draft| drop(draft.steps[0].edges.remove(1))).is_empty());
+        let unknown = said(|draft| draft.steps[0].edges[1].on = Outcome::Named("other".into()));
+        assert_eq!(
+            unknown,
+            ["edge-without-outcome: `a` on `other` is never taken: nothing yields that outcome"]
+        );
+    }
+
+    #[test]
+    fn a_bound_of_nothing() {
+        let closed = |draft: &mut Draft| {
+            draft.counters.push(Counter { name: "times".into() });
+            draft.steps[0].edges[0].bound = Some(Bound { counter: CounterId(0), max: 0 });
+            draft.steps[0].edges[0].to = crate::Target::Step(super::super::testing::name("c"));
+            draft.steps[0].edges[1].to = crate::Target::Step(super::super::testing::name("b"));
+        };
+        assert_eq!(
+            said(closed),
+            ["edge-without-outcome: `a` on `next` is never taken: it may be taken 0 times"]
+        );
+    }
+
+    #[test]
+    fn what_every_step_may_do_is_not_meant() {
+        assert!(said(|draft| draft.steps[0].edges[1].implied = true).is_empty());
+    }
+}

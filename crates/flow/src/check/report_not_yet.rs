@@ -1,0 +1,206 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::walk::{Dominators, FAR, Hop, Walks, Work};
+use super::{Code, live::Live};
+use crate::{Act, Ask, Diagnostic, Flow, Source, Step, StepId, Str};
+
+pub(super) const CODE: Code = Code {
+    name: "report-not-yet",
+    page: "\
+report-not-yet: a prompt reads a report that may not be there yet
+
+`{report:file}` stands for the newest content of a report; where nobody has written it yet the agent reads
+\"(no report yet: file)\". As a warning: that is what it reads each time, because every step that writes the
+report comes later, and no way leads back. As a note: it is there on some ways and not on others; the finding
+shows the shortest one without it. A step that reads its own report of the round before has none in its first.
+
+Read it in a later step, or lead the way through the one that writes it. Where the report may be missing, say in
+the instruction what the agent should do then.
+",
+};
+
+/// How many findings of one flow show a way that has to be looked for.
+const SEARCHES_MAX: usize = 64;
+
+pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
+    let writers = writers(flow);
+    if writers.is_empty() {
+        return;
+    }
+    let dominators = walks.dominators();
+    let reading = Reading { flow, live, walks, writers: &writers, dominators: &dominators };
+    let (mut work, mut searches) = (walks.work(), 0);
+    for (at, place) in flow.steps.iter().enumerate().filter(|(at, _)| walks.far[*at] != FAR) {
+        for step in asked(flow, place) {
+            let Act::Ask(ask) = &step.act else { continue };
+            for report in read(ask) {
+                let Some(missing) = reading.missing(at, report, &mut work) else { continue };
+                searches += 1;
+                if searches > SEARCHES_MAX {
+                    return;
+                }
+                found.push(reading.finding(at, step, report, &missing));
+            }
+        }
+    }
+}
+
+/// Who is asked where control stands on a step: the step, or its members.
+fn asked<'f>(flow: &'f Flow, step: &'f Step<StepId>) -> Vec<&'f Step<StepId>> {
+    match &step.act {
+        Act::All { members, .. } => members.iter().map(|member| flow.step(*member)).collect(),
+        _ => vec![step],
+    }
+}
+
+/// By report, the steps that have written it when control leaves them.
+fn writers(flow: &Flow) -> BTreeMap<&Str, BTreeSet<usize>> {
+    let mut writers: BTreeMap<&Str, BTreeSet<usize>> = BTreeMap::new();
+    for (at, place) in flow.steps.iter().enumerate() {
+        for step in asked(flow, place) {
+            let Act::Ask(ask) = &step.act else { continue };
+            for report in &ask.reports {
+                writers.entry(&report.name).or_default().insert(at);
+            }
+        }
+    }
+    writers
+}
+
+/// The reports that a prompt reads, each once. What an answer owes is asked for when it is there.
+fn read(ask: &Ask) -> BTreeSet<&Str> {
+    let templates = std::iter::once(&ask.prompt).chain(&ask.system);
+    let sources = templates.flat_map(|template| template.sources());
+    sources
+        .filter_map(|source| match source {
+            Source::Report(name) => Some(name),
+            _ => None,
+        })
+        .collect()
+}
+
+struct Reading<'r, 'f> {
+    flow: &'f Flow,
+    live: &'r Live,
+    walks: &'r Walks<'f>,
+    writers: &'r BTreeMap<&'f Str, BTreeSet<usize>>,
+    dominators: &'r Dominators,
+}
+
+/// A report that is not there.
+struct Missing {
+    /// The shortest way to where it is read that passes nobody who writes it.
+    way: Vec<Hop>,
+    /// Whether it is there on another one.
+    sometimes: bool,
+}
+
+impl Reading<'_, '_> {
+    /// `None` where a report is always there, where nobody writes it, which is said of the text, or where too much was
+    /// looked at.
+    fn missing(&self, at: usize, report: &Str, work: &mut Work) -> Option<Missing> {
+        let writers = self.writers.get(report)?;
+        let watched = self.watched_by(at);
+        let passed = |writer: &usize| watched.contains(writer) || self.dominators.passes(*writer, at);
+        if writers.iter().any(passed) {
+            return None;
+        }
+        let search = self.walks.search(
+            &[self.flow.entry.0 as usize],
+            |hop| !writers.contains(&hop.from),
+            |step| step == at,
+        );
+        let is_there = work.spend(search.work);
+        let way = search.walk(search.found.filter(|_| is_there)?);
+        let after: Vec<usize> =
+            writers.iter().flat_map(|writer| &self.walks.out[*writer]).map(|hop| hop.to).collect();
+        let back = self.walks.search(&after, |_| true, |step| step == at);
+        work.spend(back.work).then_some(Missing { way, sometimes: back.found.is_some() })
+    }
+
+    /// A monitor's judge is asked when all steps of the cycle were visited.
+    fn watched_by(&self, at: usize) -> BTreeSet<usize> {
+        let monitors = self.flow.monitors.iter().zip(&self.live.monitors);
+        let judged = monitors.filter(|(monitor, acts)| **acts && monitor.judge.0 as usize == at);
+        judged.flat_map(|(monitor, _)| &monitor.cycle).map(|step| step.0 as usize).collect()
+    }
+
+    fn finding(&self, at: usize, step: &Step<StepId>, report: &str, missing: &Missing) -> Diagnostic {
+        let trace = self.walks.tell(&missing.way, at);
+        let finding = if missing.sometimes {
+            let message = format!(
+                "`{}` reads the report `{report}`, which on some way nobody has written yet",
+                step.name
+            );
+            Diagnostic::note(CODE.name, step.span, message)
+                .hint("say in the instruction what to do without it, or lead the way through who writes it")
+        } else {
+            let message = format!(
+                "`{}` reads the report `{report}`, which nobody has written by then on any way",
+                step.name
+            );
+            Diagnostic::warning(CODE.name, step.span, message)
+                .hint("read it after the step that writes it, or correct the name")
+        };
+        finding.step(&step.name).trace(trace)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{draft, findings_of, owes, prompt};
+    use crate::{Draft, Piece, Source};
+
+    fn said(draft: Draft) -> Vec<String> {
+        let mut found = findings_of(draft);
+        found.retain(|found| found.code == "report-not-yet");
+        let line = |found: &crate::Diagnostic| {
+            format!("{}: {} ({})", found.severity.as_str(), found.message, found.trace.join(" "))
+        };
+        found.iter().map(line).collect()
+    }
+
+    /// A flow in which one step writes a report and another one reads it.
+    fn reports(text: &str, writer: usize, reader: usize) -> Draft {
+        let mut draft = draft(text);
+        owes(&mut draft, writer, "plan.md");
+        prompt(&mut draft, reader, vec![Piece::Value(Source::Report("plan.md".into()))]);
+        draft
+    }
+
+    #[test]
+    fn on_every_way_on_some_and_on_none() {
+        let text = "a: next → b\nb: next → c\nc: done → end";
+        assert!(said(reports(text, 0, 2)).is_empty());
+        assert_eq!(
+            said(reports(text, 2, 1)),
+            [
+                "warning: `b` reads the report `plan.md`, which nobody has written by then on any way (a --next→ b)"
+            ]
+        );
+        let around = "a: next → b, skip → c\nb: next → c\nc: done → end";
+        assert_eq!(
+            said(reports(around, 1, 2)),
+            ["note: `c` reads the report `plan.md`, which on some way nobody has written yet (a --skip→ c)"]
+        );
+    }
+
+    #[test]
+    fn a_report_of_the_round_before() {
+        let own = said(reports("a: next → b\nb: back → a, done → end", 0, 0));
+        assert_eq!(
+            own,
+            ["note: `a` reads the report `plan.md`, which on some way nobody has written yet (a)"]
+        );
+        let never = said(reports("a: next → b\nb: done → end", 0, 0));
+        assert!(never[0].starts_with("warning: "), "{never:?}");
+    }
+
+    #[test]
+    fn several_may_write_it() {
+        let mut either = reports("a: x → b, y → c\nb: next → d\nc: next → d\nd: done → end", 1, 3);
+        assert_eq!(said(either.clone()).len(), 1);
+        owes(&mut either, 2, "plan.md");
+        assert!(said(either).is_empty());
+    }
+}

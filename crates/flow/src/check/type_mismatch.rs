@@ -1,0 +1,398 @@
+use serde_json::Value;
+
+use super::walk::{FAR, Walks};
+use super::{Code, newest};
+use crate::{
+    Act, Diagnostic, Edge, Extractor, FieldPath, Flow, Gate, Outcome, Piece, Reader, Schema, Selector, Step,
+    StepId, Str, Target, Template, Yields,
+};
+
+pub(super) const CODE: Code = Code {
+    name: "type-mismatch",
+    page: "\
+type-mismatch: a value is read as something that it is not
+
+By its schema, or by the extractor that takes it out of a validator's output, a value has a type with which the
+place that reads it can do nothing:
+
+- a transition selects by it, or it names the step to jump to, and it is an object or a list: it equals none of
+  the entries, so that the default is taken, or the answer is a bad one;
+- the gate looks for a word in it, and it is an object or a list, or a number or truth value that no word
+  spells: no answer has an outcome;
+- a failure prompt repeats something for each of its items with `{{#each}}`, and it is text or a number: nothing
+  is shown; or it shows a field of an item that items of that list do not have.
+
+(A prompt shows what is handed on whatever its type: objects and lists as JSON.)
+
+Correct the schema, the extractor, or what is read.
+",
+};
+
+pub(super) fn check(flow: &Flow, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
+    for (at, step) in flow.steps.iter().enumerate() {
+        gate(flow, step, found);
+        for (index, edge) in step.edges.iter().enumerate() {
+            match &edge.to {
+                Target::Select { by, cases, default } => {
+                    select(walks, (at, index), by, cases, default.is_some(), found);
+                }
+                Target::Jump { field: Some(path), .. } => {
+                    let kinds = newest::schema_of(flow, step).and_then(|schema| kinds(schema, path));
+                    if let Some(kinds) = kinds.filter(|kinds| !kinds.contains(&"string")) {
+                        let message = format!(
+                            "`{path}` of `{}` names the step to jump to, and is {} by its schema",
+                            step.name,
+                            one_of(&kinds)
+                        );
+                        found.push(
+                            Diagnostic::warning(CODE.name, edge.span, message).step(&step.name).hint(
+                                "let the schema say `\"type\": \"string\"` there, or name another field",
+                            ),
+                        );
+                    }
+                }
+                _ => {}
+            }
+            if let (Some(remedy), Outcome::Fail(index), Act::Exec { commands }) =
+                (&edge.remedy, &edge.on, &step.act)
+                && let Some(command) = commands.get(*index as usize)
+            {
+                let mut reader = Remedy { step, edge, extract: &command.extract, said: Vec::new() };
+                reader.pieces(&remedy.pieces, None);
+                found.append(&mut reader.said);
+            }
+        }
+    }
+}
+
+/// The types that a value at a path can have; `None` when the schema does not say. `null` is no value.
+fn kinds(schema: &Schema, path: &FieldPath) -> Option<Vec<&'static str>> {
+    let at = schema.at(path)?;
+    let listed = match (at.get("enum"), at.get("const"), at.get("type")) {
+        (Some(Value::Array(values)), ..) => values.iter().map(kind_of).collect(),
+        (_, Some(value), _) => vec![kind_of(value)],
+        (.., Some(Value::String(kind))) => vec![known(kind)?],
+        (.., Some(Value::Array(kinds))) => {
+            kinds.iter().map(|kind| known(kind.as_str()?)).collect::<Option<Vec<_>>>()?
+        }
+        _ => return None,
+    };
+    let kinds: Vec<&'static str> = listed.into_iter().filter(|kind| *kind != "null").collect();
+    (!kinds.is_empty()).then_some(kinds)
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn known(kind: &str) -> Option<&'static str> {
+    ["null", "boolean", "number", "string", "array", "object", "integer"]
+        .into_iter()
+        .find(|known| *known == kind)
+}
+
+fn is_whole(kinds: &[&str]) -> bool {
+    kinds.iter().all(|kind| matches!(*kind, "array" | "object"))
+}
+
+fn one_of(kinds: &[&str]) -> String {
+    let word = |kind: &&str| match *kind {
+        "array" => "a list",
+        "object" => "an object",
+        "boolean" => "a truth value",
+        "integer" => "a whole number",
+        "number" => "a number",
+        _ => "text",
+    };
+    let mut words: Vec<&str> = kinds.iter().map(word).collect();
+    words.dedup();
+    words.join(" or ")
+}
+
+/// A gate that looks for a word where none can stand.
+fn gate(flow: &Flow, step: &Step<StepId>, found: &mut Vec<Diagnostic>) {
+    let (Gate::Readers(readers), Some(schema)) = (&step.gate, newest::schema_of(flow, step)) else { return };
+    for reader in readers {
+        let Reader::Field { path, words, .. } = reader else { continue };
+        let Some(kinds) = kinds(schema, path) else { continue };
+        let spelled = |kind: &&str| match *kind {
+            "string" => true,
+            "boolean" => words.iter().any(|(word, _)| matches!(&**word, "true" | "false")),
+            "number" | "integer" => words.iter().any(|(word, _)| word.parse::<f64>().is_ok()),
+            _ => false,
+        };
+        if kinds.iter().any(|kind| spelled(&kind)) {
+            continue;
+        }
+        let message = format!(
+            "`{path}` of `{}` is to say the outcome, and is {} by its schema",
+            step.name,
+            one_of(&kinds)
+        );
+        let others = readers.iter().any(|other| {
+            matches!(
+                other,
+                Reader::Tag { .. } | Reader::Said { .. } | Reader::Judge { .. } | Reader::Otherwise(_)
+            )
+        });
+        let finding = if others {
+            Diagnostic::warning(CODE.name, step.span, message)
+        } else {
+            Diagnostic::error(CODE.name, step.span, message)
+        };
+        found.push(
+            finding
+                .step(&step.name)
+                .hint("let the schema list the words of the gate there, or name another field"),
+        );
+    }
+}
+
+/// A value that selects, and is none that an entry could be.
+fn select(
+    walks: &Walks<'_>,
+    (at, index): (usize, usize),
+    by: &Selector,
+    cases: &[(Str, StepId)],
+    has_default: bool,
+    found: &mut Vec<Diagnostic>,
+) {
+    let flow = walks.flow;
+    let (step, edge) = (&flow.steps[at], &flow.steps[at].edges[index]);
+    // An entry may be written as JSON.
+    if cases.iter().any(|(case, _)| case.starts_with(['{', '['])) {
+        return;
+    }
+    let own = match by {
+        Selector::Field(path) => Some(path),
+        Selector::Handoff(key) => step.handoff.iter().find(|left| left.key == *key).map(|left| &left.path),
+    };
+    let whole = |step: &Step<StepId>, path: &FieldPath| {
+        newest::schema_of(flow, step).and_then(|schema| kinds(schema, path)).filter(|kinds| is_whole(kinds))
+    };
+    let mut report = |finding: Diagnostic| {
+        let hint = "select by a field of it that is text, a number or a truth value";
+        found.push(finding.step(&step.name).hint(hint));
+    };
+    let what = match by {
+        Selector::Field(path) => path.to_string(),
+        Selector::Handoff(key) => key.to_string(),
+    };
+    if let Some(kinds) = own.and_then(|path| whole(step, path)) {
+        // Without a default it is said that entries are missing.
+        if has_default {
+            let message = format!(
+                "`{}` on `{}` selects by `{what}`, which is {} by its schema: always the default",
+                step.name,
+                edge.on,
+                one_of(&kinds)
+            );
+            report(Diagnostic::warning(CODE.name, edge.span, message));
+        }
+        return;
+    }
+    let Selector::Handoff(key) = by else { return };
+    let always =
+        own.is_some_and(|path| newest::schema_of(flow, step).is_some_and(|schema| schema.requires(path)));
+    if always || walks.far[at] == FAR {
+        return;
+    }
+    for (from, other) in
+        flow.steps.iter().enumerate().filter(|(from, _)| *from != at && walks.far[*from] != FAR)
+    {
+        let Some(left) = other.handoff.iter().find(|left| left.key == *key) else { continue };
+        let Some(kinds) = whole(other, &left.path) else { continue };
+        let later: Vec<usize> = walks.out[from].iter().map(|hop| hop.to).collect();
+        let leaves = |step: usize| flow.steps[step].handoff.iter().any(|left| left.key == *key);
+        let search = walks.search(&later, |hop| !leaves(hop.from), |step| step == at);
+        let Some(reader) = search.found else { continue };
+        let mut hops = walks.to(from, |_| true).unwrap_or_default();
+        let walk = search.walk(reader);
+        let begins = walk.first().map_or(reader, |hop| hop.from);
+        hops.extend(walks.out[from].iter().find(|hop| hop.to == begins));
+        hops.extend(walk);
+        let effect = if has_default { "the default is taken then" } else { "such an answer is a bad one" };
+        let message = format!(
+            "`{}` on `{}` selects by `{what}`, which `{}` leaves as {}: {effect}",
+            step.name,
+            edge.on,
+            other.name,
+            one_of(&kinds)
+        );
+        report(Diagnostic::warning(CODE.name, edge.span, message).trace(walks.tell(&hops, at)));
+        return;
+    }
+}
+
+/// Reads the prompt of a remedy.
+struct Remedy<'r> {
+    step: &'r Step<StepId>,
+    edge: &'r Edge<StepId>,
+    extract: &'r [(Str, Extractor)],
+    said: Vec<Diagnostic>,
+}
+
+impl Remedy<'_> {
+    fn pieces(&mut self, pieces: &[Piece], item: Option<(&str, Yields)>) {
+        for piece in pieces {
+            match piece {
+                Piece::If { then, otherwise, .. } => {
+                    self.pieces(then, item);
+                    self.pieces(otherwise, item);
+                }
+                Piece::Filled { body, .. } => self.pieces(body, item),
+                Piece::Each { name, body } => {
+                    // What is not taken out at all is said of the prompt.
+                    let taken = self.extract.iter().find(|(known, _)| known == name);
+                    let yields = taken.map(|(_, extractor)| extractor.yields());
+                    match yields {
+                        Some(Yields::Text) => {
+                            self.say(&format!("`{name}` is text, and has no items: nothing is shown"))
+                        }
+                        Some(Yields::Number) => {
+                            self.say(&format!("`{name}` is a number, and has no items: nothing is shown"));
+                        }
+                        Some(yields) => self.pieces(body, Some((name, yields))),
+                        None => {}
+                    }
+                }
+                Piece::Item(Some(field)) => match item {
+                    Some((name, Yields::Texts)) => {
+                        self.say(&format!("the items of `{name}` are texts, and have no `{field}`"));
+                    }
+                    Some((name, Yields::Objects(fields))) if !fields.contains(&&**field) => {
+                        let fields: Vec<String> = fields.iter().map(|field| format!("`{field}`")).collect();
+                        let has = fields.join(", ");
+                        self.say(&format!("the items of `{name}` have no `{field}`; they have {has}"));
+                    }
+                    _ => {}
+                },
+                Piece::Text(_) | Piece::Value(_) | Piece::Failure(_) | Piece::Item(None) => {}
+            }
+        }
+    }
+
+    fn say(&mut self, why: &str) {
+        let message = format!("the failure prompt of `{}` on `{}`: {why}", self.step.name, self.edge.on);
+        let finding = Diagnostic::warning(CODE.name, self.edge.span, message)
+            .step(&self.step.name)
+            .hint("show it as it is with `{{name}}`, or take out a list with another extractor");
+        if !self.said.contains(&finding) {
+            self.said.push(finding);
+        }
+    }
+}
+
+/// Whether a prompt says anything about what failed.
+pub(super) fn tells_failure(template: &Template) -> bool {
+    fn tells(pieces: &[Piece]) -> bool {
+        pieces.iter().any(|piece| match piece {
+            Piece::Failure(_) | Piece::If { .. } | Piece::Each { .. } => true,
+            Piece::Filled { body, .. } => tells(body),
+            Piece::Text(_) | Piece::Value(_) | Piece::Item(_) => false,
+        })
+    }
+    tells(&template.pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{draft, failing, findings_of, hand_on, schema};
+    use crate::{Draft, Extractor, FieldPath, Piece, Selector, Target};
+    use serde_json::{Value, json};
+
+    fn said(draft: Draft) -> Vec<String> {
+        let mut found = findings_of(draft);
+        found.retain(|found| found.code == "type-mismatch");
+        found.iter().map(|found| format!("{}: {}", found.severity.as_str(), found.message)).collect()
+    }
+
+    fn with(properties: Value, draft: &mut Draft, step: usize) {
+        schema(draft, step, json!({"type": "object", "required": ["action"], "properties": properties}));
+    }
+
+    /// `b` selects by `plan`, which `a` leaves.
+    fn selects(kind: Value) -> Draft {
+        let mut draft = draft("a: next → b\nb: next → c\nc: done → end");
+        hand_on(&mut draft, 0, "plan");
+        with(json!({"action": {"enum": ["next"]}, "plan": kind}), &mut draft, 0);
+        let name = |step| crate::Name::new(step, crate::Span::default());
+        draft.steps[1].edges[0].to = Target::Select {
+            by: Selector::Handoff("plan".into()),
+            cases: vec![("x".into(), name("c"))],
+            default: Some(name("c")),
+        };
+        draft
+    }
+
+    #[test]
+    fn what_selects_is_no_object() {
+        for kind in [json!({"type": "object"}), json!({"type": ["array", "null"]})] {
+            let found = said(selects(kind));
+            assert_eq!(found.len(), 1);
+            assert!(found[0].starts_with("warning: `b` on `next` selects by `plan`, which `a` leaves as a"));
+        }
+        for kind in [json!({"type": "string"}), json!({"type": ["object", "string"]}), json!({})] {
+            assert!(said(selects(kind)).is_empty());
+        }
+    }
+
+    #[test]
+    fn what_names_a_step_is_text() {
+        let jumps = |kind: &str| {
+            let mut draft = draft("a: jump → b\nb: done → end");
+            with(json!({"action": {"enum": ["jump"]}, "to": {"type": kind}}), &mut draft, 0);
+            draft.steps[0].edges[0].to = Target::Jump {
+                field: FieldPath::parse("to"),
+                among: vec![crate::Name::new("b", crate::Span::default())],
+                default: None,
+            };
+            said(draft)
+        };
+        assert_eq!(
+            jumps("integer"),
+            ["warning: `to` of `a` names the step to jump to, and is a whole number by its schema"]
+        );
+        assert!(jumps("string").is_empty());
+    }
+
+    #[test]
+    fn a_gate_finds_no_word_in_an_object() {
+        let read = |kind: Value| {
+            let mut draft = draft("a: done → end");
+            with(json!({"action": kind}), &mut draft, 0);
+            said(draft)
+        };
+        assert_eq!(
+            read(json!({"type": "object"})),
+            ["error: `action` of `a` is to say the outcome, and is an object by its schema"]
+        );
+        assert!(read(json!({"type": "boolean"}))[0].contains("a truth value"));
+        assert!(read(json!({"type": "string"})).is_empty());
+    }
+
+    #[test]
+    fn items_of_what_has_none() {
+        let each = |extractor, field: Option<&str>| {
+            let body = vec![Piece::Item(field.map(Into::into))];
+            said(failing(extractor, vec![Piece::Each { name: "found".into(), body }]))
+        };
+        assert_eq!(
+            each(Extractor::Stdout, None),
+            [
+                "warning: the failure prompt of `v` on `fail(0)`: `found` is text, and has no items: nothing is shown"
+            ]
+        );
+        assert!(each(Extractor::ChangedFiles, None).is_empty());
+        assert!(each(Extractor::ChangedFiles, Some("file"))[0].contains("are texts, and have no `file`"));
+        assert!(each(Extractor::LintErrors, Some("rule")).is_empty());
+        assert!(each(Extractor::TypeErrors, Some("rule"))[0].contains("have no `rule`"));
+    }
+}

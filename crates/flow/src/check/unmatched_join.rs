@@ -1,0 +1,123 @@
+use std::collections::BTreeSet;
+
+use super::{Code, live};
+use crate::{Act, Diagnostic, Flow, Gate, JoinPattern, JoinRule, Outcome, StepId};
+
+pub(super) const CODE: Code = Code {
+    name: "unmatched-join",
+    page: "\
+unmatched-join: members can come to outcomes that no rule is about
+
+Every member of the parallel step has an outcome, and no rule fits them all together. Nobody is asked to judge,
+so that the run fails there. The finding shows outcomes for which that happens.
+
+Add a rule for them. `any(…)` with the outcomes that are left, or a text condition that a judge decides about,
+takes what no other rule does.
+",
+};
+
+pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
+    for step in &flow.steps {
+        let (Gate::Join { rules, judges }, Act::All { members, .. }) = (&step.gate, &step.act) else {
+            continue;
+        };
+        let outcomes: Vec<BTreeSet<Outcome>> =
+            members.iter().map(|member| live::outcomes(flow, flow.step(*member))).collect();
+        if !judges.is_empty() {
+            continue;
+        }
+        let Some(case) = unmatched(rules, &outcomes) else { continue };
+        let told = tell(flow, members, &case);
+        let message = format!("no rule of `{}` fits when {}", step.name, told.join(", "));
+        found.push(
+            Diagnostic::warning(CODE.name, step.span, message)
+                .step(&step.name)
+                .hint("add a rule for that: the run fails there"),
+        );
+    }
+}
+
+/// What each member says, in words.
+pub(super) fn tell(flow: &Flow, members: &[StepId], case: &[&Outcome]) -> Vec<String> {
+    let said = members.iter().zip(case);
+    said.map(|(member, outcome)| format!("`{}` says `{outcome}`", flow.step(*member).name)).collect()
+}
+
+/// Outcomes of all members that no rule fits.
+fn unmatched<'o>(rules: &[JoinRule], members: &'o [BTreeSet<Outcome>]) -> Option<Vec<&'o Outcome>> {
+    let named = |outcome: &&Outcome| matches!(outcome, Outcome::Named(_));
+    let taken: Vec<&Outcome> = rules
+        .iter()
+        .filter_map(|rule| match &rule.pattern {
+            JoinPattern::Any(any) => Some(any),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let free: Vec<Vec<&Outcome>> = members
+        .iter()
+        .map(|all| all.iter().filter(named).filter(|outcome| !taken.contains(outcome)).collect())
+        .collect();
+    if free.is_empty() || free.iter().any(Vec::is_empty) {
+        return None;
+    }
+    // Every other rule fits one of the cases that are left, so that one more case than rules is enough.
+    let mut places = vec![0; free.len()];
+    for _ in 0..=rules.len() {
+        let case: Vec<&Outcome> = free.iter().zip(&places).map(|(all, at)| all[*at]).collect();
+        if !rules.iter().any(|rule| is_exactly(&rule.pattern, &case)) {
+            return Some(case);
+        }
+        if !count(&mut places, &free) {
+            break;
+        }
+    }
+    None
+}
+
+fn is_exactly(pattern: &JoinPattern, case: &[&Outcome]) -> bool {
+    match pattern {
+        JoinPattern::All(wanted) => case.iter().all(|outcome| *outcome == wanted),
+        JoinPattern::Each(each) => each.iter().eq(case.iter().copied()),
+        JoinPattern::Any(_) => false,
+    }
+}
+
+/// The next case; `false` after the last one.
+fn count(places: &mut [usize], free: &[Vec<&Outcome>]) -> bool {
+    for (place, all) in places.iter_mut().zip(free) {
+        *place += 1;
+        if *place < all.len() {
+            return true;
+        }
+        *place = 0;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{findings_of, joined};
+    use crate::{JoinPattern, Outcome};
+
+    fn said(patterns: Vec<JoinPattern>, judged: bool) -> Vec<String> {
+        let mut found = findings_of(joined(patterns, judged));
+        found.retain(|found| found.code == "unmatched-join");
+        found.into_iter().map(|found| found.message).collect()
+    }
+
+    fn named(word: &str) -> Outcome {
+        Outcome::Named(word.into())
+    }
+
+    #[test]
+    fn a_case_that_is_left_is_shown() {
+        let (all, other) = (JoinPattern::All(named("x")), JoinPattern::All(named("y")));
+        let left = said(vec![all.clone(), other.clone()], false);
+        assert_eq!(left, ["no rule of `all` fits when `a` says `y`, `b` says `x`"]);
+        let each = |a, b| JoinPattern::Each(vec![named(a), named(b)]);
+        assert!(said(vec![all.clone(), other, each("y", "x"), each("x", "y")], false).is_empty());
+        assert!(said(vec![all.clone(), JoinPattern::Any(vec![named("y")])], false).is_empty());
+        assert!(said(vec![all], true).is_empty(), "a judge is asked");
+    }
+}

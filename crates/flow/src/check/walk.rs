@@ -1,0 +1,354 @@
+//! Walks of control: what can follow what, in how many iterations, and what goes round.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::live::Live;
+use crate::{Flow, StepId};
+
+/// The distance of what no walk comes to.
+pub(super) const FAR: u32 = u32::MAX;
+
+/// How many hops one kind of finding looks at for each hop of the flow, before it says no more: what is near is found
+/// long before, and a flow that is made to be slow does not make checking slow.
+const WORK_MAX: usize = 64;
+
+/// One step of control to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Hop {
+    pub(super) from: usize,
+    /// The edge, by its place in its step; `None` when a monitor acts.
+    pub(super) edge: Option<usize>,
+    pub(super) to: usize,
+}
+
+/// Where control goes.
+pub(super) struct Walks<'f> {
+    pub(super) flow: &'f Flow,
+    /// By step: what can follow it.
+    pub(super) out: Vec<Vec<Hop>>,
+    /// By step: the fewest iterations with which control comes to it, its own included.
+    pub(super) far: Vec<u32>,
+}
+
+/// What a search came to.
+pub(super) struct Search {
+    /// How far from where it began, in iterations.
+    distance: HashMap<usize, u32>,
+    came: HashMap<usize, Hop>,
+    /// The first place that was looked for.
+    pub(super) found: Option<usize>,
+    /// How many hops were looked at.
+    pub(super) work: usize,
+}
+
+/// Hops that may still be looked at.
+pub(super) struct Work(pub(super) usize);
+
+impl<'f> Walks<'f> {
+    /// Control begins at the entry; members and judges of answers are asked, and control stays where it is.
+    pub(super) fn of(flow: &'f Flow, live: &Live) -> Walks<'f> {
+        let hops = |(from, ways): (usize, &Vec<super::live::Way>)| {
+            let ways = ways.iter().filter(|way| !way.inner);
+            ways.map(|way| Hop { from, edge: way.edge, to: way.to.0 as usize }).collect()
+        };
+        let out: Vec<Vec<Hop>> = live.ways.iter().enumerate().map(hops).collect();
+        let mut walks = Walks { flow, out, far: Vec::new() };
+        let search = walks.search(&[flow.entry.0 as usize], |_| true, |_| false);
+        walks.far = (0..flow.steps.len()).map(|step| search.distance(step)).collect();
+        walks
+    }
+
+    /// What entering a step adds to the iterations.
+    pub(super) fn cost(&self, step: usize) -> u32 {
+        u32::from(self.flow.steps[step].counts)
+    }
+
+    /// How much a finding may look at.
+    pub(super) fn work(&self) -> Work {
+        let hops: usize = self.out.iter().map(Vec::len).sum();
+        Work(WORK_MAX * (hops + self.out.len()) + 10_000)
+    }
+
+    /// The nearest place of some kind, from any of some steps, over hops that may be taken.
+    pub(super) fn search(
+        &self,
+        from: &[usize],
+        may: impl Fn(&Hop) -> bool,
+        goal: impl Fn(usize) -> bool,
+    ) -> Search {
+        let mut search =
+            Search { distance: HashMap::new(), came: HashMap::new(), found: None, work: from.len() };
+        let mut queue = VecDeque::new();
+        for step in from {
+            search.distance.insert(*step, self.cost(*step));
+            queue.push_back((*step, self.cost(*step)));
+        }
+        while let Some((at, far)) = queue.pop_front() {
+            if far > search.distance(at) {
+                continue;
+            }
+            if goal(at) {
+                search.found = Some(at);
+                break;
+            }
+            search.work += self.out[at].len();
+            for hop in self.out[at].iter().filter(|hop| may(hop)) {
+                let cost = self.cost(hop.to);
+                if far + cost < search.distance(hop.to) {
+                    search.distance.insert(hop.to, far + cost);
+                    search.came.insert(hop.to, *hop);
+                    if cost == 0 {
+                        queue.push_front((hop.to, far));
+                    } else {
+                        queue.push_back((hop.to, far + cost));
+                    }
+                }
+            }
+        }
+        search
+    }
+
+    /// A shortest walk from the entry to a step, over hops that may be taken.
+    pub(super) fn to(&self, step: usize, may: impl Fn(&Hop) -> bool) -> Option<Vec<Hop>> {
+        let search = self.search(&[self.flow.entry.0 as usize], may, |at| at == step);
+        search.found.map(|found| search.walk(found))
+    }
+
+    /// A walk for people, one hop an entry, and where it ends.
+    pub(super) fn tell(&self, hops: &[Hop], end: usize) -> Vec<String> {
+        let mut told: Vec<String> = hops.iter().map(|hop| self.say(hop)).collect();
+        told.push(self.flow.steps[end].name.to_string());
+        told
+    }
+
+    /// A hop for people.
+    pub(super) fn say(&self, hop: &Hop) -> String {
+        let step = &self.flow.steps[hop.from];
+        match hop.edge {
+            Some(edge) => format!("{} --{}→", step.name, step.edges[edge].on),
+            None => format!("{} →", step.name),
+        }
+    }
+
+    /// By step: which of the sets of steps that come to each other it belongs to. Sets are numbered from 0, those that
+    /// others lead to first.
+    pub(super) fn components(&self, may: impl Fn(&Hop) -> bool) -> Vec<usize> {
+        let count = self.out.len();
+        let (mut component, mut order, mut low) = (vec![usize::MAX; count], vec![0; count], vec![0; count]);
+        let (mut stack, mut number, mut components) = (Vec::new(), 0, 0);
+        for root in 0..count {
+            if order[root] > 0 {
+                continue;
+            }
+            // Not by recursion: a flow may be a chain of any length.
+            let mut calls = vec![(root, 0)];
+            while let Some((at, next)) = calls.pop() {
+                if next == 0 {
+                    number += 1;
+                    (order[at], low[at]) = (number, number);
+                    stack.push(at);
+                }
+                let mut hops = self.out[at].iter().enumerate().skip(next).filter(|(_, hop)| may(hop));
+                let open = hops.find(|(_, hop)| {
+                    let known = order[hop.to] > 0;
+                    if known && component[hop.to] == usize::MAX {
+                        low[at] = low[at].min(order[hop.to]);
+                    }
+                    !known
+                });
+                if let Some((index, hop)) = open {
+                    calls.push((at, index + 1));
+                    calls.push((hop.to, 0));
+                    continue;
+                }
+                if low[at] == order[at] {
+                    while let Some(member) = stack.pop() {
+                        component[member] = components;
+                        if member == at {
+                            break;
+                        }
+                    }
+                    components += 1;
+                }
+                if let Some((caller, _)) = calls.last() {
+                    low[*caller] = low[*caller].min(low[at]);
+                }
+            }
+        }
+        component
+    }
+
+    /// What every walk from the entry to a step passes before it.
+    pub(super) fn dominators(&self) -> Dominators {
+        let order = self.from_entry();
+        let mut place = vec![usize::MAX; self.out.len()];
+        order.iter().enumerate().for_each(|(at, step)| place[*step] = at);
+        let mut before = vec![Vec::new(); self.out.len()];
+        order.iter().flat_map(|step| &self.out[*step]).for_each(|hop| before[hop.to].push(hop.from));
+        // By place in the order, the last that is passed; the entry has place 0.
+        let mut passed: Vec<Option<usize>> = vec![None; order.len()];
+        passed[0] = Some(0);
+        loop {
+            let mut changed = false;
+            for at in 1..order.len() {
+                let known = before[order[at]].iter().map(|step| place[*step]);
+                let new = known.filter(|from| passed[*from].is_some()).reduce(|a, b| meet(&passed, a, b));
+                if new.is_some() && passed[at] != new {
+                    passed[at] = new;
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        // As a tree: what passes a step has its place below it. Later places are never above earlier ones.
+        let mut below = vec![1; order.len()];
+        for at in (1..order.len()).rev() {
+            below[passed[at].unwrap_or_default()] += below[at];
+        }
+        let (mut first, mut free) = (vec![0; order.len()], vec![1; order.len()]);
+        for at in 1..order.len() {
+            let above = passed[at].unwrap_or_default();
+            first[at] = first[above] + free[above];
+            free[above] += below[at];
+        }
+        let mut spans = vec![None; self.out.len()];
+        for (at, step) in order.iter().enumerate() {
+            spans[*step] = Some((first[at], first[at] + below[at]));
+        }
+        Dominators { spans }
+    }
+
+    /// The steps that walks come to, each before those that it leads to, as far as they do not go round.
+    fn from_entry(&self) -> Vec<usize> {
+        let entry = self.flow.entry.0 as usize;
+        let (mut seen, mut order) = (vec![false; self.out.len()], Vec::new());
+        seen[entry] = true;
+        let mut calls = vec![(entry, 0)];
+        while let Some((at, next)) = calls.pop() {
+            match self.out[at].get(next) {
+                Some(hop) => {
+                    calls.push((at, next + 1));
+                    if !std::mem::replace(&mut seen[hop.to], true) {
+                        calls.push((hop.to, 0));
+                    }
+                }
+                None => order.push(at),
+            }
+        }
+        order.reverse();
+        order
+    }
+}
+
+/// The last place that all walks to both pass.
+fn meet(passed: &[Option<usize>], mut a: usize, mut b: usize) -> usize {
+    while a != b {
+        let later = if a > b { &mut a } else { &mut b };
+        *later = passed[*later].unwrap_or_default();
+    }
+    a
+}
+
+/// What walks from the entry pass.
+pub(super) struct Dominators {
+    /// By step: its number, and one past those of the steps to which every walk passes it.
+    spans: Vec<Option<(usize, usize)>>,
+}
+
+impl Dominators {
+    /// Whether every walk from the entry to `step` passes `first` before it.
+    pub(super) fn passes(&self, first: usize, step: usize) -> bool {
+        match (self.spans[first], self.spans[step]) {
+            (Some((from, to)), Some((at, _))) => from < at && at < to,
+            _ => false,
+        }
+    }
+}
+
+impl Search {
+    /// How far a step is; [`FAR`] when it was not come to.
+    pub(super) fn distance(&self, step: usize) -> u32 {
+        self.distance.get(&step).copied().unwrap_or(FAR)
+    }
+
+    /// The way to a step that was come to.
+    pub(super) fn walk(&self, to: usize) -> Vec<Hop> {
+        let (mut hops, mut at) = (Vec::new(), to);
+        while let Some(hop) = self.came.get(&at) {
+            hops.push(*hop);
+            at = hop.from;
+        }
+        hops.reverse();
+        hops
+    }
+}
+
+impl Work {
+    /// Whether there is some left after this much more.
+    pub(super) fn spend(&mut self, work: usize) -> bool {
+        self.0 = self.0.saturating_sub(work);
+        self.0 > 0
+    }
+}
+
+/// The id of a step.
+pub(super) fn id(step: usize) -> StepId {
+    StepId(step as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{live::Live, resolve::resolve, testing::draft};
+    use super::*;
+
+    fn with<T>(text: &str, look: impl FnOnce(&Walks<'_>) -> T) -> T {
+        let flow = resolve(draft(text), &mut Vec::new()).unwrap().flow;
+        let live = Live::of(&flow, &[flow.entry], true);
+        look(&Walks::of(&flow, &live))
+    }
+
+    #[test]
+    fn distances_are_iterations() {
+        with("a: x → b, y → c\nb: x → c\nc: x → a, y → end\nd: x → a", |walks| {
+            assert_eq!(walks.far, [1, 2, 2, FAR]);
+            let hops = walks.to(2, |hop| hop.edge != Some(1)).unwrap();
+            assert_eq!(walks.tell(&hops, 2), ["a --x→", "b --x→", "c"]);
+            assert!(walks.to(3, |_| true).is_none());
+        });
+    }
+
+    #[test]
+    fn what_comes_to_each_other() {
+        with("a: x → b\nb: x → c, y → a\nc: x → d\nd: x → c, y → end", |walks| {
+            let of = walks.components(|_| true);
+            assert!(of[0] == of[1] && of[2] == of[3] && of[0] != of[2] && of[2] < of[0]);
+            let cut = walks.components(|hop| hop.to != 0);
+            assert!(cut[0] != cut[1]);
+        });
+    }
+
+    #[test]
+    fn what_every_walk_passes() {
+        with(
+            "a: x → b, y → c\nb: x → d\nc: x → d, y → a\nd: x → e, y → b\ne: x → end",
+            |walks| {
+                let every = walks.dominators();
+                assert!(every.passes(3, 4) && every.passes(0, 4) && every.passes(0, 3));
+                assert!(!every.passes(1, 4) && !every.passes(4, 4) && !every.passes(4, 3));
+            },
+        );
+    }
+
+    #[test]
+    fn a_chain_of_any_length() {
+        let line = |at: usize| format!("s{at}: x → s{}\n", at + 1);
+        let text: String = (0..50_000).map(line).collect();
+        with(&format!("{text}s50000: x → s0, y → end"), |walks| {
+            assert_eq!(walks.components(|_| true).iter().max(), Some(&0));
+            assert_eq!(walks.far[50_000], 50_001);
+            assert!(walks.dominators().passes(49_999, 50_000));
+        });
+    }
+}
