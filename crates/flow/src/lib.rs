@@ -39,7 +39,7 @@ pub use digest::BlobRef;
 pub use guard::{Guard, Guarded};
 pub use param::{Param, ParamRule, ParamType};
 pub use path::FieldPath;
-pub use price::{AskRole, BoundedBy, Certificate, Lever, Rate, Terms, price};
+pub use price::{AskRole, BoundedBy, Certificate, Lever, Rate, Terms, price, rest};
 pub use program::Program;
 pub use schema::{Schema, SchemaError};
 pub use source::{FileId, LineColumn, SourceFile, Sources, Span};

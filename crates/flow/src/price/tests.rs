@@ -53,14 +53,26 @@ fn a_verdict_ends_runs_earlier() {
     assert_eq!(of(Verdict::Every(vec![Verdict::Iterations(3), Verdict::Keyword("x".into())])), 20);
 }
 
+fn command() -> Validator {
+    Validator {
+        name: "test".into(),
+        command: "true".into(),
+        success: Success::ExitCode(0),
+        extract: Vec::new(),
+        timeout_ms: 1_000,
+    }
+}
+
 #[test]
 fn a_remedy_comes_before_the_verdict() {
     let of = |max: Option<u32>| {
         let text = "a: done → v\nv: pass → end";
         let flow = flow(text, |draft| {
+            draft.steps[1].gate = Gate::Exit;
+            draft.steps[1].edges[0].on = Outcome::Pass;
             draft.verdict = Verdict::Iterations(3);
             draft.counters.push(Counter { name: "a attempts".into() });
-            draft.steps[1].act = Act::Exec { commands: Vec::new() };
+            draft.steps[1].act = Act::Exec { commands: vec![command()] };
             draft.steps[1].counts = false;
             let target = Target::Step(Name::new("a", Span::default()));
             let mut edge = Edge::new(Outcome::Fail(0), target, Span::default());
@@ -125,7 +137,14 @@ fn an_answer_that_means_something_at_once_is_not_asked_again() {
     let repaired = (9, vec![(AskRole::Work, 3), (AskRole::Repair, 6)]);
     // Who may not write and did is asked again, whatever the answer means.
     assert_eq!(of(|step| step.boundary.permission = Permission::Plan), repaired);
-    assert_eq!(of(|step| step.gate = Gate::Always(Outcome::Named("again".into()))), repaired);
+    // Any answer will do, and one that names nothing will not.
+    assert_eq!(of(|step| step.gate = Gate::Always(Outcome::Named("again".into()))).0, 3);
+    let first = |step: &mut Step<Name>| {
+        if let Gate::Readers(readers) = &mut step.gate {
+            readers.truncate(1);
+        }
+    };
+    assert_eq!(of(first), repaired);
 }
 
 #[test]
