@@ -1,6 +1,6 @@
 //! The most that a run can do, as `cuegate/price/v1` and as text.
 
-use cuegate_flow::{BoundedBy, Certificate, Lever, Sources, Span};
+use cuegate_flow::{BoundedBy, Certificate, Lever, Sources, Span, Str};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -100,17 +100,40 @@ pub fn price(found: &Certificate, sources: &Sources) -> String {
     lines.join("\n") + "\n"
 }
 
+/// The dearest walk, what is gone round told once.
 fn walk(found: &Certificate) -> String {
-    let leg = |(step, times): &(cuegate_flow::Str, u64)| match times {
+    let told = |(step, times): &(Str, u64)| match times {
         1 => step.to_string(),
         times => format!("{step} ×{times}"),
     };
-    let mut legs: Vec<String> = found.path.iter().take(LEGS_MAX).map(leg).collect();
-    let more: u64 = found.path.iter().skip(LEGS_MAX).map(|(_, times)| times).sum();
-    if more > 0 {
-        legs.push(format!("{} more", count(more)));
+    let (mut parts, mut at, mut legs) = (Vec::new(), 0, 0);
+    while at < found.path.len() && legs < LEGS_MAX {
+        let (length, rounds) = round(&found.path[at..]);
+        let names: Vec<String> = found.path[at..at + length].iter().map(told).collect();
+        parts.push(match rounds {
+            1 => names.join(" → "),
+            rounds => format!("({}) ×{rounds}", names.join(" → ")),
+        });
+        at += length * rounds;
+        legs += length;
     }
-    legs.join(" → ")
+    let more: u64 = found.path.iter().skip(at).map(|(_, times)| times).sum();
+    if more > 0 {
+        parts.push(format!("{} more", count(more)));
+    }
+    parts.join(" → ")
+}
+
+/// The round that a walk begins with: how long it is, and how often it is gone. One leg once where nothing repeats.
+fn round(legs: &[(Str, u64)]) -> (usize, usize) {
+    let longest = LEGS_MAX.min(legs.len() / 2);
+    let rounds = |length: usize| {
+        let first = &legs[..length];
+        (length, legs.chunks_exact(length).take_while(|round| *round == first).count())
+    };
+    let all = (1..=longest).map(rounds).filter(|(_, rounds)| *rounds > 1);
+    // The most of the walk; of equal ones the shortest.
+    all.min_by_key(|(length, rounds)| (std::cmp::Reverse(length * rounds), *length)).unwrap_or((1, 1))
 }
 
 #[cfg(test)]

@@ -99,6 +99,38 @@ fn the_key_that_would_lower_it_most_is_named_with_its_place() {
     assert!(shown.contains(&format!("lower       `maxIterations` ({file}:{line}) from 10 to 5")), "{shown}");
 }
 
+/// Gates that are mended twice and a limit: what bounds the piece is neither more nor other than what its author wrote.
+#[test]
+fn a_piece_with_quality_gates_costs_what_they_allow_for() {
+    let project = Project::empty();
+    let piece = "name: p\nmax_iterations: 12\ninitial_movement: a\nmovements:\n  - name: a\n    edit: true\n    \
+                 instruction_template: Do it\n    quality_gates: [{ command: \"true\" }]\n    rules:\n      - \
+                 { condition: Done, next: COMPLETE }\n";
+    project.write("p.yaml", piece);
+    let priced = || project.run(&["price", "p.yaml", "--json"]).json();
+    let found = priced();
+    assert_eq!(
+        (&found["max"]["iterations"], &found["bounded_by"]),
+        (&json!(3), &json!("shape")),
+        "{found:#}"
+    );
+    assert_eq!(found["max"]["asks_by_kind"]["remedy"], 2);
+    let lever = &found["lever"];
+    assert_eq!((&lever["key"], &lever["file"]), (&json!("quality_gate_retries"), &Value::Null), "{found:#}");
+    project.write(
+        "p.yaml",
+        &piece.replace("    rules:\n", "    rules:\n      - { condition: Again, next: a }\n"),
+    );
+    let found = priced();
+    let lever = &found["lever"];
+    let place = (&lever["file"], &lever["line"], &lever["to"]);
+    assert_eq!(
+        (&lever["key"], place),
+        (&json!("max_iterations"), (&json!("p.yaml"), &json!(2), &json!(6))),
+        "{found:#}"
+    );
+}
+
 #[test]
 fn a_run_keeps_the_bound_that_it_is_held_to() {
     let project = costly("");

@@ -64,7 +64,7 @@ pub(super) fn lower_piece(
     }
     let guarded = |step: &Step<Name>| matches!(&step.act, Act::Ask(ask) if ask.guard.is_some());
     if draft.steps.iter().any(guarded) {
-        super::gate_steps::retries(&lowering, draft, Turn::Mends);
+        gate_steps::retries(&lowering, draft, Turn::Mends);
     }
     // Last, as it depends on whether anything was wrong.
     lowering.enter(draft);
