@@ -159,21 +159,20 @@ mod tests {
         iterations  8
         visits      8
         asks        16
-        of these    at most work 8, repair 8, remedy 5
+        of these    at most work 8, repair 8, remedy 2
         tokens      16,000,000
         money       $32.00
-        dearest     initial.fix ×6 → continuation.fix → closure.fix
+        dearest     initial.fix → (continuation.fix → closure.fix) ×2 → continuation.fix ×2 → initial.fix
         bounded by  the limit of iterations
-        lower       iterations from 8 to 4: then at most 8 asks
+        lower       `--max-iterations` from 8 to 4: then at most 8 asks, $16.00
         assuming    at most 8 iterations
         assuming    a bad answer is asked again once
         assuming    an ask that finds no answer and is put again counts once
         assuming    nobody answers questions or lets the run go on with more
-        assuming    bounded ways are counted as if their bounds were not there
         assuming    an ask uses at most 1000000 tokens
         assuming    an ask costs at most $2.00
         ");
-        insta::assert_snapshot!(price_json(&found, &Sources::default()), @r#"{"schema":"cuegate/price/v1","bounded":true,"max":{"visits":8,"iterations":8,"asks":16,"asks_by_kind":{"work":8,"repair":8,"remedy":5},"tokens":16000000,"input_tokens":16000000,"output_tokens":16000000,"cost_usd":32.0},"assumptions":["at most 8 iterations","a bad answer is asked again once","an ask that finds no answer and is put again counts once","nobody answers questions or lets the run go on with more","bounded ways are counted as if their bounds were not there","an ask uses at most 1000000 tokens","an ask costs at most $2.00"],"unbounded_because":[],"dearest":[{"step":"initial.fix","times":6},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1}],"bounded_by":"iterations","lever":{"key":"iterations","from":8,"to":4,"asks":8}}"#);
+        insta::assert_snapshot!(price_json(&found, &Sources::default()), @r#"{"schema":"cuegate/price/v1","bounded":true,"max":{"visits":8,"iterations":8,"asks":16,"asks_by_kind":{"work":8,"repair":8,"remedy":2},"tokens":16000000,"input_tokens":16000000,"output_tokens":16000000,"cost_usd":32.0},"assumptions":["at most 8 iterations","a bad answer is asked again once","an ask that finds no answer and is put again counts once","nobody answers questions or lets the run go on with more","an ask uses at most 1000000 tokens","an ask costs at most $2.00"],"unbounded_because":[],"dearest":[{"step":"initial.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":2},{"step":"initial.fix","times":1}],"bounded_by":"iterations","lever":{"key":"--max-iterations","file":null,"line":null,"column":null,"from":8,"to":4,"asks":8,"tokens":8000000,"cost_usd":16.0}}"#);
     }
 
     #[test]
@@ -186,9 +185,9 @@ mod tests {
         of these    at most work 45, judge 21
         tokens      not bounded
         money       not bounded
-        dearest     plan → reviewers → fix → reviewers → fix → reviewers → fix → reviewers → fix → reviewers → fix → reviewers → 18 more
+        dearest     plan → (reviewers → fix) ×14 → reviewers
         bounded by  the limit of iterations
-        lower       iterations from 30 to 15: then at most 32 asks
+        lower       `--max-iterations` from 30 to 15: then at most 32 asks
         assuming    at most 30 iterations
         assuming    a bad answer is not asked again
         assuming    an ask that finds no answer and is put again counts once

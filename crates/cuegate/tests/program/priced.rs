@@ -107,7 +107,7 @@ fn a_piece_with_quality_gates_costs_what_they_allow_for() {
                  instruction_template: Do it\n    quality_gates: [{ command: \"true\" }]\n    rules:\n      - \
                  { condition: Done, next: COMPLETE }\n";
     project.write("p.yaml", piece);
-    let priced = || project.run(&["price", "p.yaml", "--json"]).json();
+    let priced = || project.run(&["price", "p.yaml", "--json", "--repairs", "0"]).json();
     let found = priced();
     assert_eq!(
         (&found["max"]["iterations"], &found["bounded_by"]),
