@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use cuegate_flow::{
-    Act, Bound, Counter, CounterId, Diagnostic, Draft, Edge, Ending, Gate, Name, Outcome, Step, Str, Target,
-    Validator,
+    Act, Bound, Counter, CounterId, Diagnostic, Draft, Edge, Ending, Gate, Key, Name, Outcome, Step, Str,
+    Target, Turn, Validator,
 };
 
 use super::definition::RegistryDefinition;
@@ -176,6 +176,9 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         if counted {
             draft.counters.push(Counter { name: format!("{} attempts", validation.id).into() });
             self.check_origins(validation, &origins, draft);
+            if let OnFailure::Retry(max) = validation.on_failure {
+                draft.keys.push(Key::new("maxAttempts", validation.span, max, 0, Turn::Counter(counter)));
+            }
         }
         let mut found_by = Vec::new();
         let mut edges = vec![Edge::new(Outcome::Pass, Target::End(Ending::Completed), validation.span)];

@@ -94,6 +94,12 @@ pub fn explore(flow: &Flow, needs: &[Need]) -> Explored {
     explorer.finish()
 }
 
+/// Everything that can be answered to what is pending, and how it is said.
+pub fn completions(flow: &Flow, run: &Run) -> Vec<(Completion, String)> {
+    Explorer { flow, needs: &[], all: Vec::new(), known: HashMap::new(), found: Explored::default() }
+        .completions(run)
+}
+
 struct Explorer<'f> {
     flow: &'f Flow,
     needs: &'f [Need],
@@ -391,7 +397,7 @@ fn read_by(step: &Step<StepId>) -> Option<&Str> {
 }
 
 /// What the rest of a run depends on: configurations that differ in nothing else are one.
-fn key(flow: &Flow, needs: &[Need], run: &Run) -> String {
+pub fn key(flow: &Flow, needs: &[Need], run: &Run) -> String {
     let longest = flow.monitors.iter().map(|monitor| monitor.cycle.len() * monitor.threshold as usize).max();
     let history = &run.history[run.history.len().saturating_sub(longest.unwrap_or(0))..];
     let is_kept = |(_, from, key): &&Need| run.handoffs.get(from).is_some_and(|kept| kept.contains_key(key));

@@ -6,6 +6,7 @@
     reason = "in a test a panic is the message, and output is for who looks"
 )]
 
+mod exact;
 mod explore;
 mod random;
 

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use super::components::Components;
-use crate::check::graph::targets;
+use crate::check::graph::{is_takeable, targets};
 use crate::{Flow, StepId};
 
 /// A way to another step.
@@ -29,17 +29,14 @@ pub(super) struct Ways {
 }
 
 impl Ways {
+    /// The ways of a flow whose counters nobody follows: each can be taken at any time.
     pub(super) fn of(flow: &Flow) -> Ways {
         let mut out: Vec<Vec<Way>> = flow
             .steps
             .iter()
             .map(|step| {
                 let mut ways = Vec::new();
-                for edge in &step.edges {
-                    // A bound of 0 closes the edge for good.
-                    if edge.bound.is_some_and(|bound| bound.max == 0) {
-                        continue;
-                    }
+                for (_, edge) in step.edges.iter().enumerate().filter(|(at, _)| is_takeable(step, *at)) {
                     let remedy = edge.remedy.is_some();
                     ways.extend(targets(&edge.to).into_iter().map(|to| Way { to: to.0, remedy }));
                 }
@@ -51,6 +48,11 @@ impl Ways {
                 out[last.0 as usize].push(Way { to: monitor.judge.0, remedy: false });
             }
         }
+        Ways::between(flow, out)
+    }
+
+    /// Ways that are known.
+    pub(super) fn between(flow: &Flow, mut out: Vec<Vec<Way>>) -> Ways {
         for ways in &mut out {
             ways.sort_by_key(|way| (way.to, way.remedy));
             ways.dedup();

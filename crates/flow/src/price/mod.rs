@@ -2,23 +2,28 @@
 //!
 //! A run is a walk over the steps of its flow, one iteration a step that counts. Its limit makes walks finite, so that
 //! the dearest one can be found exactly: iteration by iteration, for each step the most that a walk to it can have
-//! cost. Counters of bounded edges are not followed, a walk may take such an edge as often as it likes; that makes the
-//! bound an upper one, never a lower one.
+//! cost. What else decides where a walk may go is unrolled first: a step for each state of it. Where that comes to too
+//! many, a walk may take a bounded edge as often as it likes; that makes the bound an upper one, never a lower one.
 
 mod components;
 mod graph;
+mod lever;
 mod search;
 mod terms;
+mod unroll;
 mod walk;
 mod weights;
 
+pub use lever::Lever;
 pub use terms::{Rate, Terms};
 pub use weights::AskRole;
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
-use crate::{Act, CounterId, Flow, Str, Verdict};
+use crate::{Act, CounterId, Flow, StepId, Str, Verdict};
 use graph::Ways;
+use terms::Loose;
+use unroll::Unrolled;
 use weights::{Measure, Weights};
 
 /// The most that a run can do and cost.
@@ -46,8 +51,15 @@ pub struct Certificate {
     pub path: Vec<(Str, u64)>,
     /// What ends that walk.
     pub bounded_by: BoundedBy,
-    /// The one setting that would lower the number of asks most.
+    /// The one key that would lower the number of asks most.
     pub lever: Option<Lever>,
+}
+
+impl Certificate {
+    /// The most asks that a run may be held to; `None` where nothing bounds them.
+    pub fn asks_max(&self) -> Option<u64> {
+        (!self.endless).then_some(self.asks)
+    }
 }
 
 /// What ends the dearest walk.
@@ -61,67 +73,123 @@ pub enum BoundedBy {
     Budget,
 }
 
-/// A setting, and what lowering it does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lever {
-    /// The setting.
-    pub key: &'static str,
-    /// Its value.
-    pub from: u64,
-    /// A lower one.
-    pub to: u64,
-    /// The most asks with that.
-    pub asks: u64,
+/// What is walked: the flow with its memory unrolled, or as it is where that is too much.
+struct Walked<'f> {
+    flow: Cow<'f, Flow>,
+    ways: Ways,
+    /// Whether control goes to judges.
+    apart: bool,
+    /// The most iterations.
+    iterations_max: u32,
+    /// What is counted as if it were not there.
+    loose: Loose,
+}
+
+impl<'f> Walked<'f> {
+    fn of(flow: &'f Flow, terms: &Terms) -> Walked<'f> {
+        let visits_max = iterations_of(&flow.verdict);
+        let unrolled = Unrolled::of(flow, terms.iterations_max, visits_max);
+        let counts_visits = unrolled.as_ref().is_some_and(|unrolled| unrolled.counts_visits);
+        let mut iterations_max = terms.iterations_max;
+        if let (false, Some(max), Some(remedies)) = (counts_visits, visits_max, remedies_max(flow)) {
+            iterations_max = iterations_max.min(max.saturating_add(remedies));
+        }
+        match unrolled {
+            Some(Unrolled { flow, ways, loose, .. }) => {
+                let loose = if loose.is_empty() { Loose::Nothing } else { Loose::Counters(loose) };
+                Walked { flow: Cow::Owned(flow), ways, apart: true, iterations_max, loose }
+            }
+            None => Walked::loosely(flow, iterations_max),
+        }
+    }
+
+    /// Counters, monitors and who handed off are not followed.
+    fn loosely(flow: &'f Flow, iterations_max: u32) -> Walked<'f> {
+        let loose = match flow.counters.is_empty() && flow.monitors.is_empty() {
+            true => Loose::Nothing,
+            false => Loose::All,
+        };
+        Walked { flow: Cow::Borrowed(flow), ways: Ways::of(flow), apart: false, iterations_max, loose }
+    }
+
+    /// The most of one measure, what monitors' judges add included.
+    fn most(&self, terms: &Terms, measure: Measure) -> u64 {
+        let weights = Weights::new(&self.flow, self.apart, terms, measure);
+        let walked = walk::most(&self.flow, &self.ways, &weights, self.iterations_max);
+        walked.saturating_add(weights.of_monitors(&self.flow, self.iterations_max))
+    }
 }
 
 /// The most that a run of a flow can do under some terms.
 ///
-/// Exact but for counters, which it does not follow. It counts what follows by itself: people who answer questions and
-/// resume with more can make a run do more. Takes time in proportion to
-/// iterations × edges where that is little, and mostly to the edges alone where it is much.
+/// Counters, monitors, judges, who handed off and visits that a verdict counts are followed, so that some run does as
+/// much in each number; where a definition has too many of them, the largest counters and then all of it are counted as
+/// if they were not there, and the bound says so. What agents hand on is taken to be anything that it can be. It counts
+/// what follows by itself: people who answer questions and resume with more can make a run do more.
+///
+/// Takes time in proportion to iterations × edges where that is little, and mostly to the edges alone where it is much.
 pub fn price(flow: &Flow, terms: &Terms) -> Certificate {
-    let ways = Ways::of(flow);
-    let mut terms = terms.clone();
-    if let (Some(max), Some(remedies)) = (iterations_of(&flow.verdict), remedies_max(flow)) {
-        terms.iterations_max = terms.iterations_max.min(max.saturating_add(remedies));
-    }
-    let terms = &terms;
-    let most = |terms: &Terms, measure: Measure| most(flow, &ways, terms, measure);
-    let asks = most(terms, Measure::Asks);
+    let mut found = bound(flow, terms);
+    found.lever = lever::best(flow, terms, &found);
+    found
+}
+
+/// The same without what would lower it.
+pub fn bound(flow: &Flow, terms: &Terms) -> Certificate {
+    let walked = Walked::of(flow, terms);
+    let terms = &Terms { iterations_max: walked.iterations_max, ..terms.clone() };
+    let most = |measure: Measure| walked.most(terms, measure);
+    let asks = most(Measure::Asks);
     let budget = terms.asks.unwrap_or(u64::MAX);
     let by_role = AskRole::ALL
         .into_iter()
-        .map(|role| (role, most(terms, Measure::Role(role)).min(budget)))
+        .map(|role| (role, most(Measure::Role(role)).min(budget)))
         .filter(|(_, most)| *most > 0)
         .collect();
-    let walk = walk::dearest(flow, &ways, &Weights::new(flow, terms, Measure::Asks), terms.iterations_max);
+    let weights = Weights::new(&walked.flow, walked.apart, terms, Measure::Asks);
+    let walk = walk::dearest(&walked.flow, &walked.ways, &weights, terms.iterations_max);
     let mut certificate = Certificate {
-        visits: most(terms, Measure::Visits),
+        visits: most(Measure::Visits),
         iterations: walk.iterations,
         asks: asks.min(budget),
         by_role,
         tokens: terms.tokens_of(asks.min(budget)),
-        usd_micro: money(flow, &ways, terms, asks.min(budget)),
-        assumptions: terms.assumptions(flow),
+        usd_micro: money(flow, terms, asks.min(budget), || most(Measure::Money)),
+        assumptions: terms.assumptions(flow, &walked.loose),
         unbounded_because: Vec::new(),
-        endless: !ways.endless.is_empty(),
+        endless: !walked.ways.endless.is_empty(),
         path: walk.legs,
         bounded_by: match () {
             () if asks > budget => BoundedBy::Budget,
             () if walk.iterations >= u64::from(terms.iterations_max) => BoundedBy::Iterations,
             () => BoundedBy::Shape,
         },
-        lever: lever(terms, asks, |terms| most(terms, Measure::Asks)),
+        lever: None,
     };
     certificate.unbounded_because = terms.unbounded(flow, &certificate);
-    if !ways.endless.is_empty() {
-        let names: Vec<&str> = ways.endless.iter().map(|id| &*flow.step(*id).name).collect();
+    if certificate.endless {
+        let names: BTreeSet<&str> =
+            walked.ways.endless.iter().map(|id| &*walked.flow.step(*id).name).collect();
+        let names: Vec<&str> = names.into_iter().collect();
         certificate.unbounded_because.push(format!(
             "{} lead to each other without an iteration between them: nothing counts how often",
             names.join(", ")
         ));
     }
     certificate
+}
+
+/// The most asks that a run can still need that stands on a step with so many iterations left, whatever it counted,
+/// saw and left until then, and though its present visit is done anew.
+///
+/// An upper bound: nothing is followed.
+pub fn rest(flow: &Flow, at: StepId, terms: &Terms) -> u64 {
+    let here = Flow { entry: at, ..flow.clone() };
+    let walked = Walked::loosely(&here, terms.iterations_max.saturating_add(1));
+    let most = walked.most(terms, Measure::Asks);
+    // A monitor may act on what it saw before, or be about to.
+    let dearest = Weights::new(&here, false, terms, Measure::Asks).of_monitor();
+    if walked.ways.endless.is_empty() { most.saturating_add(dearest) } else { u64::MAX }
 }
 
 /// After how many iterations a verdict ends every run.
@@ -151,39 +219,16 @@ fn remedies_max(flow: &Flow) -> Option<u32> {
     Some(bounds.iter().fold(0, |sum, (_, max)| sum.saturating_add(*max)))
 }
 
-/// The most of one measure, what monitors' judges add included.
-fn most(flow: &Flow, ways: &Ways, terms: &Terms, measure: Measure) -> u64 {
-    let weights = Weights::new(flow, terms, measure);
-    let walked = walk::most(flow, ways, &weights, terms.iterations_max);
-    walked.saturating_add(weights.of_monitors(flow, terms.iterations_max))
-}
-
 /// What the dearest walk costs: each ask at its cap, never more than the budget.
-fn money(flow: &Flow, ways: &Ways, terms: &Terms, asks: u64) -> Option<u64> {
+fn money(flow: &Flow, terms: &Terms, asks: u64, most: impl FnOnce() -> u64) -> Option<u64> {
     let unknown = flow.steps.iter().any(|step| match &step.act {
         Act::Ask(ask) => terms.usd_of(flow, ask).is_none(),
         _ => false,
     });
-    let walked = (!unknown).then(|| most(flow, ways, terms, Measure::Money));
+    let walked = (!unknown).then(most);
     // A budget of asks bounds money as well: so many of the dearest.
     let by_asks = terms.asks.and_then(|_| terms.dearest(flow)).map(|dearest| dearest.saturating_mul(asks));
     [walked, by_asks, terms.usd_micro].into_iter().flatten().min()
-}
-
-fn lever(terms: &Terms, asks: u64, most: impl Fn(&Terms) -> u64) -> Option<Lever> {
-    let mut levers = Vec::new();
-    if terms.iterations_max > 1 {
-        let to = terms.iterations_max / 2;
-        let lower = Terms { iterations_max: to, ..terms.clone() };
-        let (from, to) = (u64::from(terms.iterations_max), u64::from(to));
-        levers.push(Lever { key: "iterations", from, to, asks: most(&lower) });
-    }
-    if terms.repairs_max > 0 {
-        let lower = Terms { repairs_max: terms.repairs_max - 1, ..terms.clone() };
-        let (from, to) = (u64::from(terms.repairs_max), u64::from(terms.repairs_max - 1));
-        levers.push(Lever { key: "repairs", from, to, asks: most(&lower) });
-    }
-    levers.into_iter().filter(|lever| lever.asks < asks).min_by_key(|lever| lever.asks)
 }
 
 #[cfg(test)]

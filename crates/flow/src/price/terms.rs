@@ -14,6 +14,17 @@ pub struct Rate {
     pub output: f64,
 }
 
+/// What is counted as if it were not there, because following it comes to too many states.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Loose {
+    /// Nothing.
+    Nothing,
+    /// These counters.
+    Counters(Vec<Str>),
+    /// All of them, and what monitors see.
+    All,
+}
+
 /// What a run is bounded by, besides its flow.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Terms {
@@ -71,7 +82,7 @@ impl Terms {
         by_asks.into_iter().chain(self.tokens).min()
     }
 
-    pub(super) fn assumptions(&self, flow: &Flow) -> Vec<String> {
+    pub(super) fn assumptions(&self, flow: &Flow, loose: &Loose) -> Vec<String> {
         let mut said = vec![
             format!("at most {} iterations", self.iterations_max),
             match self.repairs_max {
@@ -89,8 +100,18 @@ impl Terms {
                 ),
             },
         ];
-        if flow.counters.iter().len() > 0 {
-            said.push("bounded ways are counted as if their bounds were not there".to_owned());
+        match loose {
+            Loose::Nothing => {}
+            Loose::Counters(names) => {
+                let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+                said.push(format!(
+                    "what {} count is not followed: the bound is an upper one",
+                    names.join(", ")
+                ));
+            }
+            Loose::All => said.push(
+                "bounds of ways and what monitors see are not followed: the bound is an upper one".to_owned(),
+            ),
         }
         let fused = flow.steps.iter().any(|step| matches!(&step.act, Act::Ask(ask) if ask.fused.is_some()));
         if fused {

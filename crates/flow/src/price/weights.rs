@@ -2,7 +2,7 @@
 
 use super::Terms;
 use crate::check::graph::judges;
-use crate::{Act, Ask, Conduct, Flow, Gate, Reader, Role, Step, StepId, Target};
+use crate::{Act, Ask, Conduct, Edge, Flow, Gate, Reader, Role, Step, StepId, Target};
 
 /// What an ask is for, as it is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,8 +57,9 @@ pub(super) struct Weights {
 }
 
 impl Weights {
-    pub(super) fn new(flow: &Flow, terms: &Terms, measure: Measure) -> Weights {
-        let scale = Scale { flow, terms, measure };
+    /// `apart` says that control goes to judges: then they are no part of what asks for them, but for members.
+    pub(super) fn new(flow: &Flow, apart: bool, terms: &Terms, measure: Measure) -> Weights {
+        let scale = Scale { flow, apart, terms, measure };
         let mut weights = Weights {
             usual: flow.steps.iter().map(|step| scale.visit(step, false)).collect(),
             remedy: flow.steps.iter().map(|step| scale.visit(step, true)).collect(),
@@ -90,13 +91,18 @@ impl Weights {
             u64::from(monitor.threshold.max(1)).saturating_mul(monitor.cycle.len().max(1) as u64)
         };
         let Some(shortest) = flow.monitors.iter().map(rounds).min() else { return 0 };
-        let dearest = self.monitors.iter().copied().max().unwrap_or(0);
-        (u64::from(iterations) / shortest).saturating_mul(dearest)
+        (u64::from(iterations) / shortest).saturating_mul(self.of_monitor())
+    }
+
+    /// What the dearest judge of a monitor costs.
+    pub(super) fn of_monitor(&self) -> u64 {
+        self.monitors.iter().copied().max().unwrap_or(0)
     }
 }
 
 struct Scale<'s> {
     flow: &'s Flow,
+    apart: bool,
     terms: &'s Terms,
     measure: Measure,
 }
@@ -104,7 +110,7 @@ struct Scale<'s> {
 impl Scale<'_> {
     /// A visit: what its step does, and the questions that the definition answers.
     fn visit(&self, step: &Step<StepId>, remedy: bool) -> u64 {
-        let usual = self.step(step, remedy);
+        let usual = self.step(step, remedy, !self.apart);
         if self.measure == Measure::Visits || self.flow.conduct.auto_response.is_none() {
             return usual;
         }
@@ -117,18 +123,18 @@ impl Scale<'_> {
     }
 
     /// A member that mends what its commands found is asked again with all that follows.
-    fn step(&self, step: &Step<StepId>, remedy: bool) -> u64 {
-        let once = self.once(step, remedy);
+    fn step(&self, step: &Step<StepId>, remedy: bool, judged: bool) -> u64 {
+        let once = self.once(step, remedy, judged);
         match &step.act {
             Act::Ask(Ask { guard: Some(guard), .. }) if self.measure != Measure::Visits => {
-                let again = self.once(step, true).saturating_mul(u64::from(guard.mends_max));
+                let again = self.once(step, true, judged).saturating_mul(u64::from(guard.mends_max));
                 once.saturating_add(again)
             }
             _ => once,
         }
     }
 
-    fn once(&self, step: &Step<StepId>, remedy: bool) -> u64 {
+    fn once(&self, step: &Step<StepId>, remedy: bool, judged: bool) -> u64 {
         let own = match &step.act {
             Act::Ask(ask) => {
                 let role = match ask.role {
@@ -138,7 +144,7 @@ impl Scale<'_> {
                     Role::Check => AskRole::Check,
                 };
                 let visit = u64::from(self.measure == Measure::Visits && step.counts);
-                let repairs = if is_settled_at_once(step, ask) { 0 } else { self.terms.repairs_max };
+                let repairs = if can_be_rejected(step, ask) { self.terms.repairs_max } else { 0 };
                 let reports = self.ask(ask, AskRole::Report, self.terms.repairs_max);
                 visit + self.ask(ask, role, repairs) + reports * ask.reports.len() as u64
             }
@@ -146,7 +152,7 @@ impl Scale<'_> {
                 let member = |id: &StepId| {
                     let member = self.flow.step(*id);
                     let visit = u64::from(self.measure == Measure::Visits && !member.counts);
-                    visit + self.step(member, false)
+                    visit + self.step(member, false, true)
                 };
                 members.iter().map(member).fold(0, u64::saturating_add)
             }
@@ -154,14 +160,16 @@ impl Scale<'_> {
                 u64::from(self.measure == Measure::Visits && step.counts)
             }
         };
-        let judges: u64 = judges(&step.gate)
-            .into_iter()
-            .filter_map(|judge| match &self.flow.step(judge).act {
-                Act::Ask(ask) => Some(self.ask(ask, AskRole::Judge, self.terms.repairs_max)),
-                _ => None,
-            })
-            .fold(0, u64::saturating_add);
-        own.saturating_add(judges)
+        if judged { own.saturating_add(self.judges(step)) } else { own }
+    }
+
+    /// The judges of a step's answer, each of them.
+    fn judges(&self, step: &Step<StepId>) -> u64 {
+        let asks = judges(&step.gate).into_iter().filter_map(|judge| match &self.flow.step(judge).act {
+            Act::Ask(ask) => Some(self.ask(ask, AskRole::Judge, self.terms.repairs_max)),
+            _ => None,
+        });
+        asks.fold(0, u64::saturating_add)
     }
 
     /// One ask, and as many repairs of its answer as there may be.
@@ -180,13 +188,33 @@ impl Scale<'_> {
     }
 }
 
-/// Whether an answer is never asked again: its definition says what a bad one means, and nothing else can be wrong with
-/// it. An answer of several parts can be half an answer, a selected target can lead nowhere, and who may not write can
-/// have written.
-fn is_settled_at_once(step: &Step<StepId>, ask: &Ask) -> bool {
-    let Gate::Readers(readers) = &step.gate else { return false };
-    readers.iter().any(|reader| matches!(reader, Reader::Otherwise(_)))
-        && ask.fused.is_none()
-        && step.boundary.permission.may_write()
-        && !step.edges.iter().any(|edge| matches!(edge.to, Target::Select { .. }))
+/// Whether an answer can be one that is asked again. It never is where its definition says at once what an unusable one
+/// means, or leaves that to a judge, and nothing else can be wrong with it: an answer of several parts can be half an
+/// answer, a target can lead nowhere, an empty text can be none, and who may not write can have written.
+fn can_be_rejected(step: &Step<StepId>, ask: &Ask) -> bool {
+    let leads = |edge: &Edge<StepId>| {
+        let named = match &edge.to {
+            Target::Select { .. } => true,
+            Target::Jump { field, .. } => field.is_some(),
+            _ => false,
+        };
+        let others = step.edges.iter().filter(|other| other.on == edge.on);
+        !named && others.map(|other| other.bound).any(|bound| bound.is_none())
+    };
+    if ask.fused.is_some()
+        || ask.blocked_mark.is_some()
+        || !step.boundary.permission.may_write()
+        || !step.edges.iter().all(leads)
+    {
+        return true;
+    }
+    let Gate::Readers(readers) = &step.gate else { return ask.schema.is_some() };
+    let has = |wanted: fn(&Reader<StepId>) -> bool| readers.iter().any(wanted);
+    if has(|reader| matches!(reader, Reader::Otherwise(_))) {
+        return false;
+    }
+    // A field that names nothing decides where a tag could have said so too.
+    let decides = has(|reader| matches!(reader, Reader::Field { .. }))
+        && has(|reader| matches!(reader, Reader::Tag { .. }));
+    ask.schema.is_some() || decides || !has(|reader| matches!(reader, Reader::Judge { .. }))
 }

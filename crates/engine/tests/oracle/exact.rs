@@ -1,0 +1,234 @@
+//! What `price` says is the most is what some run does: all runs of small random flows are walked with `decide` alone,
+//! within a few iterations, and the most of each number is compared: not only is it never less, it is the same. What is
+//! said of the rest of a run, which follows no counters, is never less, wherever the run stands.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use cuegate_engine::{
+    Answer, Asking, Command, Completion, Event, Run, Start, Started, State, Work, decide, pending,
+};
+use cuegate_flow::{Act, Certificate, Draft, Flow, Gate, Reader, StepId, Terms, check, price, rest};
+use cuegate_testkit::world::started;
+
+use super::explore::{completions, key};
+use super::random::{Dialect, draft};
+use super::{describe, features, relaxed};
+
+/// How many flows of each format are compared.
+const FLOWS: usize = 1_500;
+/// The most states that are looked at; a flow that has more is not compared.
+const STATES_MAX: usize = 6_000;
+
+/// How often things were done, by name.
+type Did = BTreeMap<&'static str, u64>;
+
+struct Runs<'f> {
+    flow: &'f Flow,
+    /// The most that can follow on a state.
+    known: HashMap<String, Did>,
+    truncated: bool,
+    /// What is said of the rest of a run, by where it stands and by how many iterations are left.
+    rests: HashMap<(StepId, u32), u64>,
+}
+
+impl Runs<'_> {
+    /// The most that can follow.
+    fn most(&mut self, run: &Run) -> Did {
+        if matches!(run.state, State::Ended { .. }) {
+            return Did::new();
+        }
+        let key = format!("{} {} {:?}", key(self.flow, &[], run), run.iterations, repairs(run));
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        self.truncated |= self.known.len() > STATES_MAX;
+        let mut most = Did::new();
+        for completion in self.answers(run) {
+            if self.truncated {
+                break;
+            }
+            let (next, mut did) = self.decided(run, completion);
+            for (what, times) in self.most(&next) {
+                *did.entry(what).or_default() += times;
+            }
+            for (what, times) in did {
+                let known = most.entry(what).or_default();
+                *known = times.max(*known);
+            }
+        }
+        self.known.insert(key, most.clone());
+        if !self.truncated {
+            self.holds(run, most.get("asks").copied().unwrap_or_default());
+        }
+        most
+    }
+
+    /// What is said of the rest of a run from any place on is never less than what can follow.
+    fn holds(&mut self, run: &Run, asks: u64) {
+        let (flow, repairs_max) = (self.flow, run.repairs_max);
+        let at = flow.find(&run.node.as_ref().unwrap().step).unwrap();
+        let left = run.iterations_max - run.iterations;
+        let rest = *self.rests.entry((at, left)).or_insert_with(|| {
+            rest(flow, at, &Terms { iterations_max: left, repairs_max, ..Terms::default() })
+        });
+        assert!(
+            asks <= rest,
+            "{asks} asks, and {rest} are said, with {left} iterations left at {at:?}\n{}",
+            describe(flow)
+        );
+    }
+
+    /// What can be answered, those answers that cannot be used included.
+    fn answers(&self, run: &Run) -> Vec<Completion> {
+        let mut all: Vec<Completion> =
+            completions(self.flow, run).into_iter().map(|(completion, _)| completion).collect();
+        if let Some(Command::Ask(ask)) = pending(self.flow, run).first() {
+            all.push(Completion::Answered { ask: ask.id, answer: Box::<Answer>::default(), seen: None });
+        }
+        all
+    }
+
+    fn decided(&self, run: &Run, completion: Completion) -> (Run, Did) {
+        let events = decide(self.flow, run, 1_000, completion).events;
+        assert!(!events.is_empty(), "an answer to what is pending decides something");
+        let mut next = run.clone();
+        next.apply_record(&events);
+        (next, did(self.flow, &events))
+    }
+}
+
+fn did(flow: &Flow, events: &[Event]) -> Did {
+    let mut did = Did::new();
+    let mut count = |what, times| *did.entry(what).or_default() += times;
+    for event in events {
+        match event {
+            Event::Answered { kind, .. } => {
+                count("asks", 1);
+                count(kind.as_str(), 1);
+            }
+            Event::StepEntered { step, counts: true, .. } => {
+                count("iterations", 1);
+                let members = match &flow.step(flow.find(step).unwrap()).act {
+                    Act::All { members, .. } => members.len() as u64,
+                    _ => 1,
+                };
+                count("visits", members);
+            }
+            _ => {}
+        }
+    }
+    did
+}
+
+/// How often what is pending was asked again.
+fn repairs(run: &Run) -> Vec<u32> {
+    let of = |asking: Option<&Asking>| asking.map_or(0, |asking| asking.repairs);
+    match run.node.as_ref().map(|node| &node.work) {
+        Some(Work::Asking(asking)) => vec![asking.repairs],
+        Some(Work::Joining(members)) => members.iter().map(|member| of(member.asking.as_ref())).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The most that runs of a flow do; `None` when there are too many of them.
+fn observed(flow: &Flow, terms: &Terms) -> Option<Did> {
+    let (iterations_max, repairs_max) = (terms.iterations_max, terms.repairs_max);
+    let begin = Started { iterations_max, repairs_max, ..started(flow) };
+    let mut runs = Runs { flow, known: HashMap::new(), truncated: false, rests: HashMap::new() };
+    let (run, mut most) =
+        runs.decided(&Run::default(), Completion::Start(Box::new(Start { started: begin })));
+    for (what, times) in runs.most(&run) {
+        *most.entry(what).or_default() += times;
+    }
+    (!runs.truncated).then_some(most)
+}
+
+fn said(bound: &Certificate) -> Did {
+    let mut said =
+        Did::from([("iterations", bound.iterations), ("asks", bound.asks), ("visits", bound.visits)]);
+    said.extend(bound.by_role.iter().map(|(role, times)| (role.as_str(), *times)));
+    said
+}
+
+/// Whether a bound says of itself that it is an upper one.
+fn is_loose(bound: &Certificate) -> bool {
+    bound.assumptions.iter().any(|said| said.contains("not followed"))
+}
+
+/// What a flow has that is worth telling.
+fn seen_in(draft: &Draft) -> BTreeSet<&'static str> {
+    let mut seen = features(draft);
+    for step in &draft.steps {
+        let judged = match &step.gate {
+            Gate::Readers(readers) => readers.iter().any(|reader| matches!(reader, Reader::Judge { .. })),
+            Gate::Join { judges, .. } => !judges.is_empty(),
+            _ => false,
+        };
+        seen.extend(judged.then_some("judges"));
+        seen.extend(matches!(&step.act, Act::Ask(ask) if !ask.reports.is_empty()).then_some("reports"));
+        seen.extend(step.edges.iter().any(|edge| !edge.resets.is_empty()).then_some("resets"));
+    }
+    seen
+}
+
+/// Compares the bounds of many flows with all that their runs do.
+fn compare(dialect: Dialect, wanted: &[&str]) {
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let (mut seed, mut compared) = (1_000_000, 0);
+    while compared < FLOWS {
+        seed += 1;
+        let (wired, _) = relaxed(draft(dialect, seed));
+        let features = seen_in(&wired);
+        let checked = check(wired);
+        let flow = checked.flow.or(checked.unsound).unwrap();
+        let terms = Terms {
+            iterations_max: 1 + (seed % 6) as u32,
+            repairs_max: (seed / 6 % 3) as u32,
+            ..Terms::default()
+        };
+        let Some(most) = observed(&flow, &terms) else {
+            *seen.entry("left out, with too many states").or_default() += 1;
+            continue;
+        };
+        compared += 1;
+        let bound = price(&flow, &terms);
+        let said = said(&bound);
+        let about =
+            || format!("{dialect:?} {seed}, {terms:?}\nsaid {said:?}\ndone {most:?}\n{}", describe(&flow));
+        let exceeded = most.iter().any(|(what, times)| said.get(what).is_none_or(|most| times > most));
+        assert!(!exceeded, "a run does more than the bound: {}", about());
+        let exact = said == most;
+        assert!(!is_loose(&bound), "all of it is followed: {}", about());
+        assert!(exact, "no run does as much as the bound: {}", about());
+        for what in features {
+            *seen.entry(what).or_default() += 1;
+        }
+    }
+    println!("{dialect:?}: {compared} flows\n{seen:#?}");
+    for what in wanted {
+        let count = seen.get(what).copied().unwrap_or_default();
+        assert!(count >= FLOWS / 30, "{dialect:?} has {count} x {what}");
+    }
+}
+
+#[test]
+fn bounds_of_closing_registries_are_what_runs_come_to() {
+    compare(Dialect::Closing, &["validators", "remedies", "jumps", "counters", "goes round"]);
+}
+
+#[test]
+fn bounds_of_complete_registries_are_what_runs_come_to() {
+    compare(Dialect::Complete, &["validators", "remedies", "jumps", "counters", "goes round"]);
+}
+
+#[test]
+fn bounds_of_check_flows_are_what_runs_come_to() {
+    compare(Dialect::Check, &["counters", "resets", "goes round"]);
+}
+
+#[test]
+fn bounds_of_pieces_are_what_runs_come_to() {
+    let wanted =
+        ["parallel", "judges", "reports", "monitors", "validators", "counters", "persons", "goes round"];
+    compare(Dialect::Piece, &wanted);
+}
