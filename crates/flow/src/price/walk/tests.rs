@@ -62,13 +62,13 @@ fn agrees_with_walking() {
         for measure in
             [Measure::Asks, Measure::Visits, Measure::Role(AskRole::Report), Measure::Role(AskRole::Remedy)]
         {
-            let weights = Weights::new(&flow, &terms, measure);
+            let weights = Weights::new(&flow, false, &terms, measure);
             let expected = walked(&flow, &ways, &weights, max);
             let found = searched(&flow, &ways, &weights, max, Goal::Cost).expect("a small flow is searched");
             assert_eq!(found.cost, i128::from(expected), "{max} iterations of {flow:?}");
             compared += 1;
         }
-        let weights = Weights::new(&flow, &terms, Measure::Asks);
+        let weights = Weights::new(&flow, false, &terms, Measure::Asks);
         let expected = dearest_walked(&flow, &ways, &weights, max);
         assert_eq!(longest(&flow, &ways, max), expected.iterations, "{max} iterations of {flow:?}");
         rounds += u64::from(expected.iterations == u64::from(max));
