@@ -42,7 +42,6 @@ impl Dialect {
                 "outcome-without-edge",
                 "used up",
                 "measured",
-                "unbounded-cycle",
                 "7 steps",
             ],
             Dialect::Piece => &[
@@ -56,9 +55,7 @@ impl Dialect {
                 "monitor-never-acts",
                 "unmatched-join",
                 "report-not-yet",
-                "report-never-yet",
                 "edge-without-outcome",
-                "unbounded-cycle",
                 "used up",
                 "measured",
                 "7 steps",
