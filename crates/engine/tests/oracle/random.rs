@@ -36,14 +36,9 @@ impl Dialect {
         ];
         match self {
             Dialect::Closing | Dialect::Complete => &GATED,
-            Dialect::Check => &[
-                "counters",
-                "unreachable-step",
-                "outcome-without-edge",
-                "used up",
-                "measured",
-                "7 steps",
-            ],
+            Dialect::Check => {
+                &["counters", "unreachable-step", "outcome-without-edge", "used up", "measured", "7 steps"]
+            }
             Dialect::Piece => &[
                 "parallel",
                 "validators",
