@@ -181,6 +181,7 @@ fn measured(dialect: Dialect, seed: u64, flow: &Flow, found: &Explored, seen: &m
                     count("used up");
                     if alone
                         && flow.counters.len() == 1
+                        && flow.monitors.is_empty()
                         && is_plain(flow)
                         && found.completed.is_some_and(|end| end < *least)
                     {

@@ -37,15 +37,9 @@ impl Dialect {
         ];
         match self {
             Dialect::Closing | Dialect::Complete => &GATED,
-            Dialect::Check => &[
-                "counters",
-                "unreachable-step",
-                "outcome-without-edge",
-                "used up",
-                "measured",
-                "unbounded-cycle",
-                "7 steps",
-            ],
+            Dialect::Check => {
+                &["counters", "unreachable-step", "outcome-without-edge", "used up", "measured", "7 steps"]
+            }
             Dialect::Piece => &[
                 "parallel",
                 "validators",
@@ -57,9 +51,7 @@ impl Dialect {
                 "monitor-never-acts",
                 "unmatched-join",
                 "report-not-yet",
-                "report-never-yet",
                 "edge-without-outcome",
-                "unbounded-cycle",
                 "used up",
                 "measured",
                 "7 steps",

@@ -94,6 +94,9 @@ fn ends(flow: &Flow, live: &Live, walks: &Walks<'_>) -> Vec<(usize, usize)> {
 /// How often counters were risen, those only that are not 0, by their ids.
 type Counts = Rc<Vec<(CounterId, u32)>>;
 
+/// By situation, how far it is, and from which one a hop led there.
+type Known = HashMap<(usize, Counts), (u32, Option<(usize, Hop)>)>;
+
 /// Measures the shortest way, with counters followed.
 struct Measure<'m, 'f> {
     flow: &'f Flow,
@@ -111,7 +114,7 @@ impl Measure<'_, '_> {
         let left = self.left();
         let entry = self.flow.entry.0 as usize;
         let highest = self.highest();
-        let mut known: HashMap<(usize, Counts), (u32, Option<(usize, Hop)>)> = HashMap::new();
+        let mut known = Known::new();
         let mut queue = BinaryHeap::new();
         // Situations by number: in the queue they are cheap to compare.
         let mut all: Vec<(usize, Counts)> = vec![(entry, Rc::default())];
@@ -231,11 +234,7 @@ impl Measure<'_, '_> {
     }
 }
 
-fn walk(
-    known: &HashMap<(usize, Counts), (u32, Option<(usize, Hop)>)>,
-    all: &[(usize, Counts)],
-    mut number: usize,
-) -> Vec<Hop> {
+fn walk(known: &Known, all: &[(usize, Counts)], mut number: usize) -> Vec<Hop> {
     let mut hops = Vec::new();
     while let Some((before, hop)) = &known[&all[number]].1 {
         hops.push(*hop);

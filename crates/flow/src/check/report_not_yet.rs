@@ -100,16 +100,16 @@ impl Reading<'_, '_> {
     /// looked at.
     fn missing(&self, at: usize, report: &Str, work: &mut Work) -> Option<Missing> {
         let writers = self.writers.get(report)?;
-        let watched = self.watched_by(at);
-        let passed = |writer: &usize| watched.contains(writer) || self.dominators.passes(*writer, at);
-        if writers.iter().any(passed) {
+        if writers.iter().any(|writer| self.dominators.passes(*writer, at)) {
             return None;
         }
-        let search = self.walks.search(
-            &[self.flow.entry.0 as usize],
-            |hop| !writers.contains(&hop.from),
-            |step| step == at,
-        );
+        // A monitor acts when all steps of its cycle were visited.
+        let without = |hop: &Hop| {
+            !writers.contains(&hop.from)
+                && (hop.edge.is_some() || self.watched_by(hop.to).is_disjoint(writers))
+        };
+        let entry = self.flow.entry.0 as usize;
+        let search = self.walks.search(&[entry], without, |step| step == at);
         let is_there = work.spend(search.work);
         let way = search.walk(search.found.filter(|_| is_there)?);
         let after: Vec<usize> =
@@ -118,7 +118,7 @@ impl Reading<'_, '_> {
         work.spend(back.work).then_some(Missing { way, sometimes: back.found.is_some() })
     }
 
-    /// A monitor's judge is asked when all steps of the cycle were visited.
+    /// The steps of the cycles that a judge is asked about.
     fn watched_by(&self, at: usize) -> BTreeSet<usize> {
         let monitors = self.flow.monitors.iter().zip(&self.live.monitors);
         let judged = monitors.filter(|(monitor, acts)| **acts && monitor.judge.0 as usize == at);

@@ -128,7 +128,7 @@ fn gate(flow: &Flow, step: &Step<StepId>, found: &mut Vec<Diagnostic>) {
             "number" | "integer" => words.iter().any(|(word, _)| word.parse::<f64>().is_ok()),
             _ => false,
         };
-        if kinds.iter().any(|kind| spelled(&kind)) {
+        if kinds.iter().any(spelled) {
             continue;
         }
         let message = format!(

@@ -180,7 +180,7 @@ impl<'f> Walks<'f> {
 
     /// What every walk from the entry to a step passes before it.
     pub(super) fn dominators(&self) -> Dominators {
-        let order = self.from_entry();
+        let order = self.in_order();
         let mut place = vec![usize::MAX; self.out.len()];
         order.iter().enumerate().for_each(|(at, step)| place[*step] = at);
         let mut before = vec![Vec::new(); self.out.len()];
@@ -221,7 +221,7 @@ impl<'f> Walks<'f> {
     }
 
     /// The steps that walks come to, each before those that it leads to, as far as they do not go round.
-    fn from_entry(&self) -> Vec<usize> {
+    fn in_order(&self) -> Vec<usize> {
         let entry = self.flow.entry.0 as usize;
         let (mut seen, mut order) = (vec![false; self.out.len()], Vec::new());
         seen[entry] = true;
