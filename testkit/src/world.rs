@@ -2,7 +2,8 @@
 
 use cuegate_engine::{
     Answer, AskCommand, AskKind, Budget, Command, CommandId, Completion, Event, Exec, Exit, Fault,
-    FaultClass, Look, Place, Record, Resume, Run, Start, Started, State, Usage, WaitKind, decide, pending,
+    FaultClass, Look, Moment, Place, Record, Resume, Run, Start, Started, State, Usage, WaitKind, decide,
+    pending,
 };
 use cuegate_flow::{Act, BlobRef, Flow, Str, Verdict};
 use serde_json::json;
@@ -45,6 +46,7 @@ pub fn started(flow: &Flow) -> Started {
         poll_interval_ms: Some(0),
         load: Default::default(),
         unwalled: false,
+        asks_max: None,
         report_dir: None,
         place: Place { work: "/work".to_owned(), ..Place::default() },
         tree: None,
@@ -77,6 +79,19 @@ impl<'f> Case<'f> {
         self.events.push(serde_json::from_str::<Record>(&written).expect("a record can be read").events);
         self.records.push(written);
         self.run.apply_record(&record.events);
+        true
+    }
+
+    /// The same after so many milliseconds of being driven, without writing the record down and reading it back.
+    pub fn decide(&mut self, driven_ms: u64, completion: Completion) -> bool {
+        self.now += 7;
+        let moment = Moment { at_ms: self.now, driven_ms };
+        let decision = decide(self.flow, &self.run, moment, completion);
+        if decision.events.is_empty() {
+            return false;
+        }
+        self.run.apply_record(&decision.events);
+        self.events.push(decision.events);
         true
     }
 
@@ -211,6 +226,25 @@ pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
             }
         }
     }
+}
+
+/// The same, by agents that never use up more than their share.
+pub fn thrifty(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
+    let mut completion = respond(case, seed, command);
+    let Command::Ask(ask) = command else { return completion };
+    let usage = match &mut completion {
+        Completion::Answered { answer, .. } => &mut answer.usage,
+        Completion::Faulted { fault, .. } => &mut fault.usage,
+        _ => return completion,
+    };
+    if let Some(most) = ask.share.usd_micro {
+        usage.cost_usd = usage.cost_usd.map(|cost| cost.min(most as f64 / 1e6));
+    }
+    if let Some(most) = ask.share.tokens {
+        usage.input_tokens = usage.input_tokens.min(most);
+        usage.output_tokens = usage.output_tokens.min(most - usage.input_tokens);
+    }
+    completion
 }
 
 /// A report that was asked for by itself, mostly.

@@ -9,7 +9,9 @@ use std::{
 
 use cuegate_dialect::RunSettings;
 use cuegate_engine::{Budget, Load, Place, Resume, Run, Seen, SourceBlob, Start, Started, State, TreeState};
-use cuegate_flow::{Act, BlobRef, Conduct, Fact, Flow, Limits, Resource, Source, StepId, Str, Verdict};
+use cuegate_flow::{
+    Act, BlobRef, Conduct, Fact, Flow, Limits, Resource, Source, StepId, Str, Terms, Verdict,
+};
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{
     Book, Entry, FormerProviders, Heard, Home, Local, Notice, Setting, drive, lookup, state_of,
@@ -241,6 +243,9 @@ pub fn begin(
         .script
         .as_ref()
         .map(|(path, text)| SourceBlob { path: path.clone(), blob: keep(text.as_bytes()) });
+    let iterations_max = wishes.iterations_max.unwrap_or(flow.limits.iterations_max);
+    let repairs_max = wishes.repairs_max.unwrap_or(REPAIRS_MAX);
+    let price = cuegate_flow::bound(&flow, &Terms { iterations_max, repairs_max, ..Terms::default() });
     let started = Started {
         program: env!("CARGO_PKG_VERSION").to_owned(),
         flow: flow.name.clone(),
@@ -255,14 +260,15 @@ pub fn begin(
         provider: wishes.provider.clone(),
         model: wishes.model.clone(),
         script,
-        iterations_max: wishes.iterations_max.unwrap_or(flow.limits.iterations_max),
-        repairs_max: wishes.repairs_max.unwrap_or(REPAIRS_MAX),
+        iterations_max,
+        repairs_max,
         wait_max_ms: wishes.wait_max_ms,
         poll_interval_ms: config.verdict.poll_interval.map(millis),
         budget: wishes.budget,
         notional: agent.is_notional(),
         load: wishes.load.clone(),
         unwalled: wishes.unwalled && flow.conduct.wall.is_some(),
+        asks_max: price.asks_max(),
         report_dir: reads_report_dir(&flow).then(|| home.reports(id).display().to_string().into()),
         place: ground.place.clone(),
         tree: ground.tree,
@@ -398,6 +404,7 @@ pub fn no_flow() -> Arc<Flow> {
         default_model: None,
         params: Vec::new(),
         conduct: Conduct::default(),
+        keys: Vec::new(),
     })
 }
 

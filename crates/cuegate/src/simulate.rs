@@ -6,8 +6,8 @@ use std::{
     sync::Arc,
 };
 
-use cuegate_engine::{Budget, Event};
-use cuegate_flow::{Act, Certificate, Flow, Param, ParamType, Source, Terms, Verdict, price};
+use cuegate_engine::{Budget, Event, PRICE_FAULT, State};
+use cuegate_flow::{Act, Certificate, Flow, Param, ParamType, Source, Terms, Verdict};
 use cuegate_runner::simulated::{Agent, Beginning, Simulation, Walk};
 use cuegate_view::{AgentRow, BugRow, Coverage, Observed, end_of};
 
@@ -123,17 +123,23 @@ fn beyond(flow: &Flow, wanted: &Wanted, walk: &Walk, found: &mut Found) -> Vec<S
         walk.records.iter().take(walk.alone).map(|entry| entry.events.as_slice()).collect();
     let did = Observed::of(flow, alone);
     found.observed.most(&did);
-    let beyond = match walk.budget.limits() {
+    let mut beyond = match walk.budget.limits() {
         true => did.beyond(&bound(flow, wanted, &walk.budget)),
         false => did.beyond(&found.bound),
     };
+    // The engine holds a run to its price, and to that of what is left once somebody added to it.
+    if let State::Ended { reason, .. } = &walk.run.state
+        && reason.starts_with(PRICE_FAULT)
+    {
+        beyond.push(reason.clone());
+    }
     beyond.into_iter().map(|what| format!("more than its price says: {what}")).collect()
 }
 
 /// The most that a run may do.
 fn bound(flow: &Flow, wanted: &Wanted, budget: &Budget) -> Certificate {
     let Beginning { iterations_max, repairs_max, .. } = wanted.begin;
-    price(flow, &Terms { iterations_max, repairs_max, asks: budget.asks, ..Terms::default() })
+    cuegate_flow::bound(flow, &Terms { iterations_max, repairs_max, asks: budget.asks, ..Terms::default() })
 }
 
 /// The most iterations of a simulated run when nobody says.

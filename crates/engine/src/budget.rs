@@ -106,6 +106,10 @@ pub struct Ledger {
     pub reserved: BTreeMap<CommandId, Share>,
     /// What an ask used up beyond its share, in words: then no other begins until somebody looks.
     pub overspent: Option<String>,
+    /// Asks that were answered.
+    pub answered: u64,
+    /// The most of them that the price of the definition allows for; `None` = it does not hold the run.
+    pub asks_max: Option<u64>,
 }
 
 /// Why no further ask can be paid for.
@@ -121,7 +125,12 @@ pub enum Lack {
     Time,
     /// The ask before used up more than its share.
     Overspent,
+    /// An answer that the price of the definition allows for: the price was wrong.
+    Price,
 }
+
+/// How the reason of a run begins that stopped because its price was wrong. No run should.
+pub const PRICE_FAULT: &str = "a fault of cuegate";
 
 impl Ledger {
     /// Whether asks need a share before they are put.
@@ -166,16 +175,27 @@ impl Ledger {
         })
     }
 
+    /// Whether so many pending asks are more than the price allows for.
+    pub(crate) fn exceeds_price(&self, pending: u64) -> bool {
+        self.asks_max.is_some_and(|most| self.answered.saturating_add(pending) > most)
+    }
+
     /// Folds an event in.
     pub fn apply(&mut self, event: &Event) {
         match event {
-            Event::RunStarted(started) => self.budget = started.budget,
+            Event::RunStarted(started) => {
+                self.budget = started.budget;
+                self.asks_max = started.asks_max;
+            }
             Event::Reserved { ask, share } => {
                 self.reserved.insert(*ask, *share);
             }
-            Event::Answered { ask, usage, .. } | Event::AnsweredLate { ask, usage } => {
+            Event::Answered { ask, usage, .. } => {
                 self.settle(*ask, usage);
+                self.answered += 1;
             }
+            Event::AnsweredLate { ask, usage } => self.settle(*ask, usage),
+            Event::PersonAnswered { asks_max, .. } => self.asks_max = asks_max.or(self.asks_max),
             Event::Faulted { ask, class, usage, usage_unknown, .. }
                 if *usage_unknown || class.costs_unknown() =>
             {
@@ -191,7 +211,8 @@ impl Ledger {
             Event::TimePassed { ms } => {
                 self.spent.driven_ms = self.spent.driven_ms.saturating_add(*ms);
             }
-            Event::Resumed { budget, .. } => {
+            Event::Resumed { budget, asks_max, .. } => {
+                self.asks_max = asks_max.or(self.asks_max);
                 self.budget = self.budget.with(budget.unwrap_or_default());
                 self.overspent = None;
             }
@@ -277,6 +298,11 @@ impl Ledger {
                 format!("the budget of {} is used up", minutes(budget.driven_ms.unwrap_or(0)))
             }
             Lack::Overspent => self.overspent.clone().unwrap_or_default(),
+            Lack::Price => format!(
+                "{PRICE_FAULT}: the price of the definition allows for {} asks, and another is wanted; report it, and go on \
+                 with `cuegate resume`",
+                self.asks_max.unwrap_or(0)
+            ),
         }
     }
 }

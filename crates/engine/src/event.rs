@@ -445,6 +445,9 @@ pub enum Event {
         /// The tree as it was found.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         found: Option<TreeState>,
+        /// The most asks that the price allows for from now on, where it holds the run and did not know of the question.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asks_max: Option<u64>,
     },
     /// An agent asked a person, and was answered as the definition says.
     QuestionAnswered {
@@ -555,6 +558,9 @@ pub enum Event {
         /// Without the wall that the definition demands, from now on.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unwalled: bool,
+        /// The most asks that the price allows for from now on, where it holds the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asks_max: Option<u64>,
         /// The tree as it was found, with partial edits of an ask that was cut off.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         found: Option<TreeState>,

@@ -208,6 +208,9 @@ pub struct Started {
     /// Whether somebody lets it run without the wall that the definition demands.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unwalled: bool,
+    /// The most asks that its definition's price allows for: more than these are answered by no run that goes right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks_max: Option<u64>,
     /// The folder that its reports are kept in, for agents that read them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report_dir: Option<Str>,

@@ -305,7 +305,7 @@ impl Run {
                 }
                 self.state = State::Ended { state: *state, reason: reason.clone(), hold: hold.clone() };
             }
-            Event::PersonAnswered { found, text } => {
+            Event::PersonAnswered { found, text, .. } => {
                 self.user_inputs.push(text.clone());
                 self.stand_on(found);
                 self.state = State::Running;

@@ -37,7 +37,7 @@ mod verdict;
 
 pub use answer::json_in_text;
 pub use blocks::{Block, actions, blocks};
-pub use budget::{Budget, Lack, Ledger, Share, Spent, micro};
+pub use budget::{Budget, Lack, Ledger, PRICE_FAULT, Share, Spent, micro};
 pub use command::{
     About, AskCommand, Command, CommandId, EffectCommand, ExecCommand, Left, Probe, ProbeCommand, Said,
     SessionUse,

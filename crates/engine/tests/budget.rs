@@ -6,7 +6,7 @@ use cuegate_engine::{
 };
 use cuegate_flow::{Flow, Str};
 use cuegate_testkit::{flows, world};
-use world::{Case, roll};
+use world::{Case, roll, thrifty};
 
 const DECISIONS_MAX: usize = 4_000;
 const SEEDS: u64 = 150;
@@ -65,25 +65,6 @@ fn rows(case: &Case<'_>) -> Vec<Row> {
         _ => None,
     };
     case.events.iter().flatten().filter_map(row).collect()
-}
-
-/// An answer never uses more than its share: the agents of these tests keep to it.
-fn thrifty(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
-    let mut completion = world::respond(case, seed, command);
-    let Command::Ask(ask) = command else { return completion };
-    let usage = match &mut completion {
-        Completion::Answered { answer, .. } => &mut answer.usage,
-        Completion::Faulted { fault, .. } => &mut fault.usage,
-        _ => return completion,
-    };
-    if let Some(most) = ask.share.usd_micro {
-        usage.cost_usd = usage.cost_usd.map(|cost| cost.min(most as f64 / 1e6));
-    }
-    if let Some(most) = ask.share.tokens {
-        usage.input_tokens = usage.input_tokens.min(most);
-        usage.output_tokens = usage.output_tokens.min(most - usage.input_tokens);
-    }
-    completion
 }
 
 fn drive<'f>(flow: &'f Flow, start: Budget, mut step: impl FnMut(&mut Case<'f>, &[Command])) -> Case<'f> {

@@ -1,6 +1,6 @@
 //! Whole definitions: as read, and as checked.
 
-use crate::{Conduct, Name, Param, Schema, Span, Step, Str, Verdict};
+use crate::{Conduct, Key, Name, Param, Schema, Span, Step, Str, Verdict};
 
 /// Names a step of a [`Flow`]: its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +54,8 @@ pub struct Draft {
     pub params: Vec<Param>,
     /// What holds for a whole run.
     pub conduct: Conduct,
+    /// The numbers in it that bound runs, in the order in which they are tried as what could be lower.
+    pub keys: Vec<Key>,
 }
 
 impl Draft {
@@ -75,6 +77,7 @@ impl Draft {
             default_model: None,
             params: Vec::new(),
             conduct: Conduct::default(),
+            keys: Vec::new(),
         }
     }
 }
@@ -106,6 +109,8 @@ pub struct Flow {
     pub params: Vec<Param>,
     /// What holds for a whole run.
     pub conduct: Conduct,
+    /// The numbers in it that bound runs, in the order in which they are tried as what could be lower.
+    pub keys: Vec<Key>,
 }
 
 impl Flow {

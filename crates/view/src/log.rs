@@ -13,7 +13,7 @@
 //!
 //! | event | fields besides those of every line |
 //! |---|---|
-//! | `run_started` | `program flow dialect path base file sources params task set provider model script iterations_max repairs_max wait_max_ms poll_interval_ms place tree budget{usd tokens asks minutes ask_usd ask_tokens} notional load{separate interactive gate_retries width} unwalled report_dir` |
+//! | `run_started` | `program flow dialect path base file sources params task set provider model script iterations_max repairs_max wait_max_ms poll_interval_ms place tree budget{usd tokens asks minutes ask_usd ask_tokens} notional load{separate interactive gate_retries width} unwalled asks_max report_dir` |
 //! | `step_entered` | `step counts visit attempt iteration remedy{of validator}` |
 //! | `origin_set` | `step origin` |
 //! | `ask_requested` | `step member kind not_before judge` |
@@ -43,7 +43,7 @@
 //! | `step_left` | `step outcome target overridden_by` |
 //! | `visit_ended` | `step visit attempt outcome target overridden_by changed_files` |
 //! | `person_asked` | `question again` |
-//! | `person_answered` | `text found` |
+//! | `person_answered` | `text found asks_max` |
 //! | `question_answered` | `step member question text` |
 //! | `inspected` | `ask step found problems` |
 //! | `action_found` | `step member index action value handler allowed` |
@@ -51,7 +51,7 @@
 //! | `ending` | `state reason validated hold{step again}` |
 //! | `validation_skipped` | `step` |
 //! | `suspended` | `waiting{kind detail until}` |
-//! | `resumed` | `iterations_max repairs_max provider script budget unwalled found` |
+//! | `resumed` | `iterations_max repairs_max provider script budget unwalled asks_max found` |
 //! | `ended` | `state reason validated hold{step again} stays` |
 
 use cuegate_engine::{Ending, Event, Usage};

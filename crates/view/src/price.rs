@@ -1,6 +1,6 @@
 //! The most that a run can do, as `cuegate/price/v1` and as text.
 
-use cuegate_flow::{BoundedBy, Certificate};
+use cuegate_flow::{BoundedBy, Certificate, Lever, Sources, Span, Str};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -17,7 +17,7 @@ fn usd(micro: u64) -> f64 {
 
 /// A bound as a JSON object of `cuegate/price/v1`. What is not bounded is null; read and written tokens are each bounded
 /// by the bound of both together.
-pub fn price_json(found: &Certificate) -> Value {
+pub fn price_json(found: &Certificate, sources: &Sources) -> Value {
     let kinds: Map<String, Value> =
         found.by_role.iter().map(|(role, most)| (role.as_str().to_owned(), json!(most))).collect();
     let path: Vec<Value> =
@@ -38,14 +38,40 @@ pub fn price_json(found: &Certificate) -> Value {
             BoundedBy::Shape => "shape",
             BoundedBy::Budget => "budget",
         },
-        "lever": found.lever.as_ref().map(|lever| {
-            json!({"key": lever.key, "from": lever.from, "to": lever.to, "asks": lever.asks})
-        }),
+        "lever": found.lever.as_ref().map(|lever| lever_json(lever, sources)),
     })
 }
 
+fn lever_json(lever: &Lever, sources: &Sources) -> Value {
+    let place = lever.span.and_then(|span| Some((sources.get(span.file)?, sources.locate(span))));
+    json!({
+        "key": lever.key,
+        "file": place.map(|(file, _)| &file.path),
+        "line": place.map(|(_, at)| at.line),
+        "column": place.map(|(_, at)| at.column),
+        "from": lever.from,
+        "to": lever.to,
+        "asks": lever.asks,
+        "tokens": lever.tokens,
+        "cost_usd": lever.usd_micro.map(usd),
+    })
+}
+
+/// A key, what it is lowered to and what that comes to, as text.
+fn lowered(lever: &Lever, sources: &Sources) -> String {
+    let file = |span: Span| Some((sources.get(span.file)?, sources.locate(span).line));
+    let place = match lever.span {
+        Some(span) => file(span).map_or(String::new(), |(file, line)| format!(" ({}:{line})", file.path)),
+        None if lever.key.starts_with("--") => String::new(),
+        None => " (below `[run]` in cuegate.toml)".to_owned(),
+    };
+    let cost = lever.usd_micro.map_or(String::new(), |micro| format!(", {}", money(Some(usd(micro)))));
+    let (from, to) = (count(lever.from), count(lever.to));
+    format!("`{}`{place} from {from} to {to}: then at most {}{cost}", lever.key, plural(lever.asks, "ask"))
+}
+
 /// A bound as text.
-pub fn price(found: &Certificate) -> String {
+pub fn price(found: &Certificate, sources: &Sources) -> String {
     let kinds: Vec<String> =
         found.by_role.iter().map(|(role, most)| format!("{} {}", role.as_str(), count(*most))).collect();
     let mut lines = vec![
@@ -66,13 +92,7 @@ pub fn price(found: &Certificate) -> String {
         ),
     ];
     if let Some(lever) = &found.lever {
-        let text = format!(
-            "{} from {} to {}: then at most {}",
-            lever.key,
-            count(lever.from),
-            count(lever.to),
-            plural(lever.asks, "ask")
-        );
+        let text = clean(&lowered(lever, sources));
         lines.push(labelled("lower", &text));
     }
     lines.extend(found.assumptions.iter().map(|what| labelled("assuming", &clean(what))));
@@ -80,24 +100,47 @@ pub fn price(found: &Certificate) -> String {
     lines.join("\n") + "\n"
 }
 
+/// The dearest walk, what is gone round told once.
 fn walk(found: &Certificate) -> String {
-    let leg = |(step, times): &(cuegate_flow::Str, u64)| match times {
+    let told = |(step, times): &(Str, u64)| match times {
         1 => step.to_string(),
         times => format!("{step} ×{times}"),
     };
-    let mut legs: Vec<String> = found.path.iter().take(LEGS_MAX).map(leg).collect();
-    let more: u64 = found.path.iter().skip(LEGS_MAX).map(|(_, times)| times).sum();
-    if more > 0 {
-        legs.push(format!("{} more", count(more)));
+    let (mut parts, mut at, mut legs) = (Vec::new(), 0, 0);
+    while at < found.path.len() && legs < LEGS_MAX {
+        let (length, rounds) = round(&found.path[at..]);
+        let names: Vec<String> = found.path[at..at + length].iter().map(told).collect();
+        parts.push(match rounds {
+            1 => names.join(" → "),
+            rounds => format!("({}) ×{rounds}", names.join(" → ")),
+        });
+        at += length * rounds;
+        legs += length;
     }
-    legs.join(" → ")
+    let more: u64 = found.path.iter().skip(at).map(|(_, times)| times).sum();
+    if more > 0 {
+        parts.push(format!("{} more", count(more)));
+    }
+    parts.join(" → ")
+}
+
+/// The round that a walk begins with: how long it is, and how often it is gone. One leg once where nothing repeats.
+fn round(legs: &[(Str, u64)]) -> (usize, usize) {
+    let longest = LEGS_MAX.min(legs.len() / 2);
+    let rounds = |length: usize| {
+        let first = &legs[..length];
+        (length, legs.chunks_exact(length).take_while(|round| *round == first).count())
+    };
+    let all = (1..=longest).map(rounds).filter(|(_, rounds)| *rounds > 1);
+    // The most of the walk; of equal ones the shortest.
+    all.min_by_key(|(length, rounds)| (std::cmp::Reverse(length * rounds), *length)).unwrap_or((1, 1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::{price, price_json};
     use crate::testing::{piece, registry};
-    use cuegate_flow::{Rate, Terms};
+    use cuegate_flow::{Rate, Sources, Terms};
 
     #[test]
     fn a_bounded_one() {
@@ -112,40 +155,39 @@ mod tests {
             ..Terms::default()
         };
         let found = cuegate_flow::price(&flow, &terms);
-        insta::assert_snapshot!(price(&found), @"
+        insta::assert_snapshot!(price(&found, &Sources::default()), @"
         iterations  8
         visits      8
         asks        16
-        of these    at most work 8, repair 8, remedy 5
+        of these    at most work 8, repair 8, remedy 2
         tokens      16,000,000
         money       $32.00
-        dearest     initial.fix ×6 → continuation.fix → closure.fix
+        dearest     initial.fix → (continuation.fix → closure.fix) ×2 → continuation.fix ×2 → initial.fix
         bounded by  the limit of iterations
-        lower       iterations from 8 to 4: then at most 8 asks
+        lower       `--max-iterations` from 8 to 4: then at most 8 asks, $16.00
         assuming    at most 8 iterations
         assuming    a bad answer is asked again once
         assuming    an ask that finds no answer and is put again counts once
         assuming    nobody answers questions or lets the run go on with more
-        assuming    bounded ways are counted as if their bounds were not there
         assuming    an ask uses at most 1000000 tokens
         assuming    an ask costs at most $2.00
         ");
-        insta::assert_snapshot!(price_json(&found), @r#"{"schema":"cuegate/price/v1","bounded":true,"max":{"visits":8,"iterations":8,"asks":16,"asks_by_kind":{"work":8,"repair":8,"remedy":5},"tokens":16000000,"input_tokens":16000000,"output_tokens":16000000,"cost_usd":32.0},"assumptions":["at most 8 iterations","a bad answer is asked again once","an ask that finds no answer and is put again counts once","nobody answers questions or lets the run go on with more","bounded ways are counted as if their bounds were not there","an ask uses at most 1000000 tokens","an ask costs at most $2.00"],"unbounded_because":[],"dearest":[{"step":"initial.fix","times":6},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1}],"bounded_by":"iterations","lever":{"key":"iterations","from":8,"to":4,"asks":8}}"#);
+        insta::assert_snapshot!(price_json(&found, &Sources::default()), @r#"{"schema":"cuegate/price/v1","bounded":true,"max":{"visits":8,"iterations":8,"asks":16,"asks_by_kind":{"work":8,"repair":8,"remedy":2},"tokens":16000000,"input_tokens":16000000,"output_tokens":16000000,"cost_usd":32.0},"assumptions":["at most 8 iterations","a bad answer is asked again once","an ask that finds no answer and is put again counts once","nobody answers questions or lets the run go on with more","an ask uses at most 1000000 tokens","an ask costs at most $2.00"],"unbounded_because":[],"dearest":[{"step":"initial.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":2},{"step":"initial.fix","times":1}],"bounded_by":"iterations","lever":{"key":"--max-iterations","file":null,"line":null,"column":null,"from":8,"to":4,"asks":8,"tokens":8000000,"cost_usd":16.0}}"#);
     }
 
     #[test]
     fn an_unbounded_one() {
         let terms = Terms { iterations_max: 30, ..Terms::default() };
-        insta::assert_snapshot!(price(&cuegate_flow::price(&piece(), &terms)), @"
+        insta::assert_snapshot!(price(&cuegate_flow::price(&piece(), &terms), &Sources::default()), @"
         iterations  30
         visits      45
         asks        66
         of these    at most work 45, judge 21
         tokens      not bounded
         money       not bounded
-        dearest     plan → reviewers → fix → reviewers → fix → reviewers → fix → reviewers → fix → reviewers → fix → reviewers → 18 more
+        dearest     plan → (reviewers → fix) ×14 → reviewers
         bounded by  the limit of iterations
-        lower       iterations from 30 to 15: then at most 32 asks
+        lower       `--max-iterations` from 30 to 15: then at most 32 asks
         assuming    at most 30 iterations
         assuming    a bad answer is not asked again
         assuming    an ask that finds no answer and is put again counts once

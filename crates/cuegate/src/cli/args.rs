@@ -310,8 +310,8 @@ impl Limits {
         let Limits {
             budget_usd: usd, budget_tokens: tokens, budget_asks: asks, budget_minutes: minutes, ..
         } = *self;
-        BudgetConfig { usd, tokens, asks, minutes, ask_usd: self.ask_usd, ask_tokens: self.ask_tokens }
-            .budget()
+        let (ask_usd, ask_tokens) = (self.ask_usd, self.ask_tokens);
+        BudgetConfig { usd, tokens, asks, minutes, ask_usd, ask_tokens, unlimited: false }.budget()
     }
 }
 
@@ -363,6 +363,9 @@ pub(super) struct Run {
     pub(super) phases: Option<Phases>,
     #[command(flatten)]
     pub(super) limits: Limits,
+    /// Begin without a budget of money or tokens, and do not ask for one
+    #[arg(long, help_heading = "Limits")]
+    pub(super) unlimited: bool,
     /// What a record of the run has to survive
     #[arg(long, value_enum, default_value = "synced")]
     pub(super) durability: Durability,

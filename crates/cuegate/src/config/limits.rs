@@ -21,6 +21,8 @@ pub struct BudgetConfig {
     pub ask_usd: Option<Usd>,
     /// Tokens of one ask.
     pub ask_tokens: Option<Count>,
+    /// Whether a run may begin at a terminal without any of these, and nobody is asked for one.
+    pub unlimited: bool,
 }
 
 impl BudgetConfig {

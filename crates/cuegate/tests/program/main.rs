@@ -26,6 +26,7 @@ mod piece_routes;
 mod piece_rows;
 mod piece_ways;
 mod pieces;
+mod priced;
 mod real_input;
 mod registry;
 mod registry_keys;

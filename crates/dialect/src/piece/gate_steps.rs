@@ -1,8 +1,8 @@
 //! The commands among the quality gates of a movement: steps between its outcomes and where they lead.
 
 use cuegate_flow::{
-    Act, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, Extractor, Gate, Guard, Guarded, Name,
-    Outcome, Permission, Piece, Step, Success, Target, Template, Tools, Validator,
+    Act, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, Extractor, Gate, Guard, Guarded, Key,
+    Name, Outcome, Permission, Piece, Step, Success, Target, Template, Tools, Turn, Validator,
 };
 
 use super::gates::GateCommand;
@@ -33,6 +33,7 @@ pub(super) fn guard(
     let name = movement.name.text;
     draft.counters.push(Counter { name: format!("{name} quality gates").into() });
     let counter = CounterId(draft.counters.len() as u32 - 1);
+    retries(lowering, draft, Turn::Counter(counter));
     for (index, edge) in edges.iter_mut().enumerate() {
         let step = Name::new(&format!("{name}@gates:{}", index + 1), edge.span);
         let guarded = Target::Step(step.clone());
@@ -78,6 +79,16 @@ pub(super) fn guard(
             inputs: Vec::new(),
             edges: out,
         });
+    }
+}
+
+/// The setting that says how often is mended bounds this as well.
+pub(super) fn retries(lowering: &Lowering<'_, '_, '_>, draft: &mut Draft, turn: Turn) {
+    const NAME: &str = "quality_gate_retries";
+    let value = lowering.options.quality_gate_retries;
+    match draft.keys.iter_mut().find(|key| &*key.name == NAME) {
+        Some(key) => key.turns.push(turn),
+        None => draft.keys.push(Key { name: NAME.into(), span: None, value, least: 0, turns: vec![turn] }),
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) struct PieceDefinition<'j> {
     pub(super) name: &'j str,
     pub(super) description: Option<&'j str>,
     pub(super) iterations_max: u32,
+    /// What that is called, and where it is written.
+    pub(super) iterations_key: (&'static str, Option<Span>),
     pub(super) initial: Option<Text<'j>>,
     pub(super) movements: Vec<Movement<'j>>,
     pub(super) monitors: Vec<MonitorDefinition<'j>>,
@@ -115,6 +117,7 @@ fn read<'j>(
     if entry.is_none() {
         fields.missing("max_iterations");
     }
+    let iterations_key = (key, entry.map(|entry| entry.value.span));
     let endless = entry.filter(|entry| entry.value.as_text() == Some("infinite"));
     let iterations_max = match endless {
         Some(entry) => {
@@ -151,7 +154,7 @@ fn read<'j>(
     fields.stray("answer_agent", "nothing reads it");
     newer::refuse(&fields, newer::PIECE);
     fields.finish();
-    PieceDefinition { name, description, iterations_max, initial, movements, monitors }
+    PieceDefinition { name, description, iterations_max, iterations_key, initial, movements, monitors }
 }
 
 /// All movements and their members.

@@ -1,8 +1,9 @@
 //! Lowers the movements of a piece to steps.
 
 use cuegate_flow::{
-    Act, Ask, Boundary, Diagnostic, Draft, Edge, Ending, Fused, Gate, Limits, Name, Outcome, Param,
+    Act, Ask, Boundary, Diagnostic, Draft, Edge, Ending, Fused, Gate, Key, Limits, Name, Outcome, Param,
     ParamType, Permission, Reader, Role, SchemaId, SessionRule, Span, Step, Str, Target, Template, Tools,
+    Turn,
 };
 
 use super::condition::Condition;
@@ -47,6 +48,8 @@ pub(super) fn lower_piece(
     draft: &mut Draft,
 ) {
     draft.limits = Limits { iterations_max: piece.iterations_max };
+    let (key, span) = piece.iterations_key;
+    draft.keys.push(Key::new(key, span.unwrap_or(draft.span), piece.iterations_max, 1, Turn::Iterations));
     draft.params = options.set.iter().map(|name| given(name)).collect();
     let about = piece.description.map(|text| format!(": {}", super::prompt::line(text))).unwrap_or_default();
     let prompts = Prompts { piece: format!("{}{about}", piece.name), compiler, phases: options.phases };
@@ -58,6 +61,10 @@ pub(super) fn lower_piece(
     }
     for monitor in &piece.monitors {
         super::watch::lower(&lowering, monitor, draft);
+    }
+    let guarded = |step: &Step<Name>| matches!(&step.act, Act::Ask(ask) if ask.guard.is_some());
+    if draft.steps.iter().any(guarded) {
+        gate_steps::retries(&lowering, draft, Turn::Mends);
     }
     // Last, as it depends on whether anything was wrong.
     lowering.enter(draft);

@@ -17,6 +17,8 @@ pub(crate) struct MonitorDefinition<'j> {
     pub(crate) cycle: Vec<Text<'j>>,
     /// After how many rounds it acts.
     pub(crate) threshold: u32,
+    /// Where that is written.
+    pub(crate) threshold_span: Option<Span>,
     /// Who judges.
     pub(crate) persona: Option<Persona>,
     /// What the judge is told; its own words when there is none.
@@ -68,7 +70,9 @@ fn monitor<'j>(
     fields.need("cycle");
     fields.need("judge");
     let cycle = cycle(&fields);
-    let threshold = fields.count("threshold", 1).map_or(THRESHOLD, |(value, _)| value);
+    let written = fields.count("threshold", 1);
+    let (threshold, threshold_span) =
+        (written.map_or(THRESHOLD, |(value, _)| value), written.map(|(_, span)| span));
     if fields.entry("judge").is_none() {
         fields.missing("judge");
     }
@@ -89,7 +93,7 @@ fn monitor<'j>(
     }
     some_left(&judge, &rules);
     judge.finish();
-    Some(MonitorDefinition { span: item.span, cycle, threshold, persona, instruction, rules })
+    Some(MonitorDefinition { span: item.span, cycle, threshold, threshold_span, persona, instruction, rules })
 }
 
 /// The movements of one round, at least two. A movement may stand in it twice.

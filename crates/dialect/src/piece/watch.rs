@@ -1,6 +1,6 @@
 //! The loop monitors of a piece: a judge's step each, whose rules lead on.
 
-use cuegate_flow::{Diagnostic, Draft, Monitor, Name, Span, Target, Template};
+use cuegate_flow::{Diagnostic, Draft, Key, Monitor, Name, Span, Target, Template, Turn};
 
 use super::judge::{self, MonitorJudge};
 use super::lower::Lowering;
@@ -54,6 +54,9 @@ pub(super) fn lower(lowering: &Lowering<'_, '_, '_>, monitor: &MonitorDefinition
     step.edges = lowering.edges(&name, &monitor.rules, draft);
     let Some(cycle) = cycle.into_iter().collect::<Option<Vec<Name>>>() else { return };
     draft.steps.insert(at, step);
+    let turn = Turn::Monitor(draft.monitors.len() as u32);
+    let span = monitor.threshold_span.unwrap_or(monitor.span);
+    draft.keys.push(Key::new("threshold", span, monitor.threshold, 1, turn));
     draft.monitors.push(Monitor {
         name: name.as_str().into(),
         cycle,

@@ -1,8 +1,8 @@
 //! Lowers a registry and its agent to a draft.
 
 use cuegate_flow::{
-    Act, Ask, Boundary, Conduct, Diagnostic, Draft, Edge, Ending, Gate, Limits, Name, Param, Reaction, Role,
-    Schema, SchemaId, SessionRule, Source, Step, Target, Template,
+    Act, Ask, Boundary, Conduct, Diagnostic, Draft, Edge, Ending, Gate, Key, Limits, Name, Param, Reaction,
+    Role, Schema, SchemaId, SessionRule, Source, Step, Target, Template, Turn,
 };
 
 use super::actions::HandlerFile;
@@ -66,7 +66,10 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     draft.params = params(agent, set);
     draft.conduct = conduct(definition);
     draft.default_model = Some(SYSTEM_MODEL.into());
-    draft.limits = Limits { iterations_max: agent.verdict.iterations_max };
+    let max = agent.verdict.iterations_max;
+    draft.limits = Limits { iterations_max: max };
+    let span = agent.verdict.iterations_span.or(agent.verdict.span).unwrap_or(draft.span);
+    draft.keys.push(Key::new("maxIterations", span, max, 1, Turn::Iterations));
 
     let files = PromptFiles::new(registry, agent, places, desk);
     let params = draft.params.clone();

@@ -7,7 +7,7 @@ use crate::codes;
 use crate::json::{Entry, Fields, Json, Kind};
 
 /// Flags that `cuegate run` has itself. A parameter of such a flag is given with `--set`.
-pub const OWN_FLAGS: [&str; 19] = [
+pub const OWN_FLAGS: [&str; 20] = [
     "--set",
     "--input",
     "--provider",
@@ -19,6 +19,7 @@ pub const OWN_FLAGS: [&str; 19] = [
     "--repairs",
     "--phases",
     "--durability",
+    "--unlimited",
     "--json",
     "--budget-usd",
     "--budget-tokens",

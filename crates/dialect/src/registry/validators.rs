@@ -1,8 +1,8 @@
 //! Puts validators between a closure step's `closing` or `complete` and the end of the run.
 
 use cuegate_flow::{
-    Act, Bound, Counter, CounterId, Diagnostic, Draft, Edge, Ending, Gate, Name, Outcome, Step, Target,
-    Validator,
+    Act, Bound, Counter, CounterId, Diagnostic, Draft, Edge, Ending, Gate, Key, Name, Outcome, Step, Target,
+    Turn, Validator,
 };
 
 use super::definition::RegistryDefinition;
@@ -143,6 +143,9 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         let counted = matches!(validation.on_failure, OnFailure::Retry(1..));
         if counted {
             draft.counters.push(Counter { name: format!("{} attempts", validation.id).into() });
+            if let OnFailure::Retry(max) = validation.on_failure {
+                draft.keys.push(Key::new("maxAttempts", validation.span, max, 0, Turn::Counter(counter)));
+            }
         }
         let mut found_by = Vec::new();
         let mut edges = vec![Edge::new(Outcome::Pass, Target::End(Ending::Completed), validation.span)];

@@ -39,6 +39,8 @@ pub(crate) struct VerdictSettings<'j> {
     pub(crate) rule: Rule<'j>,
     /// The most iterations.
     pub(crate) iterations_max: u32,
+    /// Where that is written, where it is.
+    pub(crate) iterations_span: Option<Span>,
     /// Whether a type is written, and whether a limit is.
     pub(crate) written: (bool, bool),
     /// The registry that `detect:graph` names instead of the agent's.
@@ -77,6 +79,7 @@ impl Default for VerdictSettings<'_> {
             span: None,
             rule: Rule::Iterations(COUNT_DEFAULT),
             iterations_max: COUNT_DEFAULT,
+            iterations_span: None,
             written: (false, false),
             registry: None,
             entry: None,
@@ -129,7 +132,8 @@ fn read_settings<'j>(
 ) -> VerdictSettings<'j> {
     let written = verdict.entry("config").map(|config| config.value.to_value()).unwrap_or_default();
     let config = verdict.object("config");
-    let max = config.as_ref().and_then(|config| config.count("maxIterations", 1)).map(|(max, _)| max);
+    let counted = config.as_ref().and_then(|config| config.count("maxIterations", 1));
+    let max = counted.map(|(max, _)| max);
     let iterations_max =
         max.unwrap_or(if kind == "count:iteration" { COUNT_DEFAULT } else { SAFETY_DEFAULT });
     let around = Around { agent_dir, marker, iterations_max };
@@ -138,6 +142,7 @@ fn read_settings<'j>(
         span: Some(span),
         rule: Rule::Never,
         iterations_max,
+        iterations_span: counted.map(|(_, span)| span),
         written: (true, max.is_some()),
         registry: None,
         entry: None,

@@ -20,12 +20,14 @@ use crate::{
 const SCALAR_MAX: usize = 256;
 
 pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer, seen: Option<Seen>) {
+    // What was told and paid for already stands where it was asked until somebody lets the run go on.
+    if decider.run.settled.contains(&ask) {
+        return;
+    }
     let pending = decider.run.asking(ask).map(|(name, member, asking)| (name, member, asking.clone()));
     let Some((name, member, asking)) = pending else {
         // Nobody waits for it, but it was paid for.
-        if !decider.run.settled.contains(&ask) {
-            decider.emit(Event::AnsweredLate { ask, usage: answer.usage });
-        }
+        decider.emit(Event::AnsweredLate { ask, usage: answer.usage });
         return;
     };
     // The step that was asked: the judge, when one decides about this step's answer.

@@ -2,7 +2,7 @@
 
 use cuegate_flow::Str;
 
-use super::{Decider, enter};
+use super::{Decider, enter, fund};
 use crate::{
     command::CommandId,
     completion::{Resume, Seen},
@@ -113,6 +113,16 @@ pub(super) fn left_behind(decider: &mut Decider<'_>, seen: Option<Seen>) {
 }
 
 fn goes_on(decider: &mut Decider<'_>, resume: Resume) {
+    let run = &decider.run;
+    let held = match &run.state {
+        State::Ended { hold: Some(hold), .. } => Some(&hold.step),
+        _ => None,
+    };
+    let asks_max = held.or(run.node.as_ref().map(|node| &node.step)).and_then(|step| {
+        let iterations_max = resume.iterations_max.unwrap_or(run.iterations_max);
+        let repairs_max = resume.repairs_max.unwrap_or(run.repairs_max);
+        fund::priced_anew(decider, step, iterations_max, repairs_max)
+    });
     decider.emit(Event::Resumed {
         iterations_max: resume.iterations_max,
         repairs_max: resume.repairs_max,
@@ -123,6 +133,7 @@ fn goes_on(decider: &mut Decider<'_>, resume: Resume) {
         notional: resume.notional,
         budget: resume.budget,
         unwalled: resume.unwalled,
+        asks_max,
         found: resume.found.map(|seen| seen.tree),
     });
 }

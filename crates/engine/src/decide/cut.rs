@@ -14,6 +14,9 @@ use crate::{
 
 /// A begun ask that nobody will ever hear of again: it is settled, and put anew.
 pub(super) fn cut(decider: &mut Decider<'_>, ask: CommandId, usage: Usage, spoilt: bool) {
+    if decider.run.settled.contains(&ask) {
+        return;
+    }
     let Some((name, member, asking)) = decider.run.asking(ask) else { return };
     let asking = asking.clone();
     let asked = asking.judging.as_ref().map_or(&name, |judging| &judging.judge).clone();

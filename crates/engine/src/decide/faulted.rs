@@ -18,11 +18,12 @@ const PAUSE_MS: u64 = 1_000;
 const PAUSE_MAX_MS: u64 = 60_000;
 
 pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, seen: Option<Seen>) {
+    if decider.run.settled.contains(&ask) {
+        return;
+    }
     let pending = decider.run.asking(ask).map(|(name, member, asking)| (name, member, asking.clone()));
     let Some((name, member, asking)) = pending else {
-        if !decider.run.settled.contains(&ask) {
-            decider.emit(Event::AnsweredLate { ask, usage: fault.usage });
-        }
+        decider.emit(Event::AnsweredLate { ask, usage: fault.usage });
         return;
     };
     let asked_name = asking.judging.as_ref().map_or(&name, |judging| &judging.judge).clone();

@@ -1,7 +1,10 @@
 //! Setting shares of the budget aside for asks, in the record that makes them pending.
 
+use cuegate_flow::{Str, Terms, rest};
+
 use super::Decider;
 use crate::{
+    budget::Lack,
     command::CommandId,
     event::Event,
     run::{State, Work},
@@ -9,10 +12,18 @@ use crate::{
 
 /// Gives each pending ask its share. When one has to go without and nothing else is at work, the run stops there.
 pub(super) fn fund(decider: &mut Decider<'_>) {
-    if decider.run.state != State::Running || !decider.run.ledger.limits() {
+    if decider.run.state != State::Running {
         return;
     }
     let asks = asks(decider);
+    if !asks.is_empty() && decider.run.ledger.exceeds_price(asks.len() as u64) {
+        let reason = decider.run.ledger.describe(Lack::Price);
+        decider.stop(reason);
+        return;
+    }
+    if !decider.run.ledger.limits() {
+        return;
+    }
     let (funded, wanting): (Vec<_>, Vec<_>) =
         asks.into_iter().partition(|ask| decider.run.ledger.reserved.contains_key(ask));
     for (index, ask) in wanting.iter().enumerate() {
@@ -27,6 +38,22 @@ pub(super) fn fund(decider: &mut Decider<'_>) {
             }
         }
     }
+}
+
+/// The most asks that the price allows for from now on, where it holds the run: a person let it do what the definition
+/// does not say, so that what is left is priced anew from the step that it stands on.
+pub(super) fn priced_anew(
+    decider: &Decider<'_>,
+    step: &Str,
+    iterations_max: u32,
+    repairs_max: u32,
+) -> Option<u64> {
+    let run = &decider.run;
+    run.ledger.asks_max?;
+    let at = decider.flow.find(step)?;
+    let iterations_max = iterations_max.saturating_sub(run.iterations);
+    let terms = Terms { iterations_max, repairs_max, ..Terms::default() };
+    Some(run.ledger.answered.saturating_add(rest(decider.flow, at, &terms)))
 }
 
 /// The pending asks, members in their order.

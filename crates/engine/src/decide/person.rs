@@ -2,7 +2,7 @@
 
 use cuegate_flow::{Gate, Outcome, Str};
 
-use super::{Decider, enter, leave};
+use super::{Decider, enter, fund, leave};
 use crate::{
     event::Event,
     facts::{Part, TreeState, WaitKind},
@@ -16,7 +16,13 @@ pub(super) fn answered(decider: &mut Decider<'_>, text: &str, found: Option<Tree
     }
     let Some(node) = decider.run.node.clone() else { return };
     let blob = decider.keep(text);
-    decider.emit(Event::PersonAnswered { text: blob.clone(), found });
+    let run = &decider.run;
+    let asks_max = match node.work {
+        // The definition asked, and the price knows what follows.
+        Work::Person => None,
+        _ => fund::priced_anew(decider, &node.step, run.iterations_max, run.repairs_max),
+    };
+    decider.emit(Event::PersonAnswered { text: blob.clone(), found, asks_max });
     match node.work {
         // The flow asked: on it goes.
         Work::Person => {

@@ -54,6 +54,7 @@ pub(super) fn resolve(draft: Draft, found: &mut Vec<Diagnostic>) -> Option<Resol
         default_model: draft.default_model,
         params: draft.params,
         conduct: draft.conduct,
+        keys: draft.keys,
     };
     Some(Resolved { flow, other_entries: others.unwrap_or_default(), complete })
 }

@@ -6,11 +6,13 @@
 //! many, a walk may take a bounded edge as often as it likes; that makes the bound an upper one, never a lower one.
 
 mod graph;
+mod lever;
 mod terms;
 mod unroll;
 mod walk;
 mod weights;
 
+pub use lever::Lever;
 pub use terms::{Rate, Terms};
 pub use weights::AskRole;
 
@@ -47,8 +49,15 @@ pub struct Certificate {
     pub path: Vec<(Str, u64)>,
     /// What ends that walk.
     pub bounded_by: BoundedBy,
-    /// The one setting that would lower the number of asks most.
+    /// The one key that would lower the number of asks most.
     pub lever: Option<Lever>,
+}
+
+impl Certificate {
+    /// The most asks that a run may be held to; `None` where nothing bounds them.
+    pub fn asks_max(&self) -> Option<u64> {
+        (!self.endless).then_some(self.asks)
+    }
 }
 
 /// What ends the dearest walk.
@@ -60,19 +69,6 @@ pub enum BoundedBy {
     Shape,
     /// The budget's number of asks.
     Budget,
-}
-
-/// A setting, and what lowering it does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lever {
-    /// The setting.
-    pub key: &'static str,
-    /// Its value.
-    pub from: u64,
-    /// A lower one.
-    pub to: u64,
-    /// The most asks with that.
-    pub asks: u64,
 }
 
 /// What is walked: the flow with its memory unrolled, or as it is where that is too much.
@@ -129,6 +125,13 @@ impl<'f> Walked<'f> {
 /// if they were not there, and the bound says so. What agents hand on is taken to be anything that it can be. It counts
 /// what follows by itself: people who answer questions and resume with more can make a run do more.
 pub fn price(flow: &Flow, terms: &Terms) -> Certificate {
+    let mut found = bound(flow, terms);
+    found.lever = lever::best(flow, terms, &found);
+    found
+}
+
+/// The same without what would lower it.
+pub fn bound(flow: &Flow, terms: &Terms) -> Certificate {
     let walked = Walked::of(flow, terms);
     let terms = &Terms { iterations_max: walked.iterations_max, ..terms.clone() };
     let most = |measure: Measure| walked.most(terms, measure);
@@ -157,7 +160,7 @@ pub fn price(flow: &Flow, terms: &Terms) -> Certificate {
             () if walk.iterations >= u64::from(terms.iterations_max) => BoundedBy::Iterations,
             () => BoundedBy::Shape,
         },
-        lever: lever(terms, asks, |terms| Walked::of(flow, terms).most(terms, Measure::Asks)),
+        lever: None,
     };
     certificate.unbounded_because = terms.unbounded(flow, &certificate);
     if certificate.endless {
@@ -222,22 +225,6 @@ fn money(flow: &Flow, terms: &Terms, asks: u64, most: impl FnOnce() -> u64) -> O
     // A budget of asks bounds money as well: so many of the dearest.
     let by_asks = terms.asks.and_then(|_| terms.dearest(flow)).map(|dearest| dearest.saturating_mul(asks));
     [walked, by_asks, terms.usd_micro].into_iter().flatten().min()
-}
-
-fn lever(terms: &Terms, asks: u64, most: impl Fn(&Terms) -> u64) -> Option<Lever> {
-    let mut levers = Vec::new();
-    if terms.iterations_max > 1 {
-        let to = terms.iterations_max / 2;
-        let lower = Terms { iterations_max: to, ..terms.clone() };
-        let (from, to) = (u64::from(terms.iterations_max), u64::from(to));
-        levers.push(Lever { key: "iterations", from, to, asks: most(&lower) });
-    }
-    if terms.repairs_max > 0 {
-        let lower = Terms { repairs_max: terms.repairs_max - 1, ..terms.clone() };
-        let (from, to) = (u64::from(terms.repairs_max), u64::from(terms.repairs_max - 1));
-        levers.push(Lever { key: "repairs", from, to, asks: most(&lower) });
-    }
-    levers.into_iter().filter(|lever| lever.asks < asks).min_by_key(|lever| lever.asks)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Bounds of small flows, counted by hand, and of random ones, counted by walking all walks.
 
-use super::{AskRole, BoundedBy, Certificate, Lever, Rate, Terms, price};
+use super::{AskRole, BoundedBy, Certificate, Rate, Terms, price, rest};
 use crate::check::{check, testing::draft};
 use crate::*;
 
@@ -13,6 +13,10 @@ fn flow(text: &str, change: impl FnOnce(&mut Draft)) -> Flow {
 
 fn terms(iterations_max: u32) -> Terms {
     Terms { iterations_max, ..Terms::default() }
+}
+
+fn lever(certificate: &Certificate) -> Option<(&str, u64, u64, u64)> {
+    certificate.lever.as_ref().map(|lever| (&*lever.key, lever.from, lever.to, lever.asks))
 }
 
 fn legs(certificate: &Certificate) -> Vec<(&str, u64)> {
@@ -37,9 +41,71 @@ fn a_loop_ends_at_the_limit() {
     assert_eq!(found.bounded_by, BoundedBy::Iterations);
     assert_eq!(found.path.iter().map(|(_, times)| times).sum::<u64>(), 6);
     // Half of the iterations and no repairs are worth the same: what is named first is named.
-    assert_eq!(found.lever, Some(Lever { key: "iterations", from: 6, to: 3, asks: 6 }));
+    assert_eq!(lever(&found), Some(("--max-iterations", 6, 3, 6)));
     let budgeted = price(&looping, &Terms { asks: Some(4), ..terms(6) });
     assert_eq!((budgeted.asks, budgeted.bounded_by), (4, BoundedBy::Budget));
+}
+
+/// A step that may be done again a few times, and one that is watched with it.
+fn bounded(max: u32) -> Flow {
+    flow("a: again → a, again → b\nb: back → a, done → end\nw: on → a, stop → end", |draft| {
+        draft.counters.push(Counter { name: "rounds".into() });
+        draft.steps[0].edges[0].bound = Some(Bound { counter: CounterId(0), max });
+        draft.steps[2].counts = false;
+        let name = |name: &str| Name::new(name, Span::default());
+        let cycle = vec![name("a"), name("b")];
+        draft.monitors.push(Monitor {
+            name: "m".into(),
+            cycle,
+            threshold: 2,
+            judge: name("w"),
+            span: Span::default(),
+        });
+        let span = Span { start: 7, end: 8, ..Span::default() };
+        draft.keys.push(Key::new("maxIterations", Span::default(), 40, 1, Turn::Iterations));
+        draft.keys.push(Key::new("maxAttempts", span, max, 0, Turn::Counter(CounterId(0))));
+        draft.keys.push(Key::new("threshold", span, 2, 1, Turn::Monitor(0)));
+    })
+}
+
+#[test]
+fn the_key_that_lowers_most_is_one_of_the_definition() {
+    // Nothing leads back but for the counter, which is used up.
+    let mut line = bounded(9);
+    line.steps[1].edges.remove(0);
+    let found = price(&line, &terms(40));
+    assert_eq!((found.asks, found.bounded_by), (11, BoundedBy::Shape));
+    assert_eq!(lever(&found), Some(("maxAttempts", 9, 4, 6)));
+    assert_eq!(found.lever.unwrap().span.map(|span| span.start), Some(7));
+    // Rounds without end: the limit does more, and costs what half of it costs.
+    let looping = price(&bounded(9), &Terms { ask_usd_micro: Some(10), ..terms(40) });
+    let best = looping.lever.clone().unwrap();
+    assert_eq!((lever(&looping).unwrap().0, best.to), ("maxIterations", 20));
+    assert_eq!(best.usd_micro, Some(best.asks * 10));
+    // Another limit was given: then that is what can be lowered.
+    assert_eq!(lever(&price(&bounded(9), &terms(30))).unwrap().0, "--max-iterations");
+}
+
+#[test]
+fn monitors_act_as_often_as_their_rounds_come() {
+    let found = price(&bounded(0), &terms(8));
+    // Two rounds, the judge, two rounds, the judge before the visit that is one too many.
+    assert_eq!((found.iterations, found.asks), (8, 10));
+    // What is said of the rest of a run knows of no history.
+    let flow = bounded(0);
+    assert!(rest(&flow, flow.find("b").unwrap(), &terms(4)) >= 6);
+}
+
+#[test]
+fn what_is_too_much_to_follow_makes_an_upper_bound() {
+    // Counters that no run could use up are no trouble, others are left out, and that is said.
+    let said = |max, terms: &Terms| {
+        let found = price(&bounded(max), terms);
+        (found.asks, found.assumptions.iter().any(|said| said.contains("`rounds` count is not followed")))
+    };
+    assert!(!said(3_000, &terms(40)).1);
+    let (asks, upper) = said(3_000, &terms(9_000));
+    assert!(upper && asks >= 9_000, "{asks}");
 }
 
 #[test]
@@ -82,8 +148,8 @@ fn a_remedy_comes_before_the_verdict() {
         });
         price(&flow, &terms(20)).asks
     };
-    // What a failed validator leads to comes on top, as often as it may; else only the limit ends the run.
-    assert_eq!((of(Some(2)), of(None)), (5, 20));
+    // What a failed validator leads to comes before it, as often as it may; else only the limit ends the run.
+    assert_eq!((of(Some(1)), of(Some(4)), of(None)), (2, 5, 20));
 }
 
 #[test]
@@ -111,6 +177,11 @@ fn parallel_steps_judges_reports_and_remedies() {
             let mut edge = Edge::new(Outcome::Named("bad".into()), Target::Step(name("c")), Span::default());
             edge.remedy = Some(Template::default());
             draft.steps[4].edges.push(edge);
+            if let Gate::Readers(readers) = &mut draft.steps[4].gate
+                && let Some(Reader::Field { words, .. }) = readers.first_mut()
+            {
+                words.push(("bad".into(), Outcome::Named("bad".into())));
+            }
         });
     let found = price(&parallel, &terms(3));
     // x, y, the report of x, the judge; c; c again with a remedy.

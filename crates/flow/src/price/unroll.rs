@@ -17,7 +17,7 @@ const STATES_MAX: usize = 4_096;
 /// The most states times iterations: what is walked for each number.
 const WORK_MAX: usize = 1_000_000;
 /// The most steps of a flow that is unrolled.
-const STEPS_MAX: usize = 1_024;
+pub(super) const STEPS_MAX: usize = 1_024;
 
 /// An unrolled flow.
 #[derive(Debug)]
@@ -215,6 +215,7 @@ impl Unroll<'_> {
             default_model: flow.default_model.clone(),
             params: Vec::new(),
             conduct: flow.conduct.clone(),
+            keys: Vec::new(),
         }
     }
 

@@ -66,7 +66,7 @@ impl Endpoint {
     }
 
     /// Whether what is sent stays where nobody strange listens, as far as one can say.
-    fn is_near(&self) -> bool {
+    pub(super) fn is_near(&self) -> bool {
         let private = match address(&self.host) {
             Some(IpAddr::V4(address)) => address.is_private() || address.is_link_local(),
             Some(IpAddr::V6(address)) => address.is_unique_local() || address.is_unicast_link_local(),

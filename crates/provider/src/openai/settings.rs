@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::endpoint::Endpoint;
 use crate::Prices;
 
 /// How a service is asked. Only [`Settings::base_url`] is needed.
@@ -64,6 +65,11 @@ fn idle_timeout_ms() -> u64 {
 }
 
 impl Settings {
+    /// Whether the service is on this machine or in its own network, by its address.
+    pub fn is_near(&self) -> bool {
+        Endpoint::of(self).is_ok_and(|endpoint| endpoint.is_near())
+    }
+
     /// The settings for a service at this address, without key, model and prices.
     pub fn at(base_url: impl Into<String>) -> Settings {
         Settings {

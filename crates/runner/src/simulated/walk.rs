@@ -6,7 +6,7 @@ use std::{
 };
 
 use cuegate_engine::{Budget, Event, Load, Place, Run, Start, Started, State, WaitKind, Work, pending};
-use cuegate_flow::{BlobRef, Flow};
+use cuegate_flow::{BlobRef, Flow, Terms, bound};
 use cuegate_journal::{Journal, RunId, memory::MemoryJournal};
 use tokio::sync::{mpsc, watch};
 
@@ -70,6 +70,8 @@ pub struct Simulation {
     agent: Agent,
     seed: u64,
     walks: u64,
+    /// What its runs are held to.
+    asks_max: Option<u64>,
     desk: Arc<Mutex<Desk>>,
 }
 
@@ -77,7 +79,9 @@ impl Simulation {
     /// Runs of a flow with an agent. The same seed gives the same runs.
     pub fn new(flow: Arc<Flow>, begin: Beginning, agent: Agent, seed: u64) -> Simulation {
         let desk = Arc::new(Mutex::new(Desk::new(flow.clone(), agent)));
-        Simulation { flow, begin, agent, seed, walks: 0, desk }
+        let Beginning { iterations_max, repairs_max, .. } = begin;
+        let asks_max = bound(&flow, &Terms { iterations_max, repairs_max, ..Terms::default() }).asks_max();
+        Simulation { flow, begin, agent, seed, walks: 0, asks_max, desk }
     }
 
     /// Whether there is something that its runs have not tried to come to yet.
@@ -142,6 +146,7 @@ impl Simulation {
             budget,
             poll_interval_ms: Some(0),
             load: begin.load.clone(),
+            asks_max: self.asks_max,
             report_dir: Some("reports".into()),
             place: Place { work: ".".to_owned(), ..Place::default() },
             ..Started::default()

@@ -162,7 +162,7 @@ fn pages() {
     monitors    0 of 1
     limits      0 of 1
     ends        0 of 1
-    bound       at most 12 iterations, 18 visits, 52 asks
+    bound       at most 12 iterations, 18 visits, 45 asks
     came to     at most 0 iterations, 0 visits, 0 asks in a run
 
     not covered

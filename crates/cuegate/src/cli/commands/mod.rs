@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod answer;
+mod budget;
 mod check;
 mod diff;
 mod doctor;

@@ -37,9 +37,9 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
         found = dearer(found, there);
     }
     if args.json {
-        print::json(&cuegate_view::price_json(&found));
+        print::json(&cuegate_view::price_json(&found, &definition.sources));
     } else {
-        print::data(&cuegate_view::price(&found));
+        print::data(&cuegate_view::price(&found, &definition.sources));
     }
     Ok(exit::DONE)
 }

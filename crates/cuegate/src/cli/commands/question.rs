@@ -65,7 +65,14 @@ fn ask(question: &str) -> Result<Option<String>, Failure> {
     for line in question.trim_end().lines() {
         print::line(&cuegate_view::clean(line));
     }
-    print::prompt("answer (an empty line leaves the run waiting): ");
+    let answer = line("answer (an empty line leaves the run waiting): ")?;
+    print::line("");
+    Ok(answer.filter(|answer| !answer.is_empty()))
+}
+
+/// Asks for a line at the terminal; `None` at the end of the input and for Ctrl-C.
+pub(super) fn line(prompt: &str) -> Result<Option<String>, Failure> {
+    print::prompt(prompt);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -83,7 +90,5 @@ fn ask(question: &str) -> Result<Option<String>, Failure> {
     });
     // The thread that reads the terminal is not waited for.
     runtime.shutdown_background();
-    let answer = answer.map(|line| line.trim().to_owned()).filter(|line| !line.is_empty());
-    print::line("");
-    Ok(answer)
+    Ok(answer.filter(|line| !line.is_empty()).map(|line| line.trim().to_owned()))
 }

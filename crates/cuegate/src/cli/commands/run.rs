@@ -12,7 +12,7 @@ use cuegate_journal::sqlite;
 use cuegate_runner::Home;
 use cuegate_view::{Beginning, beginning};
 
-use super::{Place, check, how, load_as, question, tell_end};
+use super::{Place, budget, check, how, load_as, question, tell_end};
 use crate::{
     Agent, Failure,
     begin::{self, Ground, Host, Program, Wishes},
@@ -47,7 +47,7 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     };
     let params = params::values(&flow, matches, &args.set)?;
     let task = task(&args, &definition)?;
-    let wishes = Wishes {
+    let mut wishes = Wishes {
         path: args.path.clone(),
         params,
         set,
@@ -69,30 +69,36 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     tell_unread(&flow, &wishes);
     let program = Program::current()?;
     // What cannot work is said before anything is made.
-    let agent = Agent::find(
-        &wishes.provider,
-        wishes.script.as_ref(),
-        wishes.model.as_deref(),
-        &flow,
-        &wishes.budget,
-        &program,
-        &config,
-    )?;
+    let mut agent = found(&flow, &wishes, &program, &config)?;
+    let priced = |wishes: &Wishes| {
+        let asked = Asked { provider: Some(&wishes.provider), model: wishes.model.as_deref() };
+        let terms = terms(&flow, asked, &wishes.budget, wishes.iterations_max, wishes.repairs_max, &config);
+        cuegate_flow::price(&flow, &terms)
+    };
+    let mut most = priced(&wishes);
+    if let Some(usd_micro) = budget::wanted(&args, &wishes, (&most, &definition.sources), &config)? {
+        wishes.budget.usd_micro = Some(usd_micro);
+        agent = found(&flow, &wishes, &program, &config)?;
+        most = priced(&wishes);
+    }
     let wall = walled::raise(&flow, wishes.unwalled, &program)?;
     let home = Home::create(place.home.root())?;
     let journal = project::open(&home, durability(args.durability))?;
     let host = Host { home, journal, program, config };
     let id = project::new_run_id();
     let ground = begin::ground(&host.home, &id, &definition, &wishes)?;
-    let asked = Asked { provider: Some(&wishes.provider), model: wishes.model.as_deref() };
-    let terms = terms(&flow, asked, &wishes.budget, wishes.iterations_max, wishes.repairs_max, &host.config);
-    let most = cuegate_flow::price(&flow, &terms);
     let cannot = walled::notes(wall.as_ref(), Path::new(&ground.place.work), host.home.root());
     let held = Held { by: walled::held_by(&flow, wall.as_ref()), cannot };
     tell_beginning(&definition, &ground, &wishes, &agent, &most, held, &id.to_string());
     let ready = begin::begin(&host, &id, &location, &definition, ground.behind(wall), agent, &wishes)?;
     question::drive(&host, &id, ready)?;
     tell_end(place, &*host.journal, &id, &host.config, args.json)
+}
+
+/// Who is asked, found able to do what the flow and the budget want.
+fn found(flow: &Flow, wishes: &Wishes, program: &Program, config: &Config) -> Result<Agent, Failure> {
+    let (script, model) = (wishes.script.as_ref(), wishes.model.as_deref());
+    Agent::find(&wishes.provider, script, model, flow, &wishes.budget, program, config)
 }
 
 /// Whether somebody is there whom a rule of the definition can ask.

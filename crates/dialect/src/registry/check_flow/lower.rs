@@ -1,8 +1,8 @@
 //! Lowers a check flow: each step becomes one that works and one that checks, joined by counted edges.
 
 use cuegate_flow::{
-    Act, Ask, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, FieldPath, Gate, Limits, Name,
-    Outcome, Reader, Role, Schema, SchemaId, SessionRule, Span, Step, Str, Target, Template, Verdict,
+    Act, Ask, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, FieldPath, Gate, Key, Limits, Name,
+    Outcome, Reader, Role, Schema, SchemaId, SessionRule, Span, Step, Str, Target, Template, Turn, Verdict,
 };
 
 use super::definition::{CheckFlow, CheckedStep, Way};
@@ -33,7 +33,15 @@ pub(crate) fn lower_check_flow(
     draft.params = params(agent, set);
     draft.verdict = Verdict::Flow;
     draft.default_model = Some(SYSTEM_MODEL.into());
-    draft.limits = Limits { iterations_max: limit.unwrap_or(EXECUTIONS_MAX) };
+    let max = limit.unwrap_or(EXECUTIONS_MAX);
+    draft.limits = Limits { iterations_max: max };
+    draft.keys.push(Key::new(
+        "maxIterations",
+        agent.verdict.span.unwrap_or(flow.span),
+        max,
+        1,
+        Turn::Iterations,
+    ));
     enter(flow, definition, &mut draft);
 
     let none = RegistryDefinition { span: flow.span, ..RegistryDefinition::default() };
@@ -124,10 +132,18 @@ impl StepLowering<'_, '_, '_, '_> {
         edges.extend(self.way(check.on_pass.as_ref(), ok(), &counters, check.span));
         if step.max > step.min {
             let times = step.max - step.min;
+            let turn = Turn::Counter(counters.max);
+            draft.keys.push(Key::new("iterations.max", step.span, step.max, step.min, turn));
             let further = again(ng(), counters.max, times, check.span);
             edges.push(Edge { label: Some("retry".into()), ..further });
         }
         edges.extend(self.way(check.on_fail.as_ref(), ng(), &counters, check.span));
+        for way in [&check.on_pass, &check.on_fail].into_iter().flatten() {
+            if let Way::Retry { max: Some(max), .. } = way {
+                let turn = Turn::Counter(counters.retries);
+                draft.keys.push(Key::new("maxRetries", check.span, *max, 0, turn));
+            }
+        }
         let schema = Schema::new(check.format.schema.clone()).ok().map(|schema| {
             draft.schemas.push(schema);
             SchemaId(draft.schemas.len() as u32 - 1)

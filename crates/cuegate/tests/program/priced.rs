@@ -1,0 +1,140 @@
+//! What a run can do at most: said before it begins, and held; which key would lower it; a budget that is asked for.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use serde_json::{Value, json};
+
+use crate::{
+    registry::{begin, says, small},
+    support::Project,
+};
+
+/// Stands in for Claude Code: says at once that all is done.
+const STAND_IN: &str = r#"#!/bin/sh
+[ "$1" = --version ] && { echo '99.1.0 (Claude Code)'; exit 0; }
+case "$(cat)" in *"Do work"*) way=handoff ;; *) way=closing ;; esac
+echo '{"type":"system","subtype":"init","session_id":"s1","model":"m"}'
+echo '{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"","structured_output":{"next_action":{"action":"'$way'"}},"usage":{"input_tokens":1,"output_tokens":1},"total_cost_usd":0}'
+"#;
+
+/// A project in which an agent answers that could cost money.
+fn costly(more: &str) -> Project {
+    let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
+    let program = project.path().join("stand-in");
+    fs::write(&program, STAND_IN).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let config = format!(
+        "{more}\n[providers.claude]\nprogram = {:?}\n[providers.claude.env]\nANTHROPIC_API_KEY = \"of-a-test\"\n",
+        program.display().to_string()
+    );
+    project.write("cuegate.toml", &config);
+    project
+}
+
+const ASKED: &str = "budget in US dollars (an empty line for none): ";
+const COSTLY: [&str; 4] = ["run", "agent", "--provider", "claude"];
+
+#[test]
+fn a_budget_is_asked_for_where_money_is_unbounded() {
+    let project = costly("");
+    let Some(ran) = project.at_terminal(&COSTLY, "a lot\n2.50\n") else { return };
+    let shown = ran.stdout.replace('\r', "");
+    assert_eq!(ran.code, 0, "{shown}");
+    let most = shown.find("the most that this run can do:").unwrap();
+    assert!(shown[most..].contains("bounded by  the limit of iterations"), "{shown}");
+    assert!(shown.contains("an amount of US dollars has to be more than 0"), "{shown}");
+    assert_eq!(shown.matches(ASKED).count(), 2, "{shown}");
+    let status = project.status();
+    assert_eq!((&status["state"], &status["budget"]["usd"]), (&json!("completed"), &json!(2.5)));
+
+    // Nothing is a word too, and the end of the input is none.
+    let ran = project.at_terminal(&COSTLY, "\n").unwrap();
+    assert_eq!((ran.code, &project.status()["budget"]["usd"]), (0, &Value::Null), "{}", ran.stdout);
+    let before = project.runs();
+    let ran = project.at_terminal(&COSTLY, "\u{4}").unwrap();
+    assert_eq!(ran.code, 130, "{}", ran.stdout);
+    assert!(ran.stdout.contains("nobody said a budget"), "{}", ran.stdout);
+    assert_eq!(project.runs(), before, "nothing was begun");
+}
+
+#[test]
+fn nobody_is_asked_for_a_budget_where_there_is_no_need_or_nobody() {
+    let project = costly("");
+    // Nobody is there: as before, with a word about it.
+    let ran = project.run(&COSTLY);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("money, tokens and time are not limited"), "{}", ran.stderr);
+    let never = |project: &Project, args: &[&str]| {
+        let Some(ran) = project.at_terminal(args, "") else { return };
+        assert!(ran.code == 0 && !ran.stdout.contains(ASKED), "{args:?}: {}", ran.stdout);
+    };
+    never(&project, &begin(&[]));
+    never(&project, &[&COSTLY[..], &["--unlimited"]].concat());
+    never(&project, &[&COSTLY[..], &["--budget-tokens", "90000"]].concat());
+    never(&project, &[&COSTLY[..], &["--budget-usd", "9"]].concat());
+    never(&costly("[budget]\nunlimited = true"), &COSTLY);
+}
+
+#[test]
+fn the_key_that_would_lower_it_most_is_named_with_its_place() {
+    let project = costly("");
+    let priced = |args: &[&str]| project.run(&[&["price", "agent", "--json"], args].concat()).json();
+    let lever = |args: &[&str]| priced(args)["lever"].clone();
+    let found = lever(&["--ask-usd", "0.50"]);
+    assert_eq!(
+        (&found["key"], &found["from"], &found["to"]),
+        (&json!("maxIterations"), &json!(20), &json!(10))
+    );
+    let (file, line) = (found["file"].as_str().unwrap(), found["line"].as_u64().unwrap());
+    let text = project.read(file);
+    assert!(text.lines().nth(line as usize - 1).unwrap().contains("20"), "{found}");
+    assert_eq!(found["cost_usd"].as_f64().unwrap(), found["asks"].as_f64().unwrap() * 0.5);
+    // What it says comes true: the lower value is priced the same.
+    let lowered = text.replace("20", "10");
+    project.write(file, &lowered);
+    assert_eq!(priced(&[])["max"]["asks"], found["asks"]);
+    // A flag over it is what can be lowered.
+    assert_eq!(lever(&["--max-iterations", "30"])["key"], "--max-iterations");
+    let shown = project.run(&["price", "agent"]).stdout;
+    assert!(shown.contains(&format!("lower       `maxIterations` ({file}:{line}) from 10 to 5")), "{shown}");
+}
+
+/// Gates that are mended twice and a limit: what bounds the piece is neither more nor other than what its author wrote.
+#[test]
+fn a_piece_with_quality_gates_costs_what_they_allow_for() {
+    let project = Project::empty();
+    let piece = "name: p\nmax_iterations: 12\ninitial_movement: a\nmovements:\n  - name: a\n    edit: true\n    \
+                 instruction_template: Do it\n    quality_gates: [{ command: \"true\" }]\n    rules:\n      - \
+                 { condition: Done, next: COMPLETE }\n";
+    project.write("p.yaml", piece);
+    let priced = || project.run(&["price", "p.yaml", "--json", "--repairs", "0"]).json();
+    let found = priced();
+    assert_eq!(
+        (&found["max"]["iterations"], &found["bounded_by"]),
+        (&json!(3), &json!("shape")),
+        "{found:#}"
+    );
+    assert_eq!(found["max"]["asks_by_kind"]["remedy"], 2);
+    let lever = &found["lever"];
+    assert_eq!((&lever["key"], &lever["file"]), (&json!("quality_gate_retries"), &Value::Null), "{found:#}");
+    project.write(
+        "p.yaml",
+        &piece.replace("    rules:\n", "    rules:\n      - { condition: Again, next: a }\n"),
+    );
+    let found = priced();
+    let lever = &found["lever"];
+    let place = (&lever["file"], &lever["line"], &lever["to"]);
+    assert_eq!(
+        (&lever["key"], place),
+        (&json!("max_iterations"), (&json!("p.yaml"), &json!(2), &json!(6))),
+        "{found:#}"
+    );
+}
+
+#[test]
+fn a_run_keeps_the_bound_that_it_is_held_to() {
+    let project = costly("");
+    let most = project.run(&["price", "agent", "--json"]).json()["max"]["asks"].clone();
+    assert_eq!(project.run(&begin(&[])).code, 0);
+    assert_eq!(project.events("run_started")[0]["asks_max"], most);
+}

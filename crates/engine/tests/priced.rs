@@ -1,0 +1,104 @@
+//! A run is held to the price of its definition. It stops no run that goes right, whatever is answered, cut and let go
+//! on; what people add is priced anew.
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
+
+use cuegate_engine::{Completion, EndState, Event, PRICE_FAULT, Resume, Start, Started, State, WaitKind};
+use cuegate_flow::{Flow, Terms, bound};
+use cuegate_testkit::{
+    flows,
+    world::{Case, respond, roll, started},
+};
+
+const SEEDS: u64 = 400;
+const DECISIONS_MAX: u64 = 400;
+
+fn start<'f>(flow: &'f Flow, asks_max: Option<u64>) -> Case<'f> {
+    let mut case = Case::new(flow);
+    let started = Started { asks_max, ..started(flow) };
+    assert!(case.complete(Completion::Start(Box::new(Start { started }))));
+    case
+}
+
+fn priced(flow: &Flow) -> Option<u64> {
+    let terms = Terms { iterations_max: flow.limits.iterations_max, repairs_max: 1, ..Terms::default() };
+    bound(flow, &terms).asks_max()
+}
+
+#[test]
+fn no_run_that_goes_right_is_stopped_by_its_price() {
+    let (mut persons, mut resumed, mut full) = (0, 0, 0);
+    for flow in flows::all().into_iter().chain(flows::verdicts()).chain([flows::acting()]) {
+        for seed in 0..SEEDS {
+            let mut case = start(&flow, priced(&flow));
+            for turn in 0..DECISIONS_MAX {
+                let ledger = &case.run.ledger;
+                assert!(ledger.asks_max.is_some_and(|most| ledger.answered <= most), "{ledger:?}");
+                match &case.run.state {
+                    State::Ended { state: EndState::Exhausted, reason, hold, .. } => {
+                        assert!(!reason.starts_with(PRICE_FAULT), "{} seed {seed}: {reason}", flow.name);
+                        let further = hold.is_some() && case.run.iterations < 60;
+                        let iterations_max = further.then_some(case.run.iterations_max + 2);
+                        let resume = Resume { iterations_max, ..Resume::default() };
+                        if !further || !case.complete(Completion::Resumed(Box::new(resume))) {
+                            break;
+                        }
+                        resumed += 1;
+                    }
+                    State::Ended { .. } => break,
+                    State::Suspended(waiting) => {
+                        persons += u32::from(waiting.kind == WaitKind::Person);
+                        assert!(case.unblock());
+                    }
+                    _ => {
+                        let pending = case.pending();
+                        let roll = roll(seed, &turn.to_string());
+                        let command = &pending[roll as usize % pending.len()];
+                        let interrupted = (roll >> 20).is_multiple_of(12);
+                        let completion = match interrupted {
+                            true => Completion::Interrupted { seen: None },
+                            false => respond(&case, seed, command),
+                        };
+                        assert!(case.complete(completion));
+                    }
+                }
+            }
+            full += u32::from(case.run.ledger.asks_max == Some(case.run.ledger.answered));
+        }
+    }
+    assert!(persons > 100 && resumed > 100 && full > 0, "{persons} persons, {resumed} resumed, {full} full");
+}
+
+#[test]
+fn more_than_the_price_stops_the_run_where_it_stands() {
+    let flow = flows::closing();
+    let usable = |case: &Case<'_>| {
+        let command = case.pending().remove(0);
+        let answers = |completion: &Completion| matches!(completion, Completion::Answered { answer, .. } if answer.blocked.is_none() && answer.asks_person.is_none());
+        (0..).map(|seed| respond(case, seed, &command)).find(answers).unwrap()
+    };
+    let mut case = start(&flow, Some(1));
+    let completion = usable(&case);
+    assert!(case.complete(completion));
+    let State::Ended { state: EndState::Exhausted, reason, hold: None } = case.run.state.clone() else {
+        panic!("{:?}", case.run.state)
+    };
+    assert_eq!(
+        reason,
+        "a fault of cuegate: the price of the definition allows for 1 asks, and another is wanted; report it, and go on \
+         with `cuegate resume`"
+    );
+    assert!(case.run.node.is_some(), "it stands where it stood");
+    assert!(case.pending().is_empty());
+    // Whoever lets it go on gives it what its rest can need.
+    assert!(case.complete(Completion::Resumed(Box::default())));
+    assert_eq!(case.run.state, State::Running);
+    let given = case.run.ledger.asks_max.unwrap();
+    assert!(given > priced(&flow).unwrap() / 2, "{given}");
+    let resumed = case.events.iter().flatten().rev().find_map(|event| match event {
+        Event::Resumed { asks_max, .. } => *asks_max,
+        _ => None,
+    });
+    assert_eq!(resumed, Some(given));
+    let completion = usable(&case);
+    assert!(case.complete(completion));
+}
