@@ -96,8 +96,15 @@ pub fn explore(flow: &Flow, needs: &[Need]) -> Explored {
 
 /// Everything that can be answered to what is pending, and how it is said.
 pub fn completions(flow: &Flow, run: &Run) -> Vec<(Completion, String)> {
-    Explorer { flow, needs: &[], all: Vec::new(), known: HashMap::new(), found: Explored::default() }
-        .completions(run)
+    Explorer {
+        flow,
+        needs: &[],
+        all: Vec::new(),
+        known: HashMap::new(),
+        found: Explored::default(),
+        used_up: Vec::new(),
+    }
+    .completions(run)
 }
 
 struct Explorer<'f> {

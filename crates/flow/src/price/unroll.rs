@@ -339,7 +339,8 @@ impl Unroll<'_> {
             return None;
         }
         // Who mends takes the place of what was mended in what monitors see.
-        if !next.judged && !(edge.remedy.is_some() && to == state.visit) {
+        let mended = edge.remedy.is_some() && to == state.visit;
+        if !(next.judged || mended) {
             next.history.push(state.visit);
             self.forget(&mut next.history);
         }
