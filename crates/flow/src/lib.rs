@@ -12,6 +12,7 @@
 //! assert_eq!(checked.diagnostics[0].code, "no-entry");
 //! ```
 
+mod allowed;
 mod boundary;
 mod check;
 mod conduct;
@@ -31,6 +32,7 @@ mod wall;
 pub mod ways;
 mod whole;
 
+pub use allowed::Impossible;
 pub use boundary::{Boundary, Permission, Tools};
 pub use check::{Checked, Code, check, codes};
 pub use conduct::{Actions, Conduct, Reaction};

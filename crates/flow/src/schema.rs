@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::FieldPath;
+use crate::allowed::{self, Impossible};
 
 /// A JSON Schema that is known to compile.
 ///
@@ -83,6 +84,13 @@ impl Schema {
         for segment in path.segments() {
             if let Some(next) = at.get("properties").and_then(|properties| properties.get(&**segment)) {
                 at = next;
+            } else if at
+                .get("patternProperties")
+                .and_then(Value::as_object)
+                .is_some_and(|map| !map.is_empty())
+            {
+                // Patterns are not followed: what they allow is unknown, so it is allowed.
+                return true;
             } else if let (Ok(_), Some(items)) = (segment.parse::<usize>(), at.get("items")) {
                 at = items;
             } else {
@@ -94,32 +102,23 @@ impl Schema {
 
     /// Whether every answer that fits has a value at this path, by `required` all along it.
     pub fn requires(&self, path: &FieldPath) -> bool {
-        let mut at = &self.value;
-        path.segments().iter().all(|segment| {
-            let names = at.get("required").and_then(Value::as_array);
-            let is_required = names.is_some_and(|names| names.iter().any(|name| name == &**segment));
-            let is_object = at.get("type").and_then(Value::as_str) == Some("object");
-            match at.get("properties").and_then(|properties| properties.get(&**segment)) {
-                Some(next) => {
-                    at = next;
-                    is_required && is_object
-                }
-                None => false,
-            }
-        })
+        allowed::requires(&self.value, path.segments())
     }
 
-    /// Every value that can stand at this path, when the schema lists them (`enum`, `const`, boolean).
+    /// Every value that can stand at this path, when the schema lists them (`enum`, `const`, boolean), also through
+    /// `allOf`, `anyOf` and `oneOf`. What the rest of the schema refuses there is not among them.
     pub fn values_at(&self, path: &FieldPath) -> Option<Vec<Value>> {
-        let at = self.at(path)?;
-        if let Some(values) = at.get("enum").and_then(Value::as_array) {
-            return Some(values.clone());
-        }
-        if let Some(value) = at.get("const") {
-            return Some(vec![value.clone()]);
-        }
-        (at.get("type").and_then(Value::as_str) == Some("boolean"))
-            .then(|| vec![Value::Bool(true), Value::Bool(false)])
+        allowed::values(self.at(path)?)
+    }
+
+    /// Whether a value of one of these types (words of `type`, `number` for integers too) can stand at this path.
+    pub fn can_be(&self, path: &FieldPath, kinds: &[&str]) -> bool {
+        self.at(path).is_none_or(|schema| allowed::can_be(schema, kinds))
+    }
+
+    /// Why no answer fits, where that is certain. An answer is an object.
+    pub fn impossible(&self) -> Option<Impossible> {
+        allowed::impossible(&self.value)
     }
 }
 
@@ -183,5 +182,17 @@ mod tests {
         assert!(schema.can_produce(&path("open.x")));
         assert!(!schema.can_produce(&path("missing")));
         assert!(!schema.can_produce(&path("s.deeper")));
+        assert!(
+            schema.can_be(&path("s"), &["string"]) && !schema.can_be(&path("open"), &["string", "number"])
+        );
+    }
+
+    #[test]
+    fn what_a_pattern_may_give_can_be_there() {
+        let schema = Schema::new(json!({
+            "type": "object", "additionalProperties": false, "patternProperties": {"^go": {"type": "string"}}
+        }))
+        .unwrap();
+        assert!(schema.can_produce(&path("goal")));
     }
 }
