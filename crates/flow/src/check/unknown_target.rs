@@ -25,11 +25,13 @@ pub(super) fn finding(name: &Name, from: &str, known: &[&str]) -> Diagnostic {
 
 /// The known name that differs least, when it differs little enough to be meant.
 pub(super) fn nearest<'n>(name: &str, known: &[&'n str]) -> Option<&'n str> {
-    let limit = (name.chars().count() / 3).max(1);
+    // One slip in a name of two letters makes half of another name.
+    let length = name.chars().count();
+    let limit = if length < 3 { 0 } else { length / 3 };
     known
         .iter()
         .map(|candidate| (distance(name, candidate), *candidate))
-        .filter(|(distance, _)| *distance <= limit)
+        .filter(|(distance, candidate)| *distance <= limit && *distance < candidate.chars().count())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
