@@ -18,7 +18,9 @@ pub(crate) fn values(schema: &Value) -> Option<Vec<Value>> {
         return Some(candidates);
     }
     // References are resolved before a schema gets here; one that is left is not looked into.
-    if let Ok(validator) = jsonschema::validator_for(schema) {
+    if !is_plain(schema)
+        && let Ok(validator) = jsonschema::validator_for(schema)
+    {
         candidates.retain(|value| validator.is_valid(value));
     }
     let mut distinct: Vec<Value> = Vec::new();
@@ -28,6 +30,12 @@ pub(crate) fn values(schema: &Value) -> Option<Vec<Value>> {
         }
     }
     Some(distinct)
+}
+
+/// Whether a schema only lists values: nothing in it could refuse one of them.
+fn is_plain(schema: &Value) -> bool {
+    const SAYS_NOTHING: [&str; 5] = ["enum", "title", "description", "default", "$comment"];
+    schema.as_object().is_some_and(|map| map.keys().all(|key| SAYS_NOTHING.contains(&key.as_str())))
 }
 
 /// Values among which are all that fit; `None` when they cannot be listed.
@@ -370,18 +378,12 @@ mod tests {
                 json!({"type": "object", "required": ["why"], "additionalProperties": false, "properties": {"x": {}}}),
                 "requires `why`, which is none of the `properties` that it allows",
             ),
-            (json!({"anyOf": [false, {"enum": []}]}), "is `false`, which no value fits"),
+            (json!({"anyOf": [false, {"enum": []}]}), "refuses every value that its parts list"),
         ];
         for (inner, why) in table {
             let found = impossible(&object(inner.clone())).unwrap_or_else(|| panic!("{inner} is possible"));
             assert!(found.pointer.starts_with("/properties/a"), "{inner}: {}", found.pointer);
-            assert_eq!(
-                found
-                    .why
-                    .replace("refuses every value that its parts list", "is `false`, which no value fits"),
-                why,
-                "{inner}"
-            );
+            assert_eq!(found.why, why, "{inner}");
         }
         let list = impossible(&json!({"type": "array"})).expect("no object is a list");
         assert_eq!(

@@ -18,11 +18,21 @@ pub struct Schema {
 
 /// Why a schema does not compile.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SchemaError(String);
+pub struct SchemaError {
+    reason: String,
+    pointer: String,
+}
+
+impl SchemaError {
+    /// The part of the schema that is wrong, as a pointer into it; empty for all of it.
+    pub fn pointer(&self) -> &str {
+        &self.pointer
+    }
+}
 
 impl fmt::Display for SchemaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.reason)
     }
 }
 
@@ -45,7 +55,10 @@ impl Schema {
     pub fn new(value: Value) -> Result<Schema, SchemaError> {
         match jsonschema::validator_for(&value) {
             Ok(validator) => Ok(Schema { value, validator: validator.into() }),
-            Err(error) => Err(SchemaError(error.to_string())),
+            Err(error) => {
+                let pointer = error.instance_path().to_string();
+                Err(SchemaError { reason: error.to_string(), pointer })
+            }
         }
     }
 
@@ -120,6 +133,11 @@ impl Schema {
     pub fn impossible(&self) -> Option<Impossible> {
         allowed::impossible(&self.value)
     }
+
+    /// Every value that fits a part of a schema, where they can be listed as for [`Schema::values_at`].
+    pub fn values_of(part: &Value) -> Option<Vec<Value>> {
+        allowed::values(part)
+    }
 }
 
 /// Whether a schema allows properties that it does not name.
@@ -165,6 +183,8 @@ mod tests {
     fn a_schema_that_does_not_compile_says_why() {
         let error = Schema::new(json!({"type": 7})).unwrap_err();
         assert!(error.to_string().contains('7'), "{error}");
+        let deeper = json!({"properties": {"a": {"type": "string", "pattern": "("}}});
+        assert_eq!(Schema::new(deeper).unwrap_err().pointer(), "/properties/a/pattern");
     }
 
     #[test]

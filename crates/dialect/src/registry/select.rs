@@ -62,34 +62,51 @@ pub(super) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath,
     // An intent that stands in for an unreadable one routes an answer that need not fit its schema.
     let falls_back =
         lowering.step.gate.as_ref().is_some_and(|gate| matches!(gate.fail_fast, Some((false, _))));
-    let values = lowering.schema.and_then(|schema| schema.values_at(path)).filter(|_| !falls_back);
-    let Some(values) = values else { return };
-    // What is `null` counts as absent, and selects nothing.
-    let values: Vec<String> = values.iter().filter(|value| !value.is_null()).map(text_of).collect();
-    for (value, target) in cases.iter().filter(|(value, _)| !values.iter().any(|listed| listed == value)) {
+    let Some(schema) = lowering.schema.filter(|_| !falls_back) else { return };
+    let never = |value: &str, target: Text<'_>, hint: String| {
         let message = format!("`{path}` is never `{value}`, so that `{}` is not selected by it", target.text);
-        lowering.push(
-            Diagnostic::warning(codes::UNREACHABLE_CASE, target.span, message)
-                .hint(format!("the schema lists {}", list(&values))),
-        );
+        lowering.push(Diagnostic::warning(codes::UNREACHABLE_CASE, target.span, message).hint(hint));
+    };
+    let Some(mut values) = schema.values_at(path) else {
+        if !schema.can_be(path, &["string", "number", "boolean"]) {
+            // A whole list or object is compared as it is written in JSON.
+            for (value, target) in cases.iter().filter(|(value, _)| !value.starts_with(['[', '{'])) {
+                never(
+                    value,
+                    *target,
+                    "make it a text in the schema: a list or an object is no such value".to_owned(),
+                );
+            }
+        }
+        return;
+    };
+    // What is `null` counts as absent, and selects nothing.
+    values.retain(|value| !value.is_null());
+    let texts: Vec<String> = values.iter().map(text_of).collect();
+    for (value, target) in cases.iter().filter(|(case, _)| !values.iter().any(|value| is_case(case, value))) {
+        never(value, *target, format!("the schema lists {}", list(&texts)));
     }
 }
 
+/// Whether a value selects a case. Numbers are equal however they are written.
+fn is_case(case: &str, value: &Value) -> bool {
+    *case == *text_of(value) || value.as_f64().is_some_and(|number| case.parse() == Ok(number))
+}
+
 /// A value as `targets` write it.
-fn text_of(value: &Value) -> String {
+pub(super) fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
 }
 
-/// Whether every value that a schema allows at a path has a case. A schema that lists no values allows others.
+/// Whether every value that a schema allows at a path has a case. A schema that lists no values allows others; of one
+/// that could not be read nothing is known.
 pub(super) fn covers(schema: Option<&Schema>, path: &FieldPath, cases: &[(&str, Text<'_>)]) -> bool {
-    let Some(values) = schema.and_then(|schema| schema.values_at(path)) else { return false };
-    values.iter().all(|value| {
-        let text = text_of(value);
-        !value.is_null() && cases.iter().any(|(case, _)| *case == text)
-    })
+    let Some(schema) = schema else { return true };
+    let Some(values) = schema.values_at(path) else { return false };
+    values.iter().all(|value| !value.is_null() && cases.iter().any(|(case, _)| is_case(case, value)))
 }
 
 /// A value that the answer itself does not leave is the newest of the run: some other step has to leave it. If none
