@@ -9,12 +9,13 @@ pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
     if length > NAME_CHARS_MAX {
         return None;
     }
-    let limit = (length / 3).max(1);
+    // One slip in a name of two letters makes half of another name.
+    let limit = if length < 3 { 0 } else { length / 3 };
     known
         .into_iter()
         .filter(|candidate| candidate.chars().count() <= NAME_CHARS_MAX)
         .map(|candidate| (distance(name, candidate), candidate))
-        .filter(|(distance, _)| *distance <= limit)
+        .filter(|(distance, candidate)| *distance <= limit && *distance < candidate.chars().count())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
@@ -66,6 +67,10 @@ mod tests {
             "two in the wrong order are one slip"
         );
         assert_eq!((distance("ab", "ba"), distance("abc", "ca"), distance("", "ab")), (1, 3, 2));
+        assert_eq!(nearest("c", ["a", "b"]), None, "another letter is another name");
+        assert_eq!(nearest("ng", ["ok", "no"]), None);
+        assert_eq!(nearest("OK", ["ok", "ng"]), Some("ok"));
+        assert_eq!(nearest("nxt", ["repeat", "next"]), Some("next"));
         assert_eq!(nearest("zzz", ["stepId", "stepKind"]), None);
         assert_eq!(suggestion("zzz", &["a", "b"]), "use one of `a`, `b`");
         assert_eq!(nearest(&"x".repeat(100), [&*"x".repeat(99)]), None);

@@ -12,6 +12,7 @@
 //! assert_eq!(checked.diagnostics[0].code, "no-entry");
 //! ```
 
+mod allowed;
 mod boundary;
 mod check;
 mod conduct;
@@ -35,6 +36,7 @@ pub mod ways;
 mod whole;
 mod yields;
 
+pub use allowed::Impossible;
 pub use boundary::{Boundary, Permission, Tools};
 pub use check::{Checked, Code, check, codes};
 pub use conduct::{Actions, Conduct, Reaction};

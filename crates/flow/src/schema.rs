@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
+use crate::allowed::{self, Impossible};
 use crate::{FieldPath, values};
 
 /// A JSON Schema that is known to compile.
@@ -21,11 +22,21 @@ pub struct Schema {
 
 /// Why a schema does not compile.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SchemaError(String);
+pub struct SchemaError {
+    reason: String,
+    pointer: String,
+}
+
+impl SchemaError {
+    /// The part of the schema that is wrong, as a pointer into it; empty for all of it.
+    pub fn pointer(&self) -> &str {
+        &self.pointer
+    }
+}
 
 impl fmt::Display for SchemaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.reason)
     }
 }
 
@@ -48,8 +59,10 @@ impl Schema {
     pub fn new(value: Value) -> Result<Schema, SchemaError> {
         let validator = OnceLock::new();
         if !plain::is_plain(&value) {
-            let compiled =
-                jsonschema::validator_for(&value).map_err(|error| SchemaError(error.to_string()))?;
+            let compiled = jsonschema::validator_for(&value).map_err(|error| {
+                let pointer = error.instance_path().to_string();
+                SchemaError { reason: error.to_string(), pointer }
+            })?;
             _ = validator.set(compiled);
         }
         Ok(Schema { value, validator: validator.into() })
@@ -95,6 +108,13 @@ impl Schema {
         for segment in path.segments() {
             if let Some(next) = at.get("properties").and_then(|properties| properties.get(&**segment)) {
                 at = next;
+            } else if at
+                .get("patternProperties")
+                .and_then(Value::as_object)
+                .is_some_and(|map| !map.is_empty())
+            {
+                // Patterns are not followed: what they allow is unknown, so it is allowed.
+                return true;
             } else if let (Ok(_), Some(items)) = (segment.parse::<usize>(), at.get("items")) {
                 at = items;
             } else {
@@ -106,19 +126,7 @@ impl Schema {
 
     /// Whether every answer that fits has a value at this path, by `required` all along it.
     pub fn requires(&self, path: &FieldPath) -> bool {
-        let mut at = &self.value;
-        path.segments().iter().all(|segment| {
-            let names = at.get("required").and_then(Value::as_array);
-            let is_required = names.is_some_and(|names| names.iter().any(|name| name == &**segment));
-            let is_object = at.get("type").and_then(Value::as_str) == Some("object");
-            match at.get("properties").and_then(|properties| properties.get(&**segment)) {
-                Some(next) => {
-                    at = next;
-                    is_required && is_object
-                }
-                None => false,
-            }
-        })
+        allowed::requires(&self.value, path.segments())
     }
 
     /// Every value that can stand at this path, when the schema lists them: by `enum`, `const`, as a truth value, as a
@@ -130,6 +138,21 @@ impl Schema {
     /// Whether a value that reads like this text can stand at a path. A path of which nothing is said takes any.
     pub fn can_read(&self, path: &FieldPath, text: &str) -> bool {
         self.at(path).is_none_or(|at| values::can_read(at, text))
+    }
+
+    /// Whether a value of one of these types (words of `type`, `number` for integers too) can stand at this path.
+    pub fn can_be(&self, path: &FieldPath, kinds: &[&str]) -> bool {
+        self.at(path).is_none_or(|schema| allowed::can_be(schema, kinds))
+    }
+
+    /// Why no answer fits, where that is certain. An answer is an object.
+    pub fn impossible(&self) -> Option<Impossible> {
+        allowed::impossible(&self.value)
+    }
+
+    /// Every value that fits a part of a schema, where they can be listed as for [`Schema::values_at`].
+    pub fn values_of(part: &Value) -> Option<Vec<Value>> {
+        values::listed(part)
     }
 }
 
@@ -176,6 +199,8 @@ mod tests {
     fn a_schema_that_does_not_compile_says_why() {
         let error = Schema::new(json!({"type": 7})).unwrap_err();
         assert!(error.to_string().contains('7'), "{error}");
+        let deeper = json!({"properties": {"a": {"type": "string", "pattern": "("}}});
+        assert_eq!(Schema::new(deeper).unwrap_err().pointer(), "/properties/a/pattern");
     }
 
     #[test]
@@ -193,5 +218,17 @@ mod tests {
         assert!(schema.can_produce(&path("open.x")));
         assert!(!schema.can_produce(&path("missing")));
         assert!(!schema.can_produce(&path("s.deeper")));
+        assert!(
+            schema.can_be(&path("s"), &["string"]) && !schema.can_be(&path("open"), &["string", "number"])
+        );
+    }
+
+    #[test]
+    fn what_a_pattern_may_give_can_be_there() {
+        let schema = Schema::new(json!({
+            "type": "object", "additionalProperties": false, "patternProperties": {"^go": {"type": "string"}}
+        }))
+        .unwrap();
+        assert!(schema.can_produce(&path("goal")));
     }
 }

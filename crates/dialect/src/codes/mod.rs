@@ -26,6 +26,7 @@ mod front_matter_mismatch;
 mod handler_unstartable;
 mod handoff_not_in_schema;
 mod handoff_to_work;
+mod impossible_schema;
 mod incomplete_domain;
 mod incomplete_step;
 mod inert_fallback;
@@ -63,8 +64,10 @@ mod not_utf8;
 mod null_target;
 #[cfg(test)]
 mod of_flow;
+mod optional_intent;
 mod path_for_key;
 mod poll_without_resource;
+mod refused_jump;
 mod report_name;
 mod required_with_default;
 mod reserved_flag;
@@ -96,6 +99,7 @@ mod unknown_step;
 mod unknown_tool;
 mod unknown_validator;
 mod unknown_verdict_type;
+mod unlisted_intents;
 mod unreachable_case;
 mod unreadable_file;
 mod unresolved_schema;
@@ -160,6 +164,7 @@ all! {
     HANDLER_UNSTARTABLE = handler_unstartable,
     HANDOFF_NOT_IN_SCHEMA = handoff_not_in_schema,
     HANDOFF_TO_WORK = handoff_to_work,
+    IMPOSSIBLE_SCHEMA = impossible_schema,
     INCOMPLETE_DOMAIN = incomplete_domain,
     INCOMPLETE_STEP = incomplete_step,
     INERT_FALLBACK = inert_fallback,
@@ -195,8 +200,10 @@ all! {
     NO_STEP_KIND = no_step_kind,
     NOT_UTF8 = not_utf8,
     NULL_TARGET = null_target,
+    OPTIONAL_INTENT = optional_intent,
     PATH_FOR_KEY = path_for_key,
     POLL_WITHOUT_RESOURCE = poll_without_resource,
+    REFUSED_JUMP = refused_jump,
     REPORT_NAME = report_name,
     REQUIRED_WITH_DEFAULT = required_with_default,
     RESERVED_FLAG = reserved_flag,
@@ -226,6 +233,7 @@ all! {
     UNKNOWN_TOOL = unknown_tool,
     UNKNOWN_VALIDATOR = unknown_validator,
     UNKNOWN_VERDICT_TYPE = unknown_verdict_type,
+    UNLISTED_INTENTS = unlisted_intents,
     UNREACHABLE_CASE = unreachable_case,
     UNREADABLE_FILE = unreadable_file,
     UNRESOLVED_SCHEMA = unresolved_schema,

@@ -26,5 +26,5 @@ pub(super) const TWINS: &[super::Twins] = &[super::closing(
         ),
         (r#", "repeat": { "target": "initial.fix" } }"#, " }"),
     ],
-    &[("next_action.to", "next_action.reason")],
+    &[("next_action.to", "plan.approach")],
 )];

@@ -3,6 +3,7 @@
 use cuegate_flow::{Diagnostic, FieldPath, Schema};
 use serde_json::Value;
 
+use super::answer_fit::{Written, check_presence, intent_places, list_values, pointer_of};
 use super::answer_words::{bind_step_id, check_words, say_intents};
 use super::generation::Generation;
 use super::kinds::Intent;
@@ -11,14 +12,23 @@ use super::schema_shape::closed;
 use super::step::{GateDefinition, SchemaReference, StepDefinition};
 use crate::codes;
 use crate::desk::Desk;
+use crate::files::join;
 use crate::json::Text;
 use crate::nearest::list;
 
 /// The schema of a step's answer, when all is well with it; findings say what is not.
 pub(crate) fn answer_schema(step: &StepDefinition<'_>, bases: &[String], desk: &Desk<'_>) -> Option<Schema> {
     let reference = step.schema?;
-    let open = resolve(step, &reference, bases, desk)?;
+    let (open, file) = resolve(step, &reference, bases, desk)?;
     let mut sent = closed(open.clone());
+    let written = Written { step: step.id, reference: &reference, file: &file, desk };
+    let plain = compile(&written, sent.clone())?;
+    if !written.admits(&plain) {
+        return None;
+    }
+    for pointer in step.gate.iter().flat_map(intent_places) {
+        list_values(&mut sent, &pointer);
+    }
     if step.generation == Generation::Complete {
         bind_step_id(step, &reference, &mut sent, desk);
     }
@@ -28,7 +38,7 @@ pub(crate) fn answer_schema(step: &StepDefinition<'_>, bases: &[String], desk: &
             allow_abort(&mut sent, pointer.text.trim_start_matches('#'));
         }
         if let Some((field, _)) = &gate.field {
-            let pointer: String = field.segments().iter().map(|segment| top_level(segment)).collect();
+            let pointer = pointer_of(field);
             if step.generation == Generation::Complete {
                 check_words(step.id, gate, &pointer, &sent, desk);
                 say_intents(&mut sent, &pointer);
@@ -36,10 +46,11 @@ pub(crate) fn answer_schema(step: &StepDefinition<'_>, bases: &[String], desk: &
             allow_abort(&mut sent, &pointer);
         }
     }
-    let schema = compile(step.id, &reference, sent, desk)?;
+    let schema = compile(&written, sent)?;
     let open = Schema::new(open).ok();
     if let Some(gate) = &step.gate {
         check_field(step.id, gate, &schema, desk);
+        check_presence(step, gate, &schema, desk);
         check_target(step.id, gate, &schema, desk);
         check_handoff(step.id, gate, &schema, open.as_ref(), desk);
     }
@@ -51,11 +62,11 @@ fn resolve(
     reference: &SchemaReference<'_>,
     bases: &[String],
     desk: &Desk<'_>,
-) -> Option<Value> {
+) -> Option<(Value, String)> {
     let mut fault = None;
     for base in bases {
         match resolve_open(desk, base, reference.file.text, reference.schema.text) {
-            Ok(value) => return Some(value),
+            Ok(value) => return Some((value, join(base, reference.file.text)?)),
             // The next base is for files that are not in this one, not for schemas that are wrong here.
             Err(SchemaFault::NoFile(path)) => fault = fault.or(Some(SchemaFault::NoFile(path))),
             Err(other) => {
@@ -94,14 +105,15 @@ fn resolve(
     None
 }
 
-fn compile(id: &str, reference: &SchemaReference<'_>, schema: Value, desk: &Desk<'_>) -> Option<Schema> {
+fn compile(written: &Written<'_, '_>, schema: Value) -> Option<Schema> {
     match Schema::new(schema) {
         Ok(schema) => Some(schema),
         Err(error) => {
-            let message = format!("`{}` is no valid JSON Schema: {error}", reference.schema.text);
-            desk.found.push(
-                Diagnostic::error(codes::UNRESOLVED_SCHEMA, reference.schema.span, message)
-                    .step(id)
+            let message = format!("`{}` is no valid JSON Schema: {error}", written.reference.schema.text);
+            let span = written.place(error.pointer());
+            written.desk.found.push(
+                Diagnostic::error(codes::UNRESOLVED_SCHEMA, span, message)
+                    .step(written.step)
                     .hint("correct the schema"),
             );
             None

@@ -1,6 +1,6 @@
 //! What the schema of a "complete" step tells its agent: which words decide, and which step is answered.
 
-use cuegate_flow::Diagnostic;
+use cuegate_flow::{Diagnostic, FieldPath, Span};
 use serde_json::{Value, json};
 
 use super::answer::listed;
@@ -24,10 +24,27 @@ pub(super) fn check_words(
     schema: &Value,
     desk: &Desk<'_>,
 ) {
-    let (Some(words), Some((field, span))) = (listed(schema.pointer(pointer)), &gate.field) else { return };
+    let Some((field, span)) = &gate.field else { return };
+    let Some(words) = listed(schema.pointer(pointer)) else {
+        return check_free(id, (field, *span), schema.pointer(pointer), desk);
+    };
     let push = |message: String, hint: &str| {
         desk.found.push(Diagnostic::warning(codes::UNUSED_WORD, *span, message).step(id).hint(hint));
     };
+    if none_can_be_said(gate, &words) {
+        let allowed: Vec<&str> = gate.intents.iter().map(|(intent, _)| intent.as_str()).collect();
+        let message = format!(
+            "`{id}` allows {}, and its schema lists only {} at `{field}`",
+            list(&allowed),
+            list(&words)
+        );
+        desk.found.push(
+            Diagnostic::error(codes::INTENT_MISMATCH, *span, message)
+                .step(id)
+                .hint("add the intents to the schema's `enum`: with what it lists a step can only give up"),
+        );
+        return;
+    }
     let allows =
         |intent: Intent| intent == Intent::Abort || gate.intents.iter().any(|(known, _)| *known == intent);
     let useless: Vec<&str> =
@@ -50,6 +67,37 @@ pub(super) fn check_words(
         let message = format!("the schema of `{id}` lists no word for {} at `{field}`", list(&lost));
         push(message, "add the intent to the schema's `enum`, or take it out of `allowedIntents`");
     }
+}
+
+/// Whether no word of a schema stands for any intent that leads on. One that stands in for an unreadable intent does.
+fn none_can_be_said(gate: &GateDefinition<'_>, words: &[String]) -> bool {
+    let mut leads_on =
+        gate.intents.iter().map(|(intent, _)| *intent).filter(|intent| *intent != Intent::Abort);
+    let can_be_said = |intent: Intent| words.iter().any(|word| meaning(word) == Some(intent));
+    gate.fallback.is_none() && leads_on.clone().next().is_some() && !leads_on.any(can_be_said)
+}
+
+/// Where a schema lists no words, an agent is not told which there are.
+fn check_free(id: &str, (field, span): (&FieldPath, Span), place: Option<&Value>, desk: &Desk<'_>) {
+    let Some(place) = place else { return };
+    let can_be_text = place.get("type").is_none_or(|kind| match kind {
+        Value::Array(kinds) => kinds.iter().any(|kind| kind == "string"),
+        kind => kind == "string",
+    });
+    let finding = if can_be_text {
+        let message = format!(
+            "the schema of `{id}` takes any text at `{field}`, and tells no agent what it can decide"
+        );
+        Diagnostic::warning(codes::UNLISTED_INTENTS, span, message)
+            .hint("list the words in an `enum`: another word is a bad answer")
+    } else {
+        let message = format!(
+            "the schema of `{id}` takes no text at `{field}`, where its answers say what they decide"
+        );
+        Diagnostic::error(codes::INTENT_MISMATCH, span, message)
+            .hint("make it a text with an `enum` of intents")
+    };
+    desk.found.push(finding.step(id));
 }
 
 /// Adds to the words of a place the intents that they stand for: an answer is checked with its intent in place.

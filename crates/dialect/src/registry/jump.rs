@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 use cuegate_flow::{Diagnostic, Edge, FieldPath, Name, Selector, Target};
 use serde_json::Value;
 
+use super::answer_fit::has_value;
 use super::gate::{Lowering, outcome};
 use super::kinds::{Intent, StepKind};
-use super::select::{check_reachable, lower_select, name};
+use super::select::{check_reachable, lower_select, name, text_of};
 use super::step::{GateDefinition, TargetMode};
 use super::transition::{Rule, Transition};
 use crate::codes;
 use crate::json::Text;
+use crate::nearest::list;
 
 /// The edge of `jump`; `None` when it has no target at all, which a finding says.
 pub(super) fn lower_jump(
@@ -69,7 +71,52 @@ pub(super) fn lower_jump(
             return nowhere(lowering, gate, "`jump` is allowed, but has no target", hint);
         }
     };
+    check_answers(lowering, gate, &to);
     Some(Edge::new(outcome(Intent::Jump), to, span))
+}
+
+/// What the answer names has to be a step that the jump may lead to.
+fn check_answers(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to: &Target<Name>) {
+    let (Target::Jump { field: Some(field), among, default }, Some(schema)) = (to, lowering.schema) else {
+        return;
+    };
+    let Some((_, span)) = gate.target_field.as_ref().filter(|_| schema.can_produce(field)) else { return };
+    let id = lowering.step.id;
+    let is_allowed = |value: &Value| among.iter().any(|step| value.as_str() == Some(&*step.text));
+    let (allowed, refused): (Vec<Value>, Vec<Value>) = match schema.values_at(field) {
+        Some(values) => values.into_iter().filter(|value| !value.is_null()).partition(is_allowed),
+        None if schema.can_be(field, &["string"]) => {
+            (among.iter().map(|step| (*step.text).into()).collect(), Vec::new())
+        }
+        None => (Vec::new(), Vec::new()),
+    };
+    let may_be_missing = !has_value(schema, field);
+    let names: Vec<&str> = among.iter().map(|step| &*step.text).collect();
+    let refused: Vec<String> = refused.iter().map(text_of).collect();
+    if allowed.is_empty() && !(default.is_some() && may_be_missing) {
+        let what = match refused.is_empty() {
+            true => "no name of a step".to_owned(),
+            false => list(&refused),
+        };
+        let message = format!(
+            "every `jump` of `{id}` is refused: `{field}` can be {what}, and allowed are {}",
+            list(&names)
+        );
+        let finding = Diagnostic::error(codes::JUMP_WITHOUT_TARGET, *span, message);
+        lowering.push(finding.hint("list the steps that it may lead to in the schema's `enum`"));
+        return;
+    }
+    if !refused.is_empty() {
+        let message =
+            format!("a `jump` of `{id}` to {} is refused: allowed are {}", list(&refused), list(&names));
+        let finding = Diagnostic::warning(codes::REFUSED_JUMP, *span, message);
+        lowering.push(finding.hint("take it out of the schema's `enum`, or allow it"));
+    }
+    if may_be_missing && default.is_none() {
+        let message = format!("answers of `{id}` may leave out `{field}`, and then a `jump` names no step");
+        let finding = Diagnostic::note(codes::REFUSED_JUMP, *span, message);
+        lowering.push(finding.hint("list it in `required` of the schema, or give `transitions.jump.target`"));
+    }
 }
 
 /// What gate and transition say about the target, but something else decides alone.

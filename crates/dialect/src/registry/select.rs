@@ -53,15 +53,16 @@ pub(super) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath,
         lowering.step.gate.as_ref().is_some_and(|gate| matches!(gate.fail_fast, Some((false, _))));
     let Some(schema) = lowering.schema.filter(|_| !falls_back) else { return };
     // What is `null` counts as absent, and selects nothing.
-    let values = schema.values_at(path);
-    let values: Option<Vec<String>> =
-        values.map(|values| values.iter().filter(|value| !value.is_null()).map(text_of).collect());
-    let selects = |value: &str| match &values {
-        Some(values) => values.iter().any(|listed| listed == value),
-        None => schema.can_read(path, value),
+    let values: Option<Vec<Value>> =
+        schema.values_at(path).map(|values| values.into_iter().filter(|value| !value.is_null()).collect());
+    let selects = |case: &str| match &values {
+        Some(values) => values.iter().any(|value| is_case(case, value)),
+        None => schema.can_read(path, case),
     };
     let hint = match &values {
-        Some(values) => format!("the schema lists {}", list(values)),
+        Some(values) => {
+            format!("the schema lists {}", list(&values.iter().map(text_of).collect::<Vec<_>>()))
+        }
         None => "the schema allows no such value".to_owned(),
     };
     for (value, target) in cases.iter().filter(|(value, _)| !selects(value)) {
@@ -70,8 +71,13 @@ pub(super) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath,
     }
 }
 
+/// Whether a value selects a case. Numbers are equal however they are written.
+fn is_case(case: &str, value: &Value) -> bool {
+    *case == *text_of(value) || value.as_f64().is_some_and(|number| case.parse() == Ok(number))
+}
+
 /// A value as `targets` write it.
-fn text_of(value: &Value) -> String {
+pub(super) fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),

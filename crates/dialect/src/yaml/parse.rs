@@ -299,15 +299,19 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    /// The tab of the line that a fault was found in; the fault's place when there is none.
+    /// The tab that a fault is about: the first that indents a line from there on, as a value that goes on in the next
+    /// line is refused where it begins; the fault's place when there is none.
     fn tab(&self, at: Span) -> Span {
         let before = self.text.get(..at.start as usize).unwrap_or_default();
-        let line = before.rfind('\n').map_or(0, |end| end + 1);
-        let indent = self.text[line..].bytes().take_while(|byte| matches!(byte, b' ' | b'\t'));
-        match indent.enumerate().find(|(_, byte)| *byte == b'\t') {
-            Some((tab, _)) => Span { start: (line + tab) as u32, end: (line + tab) as u32 + 1, ..at },
-            None => at,
+        let mut line = before.rfind('\n').map_or(0, |end| end + 1);
+        for text in self.text[line..].split_inclusive('\n') {
+            let mut indent = text.bytes().take_while(|byte| matches!(byte, b' ' | b'\t'));
+            if let Some(tab) = indent.position(|byte| byte == b'\t').filter(|_| !text.trim().is_empty()) {
+                return Span { start: (line + tab) as u32, end: (line + tab) as u32 + 1, ..at };
+            }
+            line += text.len();
         }
+        at
     }
 }
 

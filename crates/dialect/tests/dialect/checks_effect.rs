@@ -261,24 +261,29 @@ fn jumps() {
     # "targetField": "next_action.details.to",  {"type": "object", "properties": {"target": {}, "why": {}}}
     steps_registry.json:34:60 warning[target-not-in-schema]: `targetField` of `initial.fix` is `next_action.details.to`, which no answer of its schema can have
     # "targetField": "next_action.details.to",  {"type": "object", "additionalProperties": true}
-    nothing
+    steps_registry.json:34:60 note[refused-jump]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
     # "targetField": "to",  {"type": "object", "properties": {"to": {"type": "string"}}}
     steps_registry.json:34:60 warning[target-not-in-schema]: `targetField` of `initial.fix` is `to`, which no answer of its schema can have
     # "targetField": "next_action.details.to",  {"type": "object", "properties": {"to": {"type": "string"}}}
-    nothing
+    steps_registry.json:34:60 note[refused-jump]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
     # "targetField": "next_action.details.to", , "jump": {"targets": {"a": "continuation.fix"}} {"type": "object", "properties": {"to": {"type": "string"}}}
+    steps_registry.json:34:60 note[refused-jump]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
     steps_registry.json:39:92 warning[stray-key]: the value `a` of `targets` has no effect: the answer's `targetField` names the step `continuation.fix` itself
     # "targetField": "next_action.details.to", , "jump": {"condition": "approach", "targets": {"continuation.fix": "continuation.fix"}} {"type": "object", "properties": {"to": {"type": "string"}}}
+    steps_registry.json:34:60 note[refused-jump]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
     steps_registry.json:39:88 warning[stray-key]: `condition` of `jump` has no effect: the answer's `targetField` selects
     # "targetField": "next_action.details.to", , "jump": {"targets": {"continuation.fix": "continuation.fix"}} {"properties": {"to": {"enum": ["continuation.fix", "initial.fix"]}}}
-    nothing
+    steps_registry.json:34:60 warning[refused-jump]: a `jump` of `initial.fix` to `initial.fix` is refused: allowed are `continuation.fix`
+    steps_registry.json:34:60 note[refused-jump]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
     # "targetField": "next_action.details.to", , "jump": {"targets": {"initial.fix": "initial.fix"}} {"properties": {"to": {"enum": ["continuation.fix"]}}}
+    steps_registry.json:34:60 error[jump-without-target]: every `jump` of `initial.fix` is refused: `next_action.details.to` can be `continuation.fix`, and allowed are `initial.fix`
     steps_registry.json:39:102 warning[unreachable-case]: `next_action.details.to` is never `initial.fix`, so that `initial.fix` is not selected by it
     # "targetField": "next_action.details.to", "targetMode": "conditional", , "jump": {"targets": {"a": "continuation.fix", "default": "initial.fix"}} {"properties": {"to": {"enum": ["b"]}}}
     steps_registry.json:39:92 warning[unreachable-case]: `next_action.details.to` is never `a`, so that `continuation.fix` is not selected by it
     # "targetField": "next_action.details.to", "targetMode": "conditional", , "jump": {"condition": "x", "targets": {"a": "continuation.fix", "default": "initial.fix"}} {"type": "object", "properties": {"to": {"type": "string"}}}
     steps_registry.json:39:88 warning[stray-key]: `condition` of `jump` has no effect: the answer's `targetField` selects
     # "targetField": "next_action.details.to", "targetMode": "dynamic", , "jump": {"targets": {"a": "continuation.fix"}} {"type": "object", "properties": {"to": {"type": "string"}}}
+    steps_registry.json:34:60 note[refused-jump]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
     steps_registry.json:39:92 warning[stray-key]: `targets` of `jump` have no effect: with `targetMode` `dynamic` the answer names any work or verification step
     # "targetMode": "dynamic", , "jump": {"target": "continuation.fix"} {"type": "object", "properties": {"to": {"type": "string"}}}
     steps_registry.json:34:59 warning[stray-key]: `targetMode` has no effect: without `targetField` the answer names no target

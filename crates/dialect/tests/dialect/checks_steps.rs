@@ -353,8 +353,11 @@ fn jumps() {
     .concat();
     insta::assert_snapshot!(text, @r#"
     # "targetField": "next_action.to",  
+    steps_registry.json:34:60 note[refused-jump]: answers of `initial.fix` may leave out `next_action.to`, and then a `jump` names no step
     jump → jump by next_action.to among initial.fix | continuation.fix
     # "targetField": "next_action.to",  "enum": ["continuation.fix", "closure.fix"]
+    steps_registry.json:34:60 warning[refused-jump]: a `jump` of `initial.fix` to `closure.fix` is refused: allowed are `continuation.fix`
+    steps_registry.json:34:60 note[refused-jump]: answers of `initial.fix` may leave out `next_action.to`, and then a `jump` names no step
     jump → jump by next_action.to among continuation.fix
     # "targetField": "next_action.to",  "enum": ["closure.fix"]
     steps_registry.json:34:36 error[jump-without-target]: the schema lists no work or verification step at `next_action.to`
@@ -413,7 +416,7 @@ fn schemas() {
     # outside the base
     steps_registry.json:32:36 error[escapes-root]: schema file `../x.json` lies outside the schema base
     # no schema at all
-    steps_registry.json:32:58 error[unresolved-schema]: `initial.fix` is no valid JSON Schema: "objekt" is not valid under any of the schemas listed in the 'anyOf' keyword
+    fix.json:8:19 error[unresolved-schema]: `initial.fix` is no valid JSON Schema: "objekt" is not valid under any of the schemas listed in the 'anyOf' keyword
     # reference to nothing
     steps_registry.json:45:58 error[unresolved-schema]: no schema `#/x` in `.agent/fixer/schemas/fix.json`
     # fetched

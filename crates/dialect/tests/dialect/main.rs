@@ -15,6 +15,8 @@ mod check_flow_runs;
 #[cfg(test)]
 mod checks_agent;
 #[cfg(test)]
+mod checks_answers;
+#[cfg(test)]
 mod checks_conditions;
 #[cfg(test)]
 mod checks_effect;

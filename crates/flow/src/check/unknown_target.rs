@@ -26,7 +26,8 @@ pub(super) fn finding(name: &Name, from: &str, known: &[&str]) -> Diagnostic {
 /// The known name that differs least, when it differs little enough to be meant.
 pub(super) fn nearest<'n>(name: &str, known: &[&'n str]) -> Option<&'n str> {
     let length = name.chars().count();
-    let mut limit = (length / 3).max(1);
+    // One slip in a name of two letters makes half of another name.
+    let mut limit = if length < 3 { 0 } else { length / 3 };
     let mut found = None;
     for candidate in known {
         // So many characters have to come or go at least.

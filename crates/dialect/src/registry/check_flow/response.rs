@@ -54,7 +54,7 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
                 let good = result(text.text);
                 if good.is_none() {
                     let message = format!("`{}` says neither what is well nor what is not", text.text);
-                    let hint = "write `ok|ng`, `pass|fail` or `boolean`";
+                    let hint = "write `ok|ng`, `pass|fail`, `boolean` or `string`";
                     fields.invalid(text.span, message, hint);
                 }
                 properties.insert(RESULT.to_owned(), good.unwrap_or_else(|| json!({})));
@@ -69,14 +69,16 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
 
 /// The schema of the result: the words that the agent is to use. `ok` and `ng` are how any of them is noted down.
 fn result(format: &str) -> Option<Value> {
-    if format == "boolean" {
-        return Some(json!({ "enum": [true, false, "ok", "ng"] }));
+    match format {
+        "boolean" => return Some(json!({ "enum": [true, false, "ok", "ng"] })),
+        // Any text: a word that says neither is not well.
+        "string" => return Some(json!({ "type": "string" })),
+        _ => {}
     }
     let mut allowed: Vec<&str> = format.split('|').map(str::trim).collect();
-    let known = |word: &&str| GOOD.contains(word) || BAD.contains(word);
-    let both =
-        allowed.iter().any(|word| GOOD.contains(word)) && allowed.iter().any(|word| BAD.contains(word));
-    if !both || !allowed.iter().all(known) {
+    let is_one = |words: [&str; 3], word: &str| words.contains(&&*word.to_lowercase());
+    let both = allowed.iter().any(|word| is_one(GOOD, word)) && allowed.iter().any(|word| is_one(BAD, word));
+    if !both || !allowed.iter().all(|word| is_one(GOOD, word) || is_one(BAD, word)) {
         return None;
     }
     for noted in ["ok", "ng"] {

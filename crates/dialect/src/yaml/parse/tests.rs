@@ -58,6 +58,8 @@ fn what_is_no_yaml_is_said_where() {
         ("a: 1\na: 2\n", "duplicate-key", 5, "`a` stands twice in one mapping"),
         ("a: 1\n---\nb: 2\n", "invalid-yaml", 5, "there is another document after `---`"),
         ("a:\n\tb: 1\n", "invalid-yaml", 3, "a tab indents this line"),
+        ("name: p\n\tmax: 5\n", "invalid-yaml", 8, "a tab indents this line"),
+        ("m:\n  - name: a\n\n\tedit: false\n", "invalid-yaml", 16, "a tab indents this line"),
         ("a: &a [*a]\n", "invalid-yaml", 7, "an alias stands inside what it stands for"),
         ("a: !mine x\n", "invalid-yaml", 9, "the tag `!mine` means nothing here"),
         ("? [a]\n: 1\n", "invalid-yaml", 2, "a key has to be a plain text"),

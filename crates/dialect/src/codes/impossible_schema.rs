@@ -1,0 +1,29 @@
+//! Found in `registry::answer_fit`.
+
+use cuegate_flow::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "impossible-schema",
+    page: "\
+impossible-schema: no answer fits the schema
+
+An answer that does not fit its schema is asked again, and then the run has failed. This schema refuses
+every answer: it requires a property that it does not allow, lists no value, lists values that the rest
+of it refuses, or has bounds that contradict each other. The finding names the part, as a pointer into
+the schema.
+
+Correct that part. Parts that no answer needs to have may be impossible.
+",
+};
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""enum": ["next", "repeat"]"#, r#""enum": ["next", "repeat"], "minLength": 20"#)],
+        &[(r#", "minLength": 20"#, "")],
+    ),
+    super::complete(
+        &[(r#""enum": ["next", "wait", "complete"]"#, r#""enum": []"#)],
+        &[(r#""enum": []"#, r#""enum": ["next", "wait", "complete"]"#)],
+    ),
+];

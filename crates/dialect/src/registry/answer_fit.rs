@@ -1,0 +1,149 @@
+//! Whether any answer fits its schema, and where in its file a part of a schema stands.
+
+use cuegate_flow::{Diagnostic, FieldPath, Schema, Span};
+use serde_json::Value;
+
+use super::answer::top_level;
+use super::generation::Generation;
+use super::step::{GateDefinition, SchemaReference, StepDefinition};
+use crate::codes;
+use crate::desk::Desk;
+use crate::json::{Json, Kind};
+
+/// A schema as it is written.
+pub(super) struct Written<'w, 'f> {
+    /// The step whose answers it describes.
+    pub(super) step: &'w str,
+    /// What the step says where it is.
+    pub(super) reference: &'w SchemaReference<'w>,
+    /// The file that it was found in.
+    pub(super) file: &'w str,
+    /// Where that file lies open.
+    pub(super) desk: &'w Desk<'f>,
+}
+
+impl Written<'_, '_> {
+    /// Whether an answer can fit, as far as that can be told; a finding says why not.
+    pub(super) fn admits(&self, schema: &Schema) -> bool {
+        let Some(found) = schema.impossible() else { return true };
+        let part = match found.pointer.as_str() {
+            "" => "it".to_owned(),
+            pointer => format!("`{pointer}`"),
+        };
+        let message = format!("no answer of `{}` fits its schema: {part} {}", self.step, found.why);
+        self.desk.found.push(
+            Diagnostic::error(codes::IMPOSSIBLE_SCHEMA, self.place(&found.pointer), message)
+                .step(self.step)
+                .hint("correct the schema: every answer is a bad answer"),
+        );
+        false
+    }
+
+    /// Where a part of the schema stands in its file: as deep as is written there, before a reference leads elsewhere.
+    pub(super) fn place(&self, pointer: &str) -> Span {
+        let own = self.reference.schema;
+        let Ok(Some(json)) = self.desk.json(self.file) else { return own.span };
+        let mut names = match own.text.strip_prefix('#') {
+            Some(pointer) => tokens(pointer),
+            None => {
+                let holder = ["definitions", "$defs"]
+                    .into_iter()
+                    .find(|key| json.get(key).is_some_and(|names| names.get(own.text).is_some()));
+                holder.into_iter().chain([own.text]).map(str::to_owned).collect()
+            }
+        };
+        names.extend(tokens(pointer));
+        deepest(&json, &names).unwrap_or(own.span)
+    }
+}
+
+/// The names of a JSON pointer.
+fn tokens(pointer: &str) -> Vec<String> {
+    pointer.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~")).collect()
+}
+
+/// Where the last of some names stands that leads on from the one before it.
+fn deepest(json: &Json, names: &[String]) -> Option<Span> {
+    let (mut at, mut span) = (json, None);
+    for name in names {
+        let next = match &at.kind {
+            Kind::List(items) => {
+                name.parse::<usize>().ok().and_then(|index| items.get(index)).map(|item| (item.span, item))
+            }
+            _ => at.entry(name).map(|entry| (entry.key_span, &entry.value)),
+        };
+        let Some((found, inner)) = next else { break };
+        (span, at) = (Some(found), inner);
+    }
+    span
+}
+
+/// Where a dotted path leads among the properties of a schema.
+pub(super) fn pointer_of(path: &FieldPath) -> String {
+    path.segments().iter().map(|segment| top_level(segment)).collect()
+}
+
+/// Where a schema describes the intent of a gate, as pointers.
+pub(super) fn intent_places(gate: &GateDefinition<'_>) -> Vec<String> {
+    let written = gate.schema_pointer.map(|pointer| pointer.text.trim_start_matches('#').to_owned());
+    written.into_iter().chain(gate.field.as_ref().map(|(field, _)| pointer_of(field))).collect()
+}
+
+/// Writes a place whose texts can be listed as an `enum` of those that fit: `abort` and the intents that aliases stand
+/// for join them there.
+pub(super) fn list_values(schema: &mut Value, pointer: &str) {
+    const SAYS_NOTHING: [&str; 6] = ["type", "title", "description", "default", "examples", "$comment"];
+    let Some(place) = schema.pointer_mut(pointer) else { return };
+    let Some(values) = Schema::values_of(place).filter(|values| values.iter().all(Value::is_string)) else {
+        return;
+    };
+    let Value::Object(map) = place else { return };
+    let is_listed = match (map.get("enum"), map.get("const")) {
+        (Some(listed), None) => listed.as_array() == Some(&values),
+        (None, Some(only)) => values == [only.clone()],
+        _ => false,
+    };
+    let says_more = |key: &String| !SAYS_NOTHING.contains(&key.as_str());
+    if is_listed && map.keys().filter(|key| says_more(key)).count() == 1 {
+        return;
+    }
+    map.retain(|key, _| !says_more(key));
+    map.insert("enum".to_owned(), Value::Array(values));
+}
+
+/// Warns where an answer that fits need not say what it decides.
+pub(super) fn check_presence(
+    step: &StepDefinition<'_>,
+    gate: &GateDefinition<'_>,
+    schema: &Schema,
+    desk: &Desk<'_>,
+) {
+    let Some((field, span)) = gate.field.as_ref().filter(|(field, _)| schema.can_produce(field)) else {
+        return;
+    };
+    let falls_back = match step.generation {
+        Generation::Complete => gate.fallback.is_some(),
+        Generation::Closing | Generation::Check => {
+            gate.fallback.is_some() && matches!(gate.fail_fast, Some((false, _)))
+        }
+    };
+    if falls_back || has_value(schema, field) {
+        return;
+    }
+    let id = step.id;
+    let message = format!("answers of `{id}` may leave out `{field}`, which says what they decide");
+    desk.found.push(Diagnostic::warning(codes::OPTIONAL_INTENT, *span, message).step(id).hint(
+        "list it in `required` of the schema: an answer without it is asked again, and then the run has failed",
+    ));
+}
+
+/// Whether every answer that fits has a value at a path; `null` is none.
+pub(super) fn has_value(schema: &Schema, path: &FieldPath) -> bool {
+    let can_be_null = match schema.values_at(path) {
+        Some(values) => values.contains(&Value::Null),
+        None => {
+            schema.at(path).is_some_and(|part| part.get("type").is_some()) && schema.can_be(path, &["null"])
+        }
+    };
+    schema.requires(path) && !can_be_null
+}

@@ -1,0 +1,316 @@
+//! What answers a JSON Schema allows, as far as that is certain without trying them.
+//!
+//! Everything here errs on one side: [`values`] lists every value that fits, or says nothing; what [`requires`] is in
+//! every answer; where [`impossible`] names a reason, nothing fits. Combined schemas are followed as far as that holds.
+
+use serde_json::{Map, Value};
+
+use crate::Str;
+use crate::values::listed;
+
+/// The kinds of values that `type` tells apart. Every integer is a number.
+const KINDS: [&str; 6] = ["null", "boolean", "string", "number", "array", "object"];
+
+/// Whether `not` excludes everything.
+fn refuses_all(map: &Map<String, Value>) -> bool {
+    match map.get("not") {
+        Some(Value::Bool(all)) => *all,
+        Some(Value::Object(inner)) => inner.is_empty(),
+        _ => false,
+    }
+}
+
+fn branches<'m>(map: &'m Map<String, Value>, key: &str) -> impl Iterator<Item = &'m Value> {
+    map.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The kinds that `type` names.
+fn written_kinds(map: &Map<String, Value>) -> Option<Vec<&str>> {
+    match map.get("type")? {
+        Value::String(kind) => Some(vec![kind]),
+        Value::Array(kinds) => kinds.iter().map(Value::as_str).collect(),
+        _ => None,
+    }
+}
+
+/// Which of some kinds of values may fit a schema.
+pub(crate) fn can_be(schema: &Value, kinds: &[&str]) -> bool {
+    let Value::Object(map) = schema else { return *schema != Value::Bool(false) };
+    let named = written_kinds(map).is_none_or(|named| {
+        named.iter().any(|kind| kinds.contains(kind) || (*kind == "integer" && kinds.contains(&"number")))
+    });
+    let one_of = |key: &str| !map.contains_key(key) || branches(map, key).any(|branch| can_be(branch, kinds));
+    named && branches(map, "allOf").all(|branch| can_be(branch, kinds)) && one_of("anyOf") && one_of("oneOf")
+}
+
+/// Whether everything that fits has a value at a path, `null` included.
+pub(crate) fn requires(schema: &Value, path: &[Str]) -> bool {
+    let Some((first, rest)) = path.split_first() else { return true };
+    let Value::Object(map) = schema else { return *schema == Value::Bool(false) };
+    let every = |key: &str| {
+        let mut all = branches(map, key).peekable();
+        all.peek().is_some() && all.all(|branch| requires(branch, path))
+    };
+    if branches(map, "allOf").any(|branch| requires(branch, path)) || every("anyOf") || every("oneOf") {
+        return true;
+    }
+    let here =
+        names_required(schema, first) && !can_be(schema, &["null", "boolean", "string", "number", "array"]);
+    here && (rest.is_empty() || subschemas(schema, first).iter().any(|inner| requires(inner, rest)))
+}
+
+/// Whether `required` lists a property, here or wherever everything that fits has to hold.
+fn names_required(schema: &Value, name: &str) -> bool {
+    let Value::Object(map) = schema else { return false };
+    let every = |key: &str| {
+        let mut all = branches(map, key).peekable();
+        all.peek().is_some() && all.all(|branch| names_required(branch, name))
+    };
+    branches(map, "required").any(|known| known == name)
+        || branches(map, "allOf").any(|branch| names_required(branch, name))
+        || every("anyOf")
+        || every("oneOf")
+}
+
+/// What a property has to fit in any case.
+fn subschemas<'v>(schema: &'v Value, name: &str) -> Vec<&'v Value> {
+    let Value::Object(map) = schema else { return Vec::new() };
+    let own = map.get("properties").and_then(|properties| properties.get(name));
+    own.into_iter().chain(branches(map, "allOf").flat_map(|branch| subschemas(branch, name))).collect()
+}
+
+/// Where a schema, in which everything else hangs, admits nothing, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Impossible {
+    /// The part that admits nothing, as a pointer into the schema; empty for the schema itself.
+    pub pointer: String,
+    /// Why, as the second half of a sentence.
+    pub why: String,
+}
+
+/// Why no object fits a schema, where that is certain.
+pub(crate) fn impossible(schema: &Value) -> Option<Impossible> {
+    if let Value::Object(map) = schema
+        && !can_be(schema, &["object"])
+    {
+        let kinds = written_kinds(map).unwrap_or_default().join("`, `");
+        let why = match kinds.is_empty() {
+            true => "allows no object, and every answer is one".to_owned(),
+            false => format!("is of type `{kinds}`, and every answer is an object"),
+        };
+        return Some(Impossible { pointer: String::new(), why });
+    }
+    of_kinds(schema, &["object"], "")
+}
+
+/// Why no value at all fits a schema.
+fn admits_nothing(schema: &Value, pointer: &str) -> Option<Impossible> {
+    of_kinds(schema, &KINDS, pointer)
+}
+
+/// Why no value of some kinds fits a schema.
+fn of_kinds(schema: &Value, kinds: &[&str], pointer: &str) -> Option<Impossible> {
+    let fault = |why: &str| Some(Impossible { pointer: pointer.to_owned(), why: why.to_owned() });
+    let map = match schema {
+        Value::Bool(false) => return fault("is `false`, which no value fits"),
+        Value::Object(map) => map,
+        _ => return None,
+    };
+    if refuses_all(map) {
+        return fault("has a `not` that excludes every value");
+    }
+    if let Some(values) = listed(schema) {
+        let lists = |key: &str| map.get(key).and_then(Value::as_array).is_some_and(Vec::is_empty);
+        return match values.is_empty() {
+            true if lists("enum") => fault("has an empty `enum`"),
+            true if map.contains_key("enum") => fault("refuses every value of its own `enum`"),
+            true if map.contains_key("const") => fault("refuses its own `const`"),
+            true => fault("refuses every value that its parts list"),
+            false => None,
+        };
+    }
+    let inner = |key: &str, at: usize| format!("{pointer}/{key}/{at}");
+    let all = branches(map, "allOf").enumerate();
+    if let Some(found) = all.into_iter().find_map(|(at, part)| of_kinds(part, kinds, &inner("allOf", at))) {
+        return Some(found);
+    }
+    for key in ["anyOf", "oneOf"].into_iter().filter(|key| map.contains_key(*key)) {
+        let parts = branches(map, key).enumerate();
+        let found: Option<Vec<_>> = parts.map(|(at, part)| of_kinds(part, kinds, &inner(key, at))).collect();
+        if let Some(first) = found.and_then(|found| found.into_iter().next()) {
+            return Some(first);
+        }
+    }
+    let written = written_kinds(map).unwrap_or_else(|| KINDS.to_vec());
+    let left = written
+        .into_iter()
+        .filter(|kind| kinds.contains(kind) || (*kind == "integer" && kinds.contains(&"number")));
+    let found: Option<Vec<_>> = left.map(|kind| of_kind(map, kind, pointer)).collect();
+    found.and_then(|found| found.into_iter().next())
+}
+
+/// Why no value of one kind fits what a schema says about that kind.
+fn of_kind(map: &Map<String, Value>, kind: &str, pointer: &str) -> Option<Impossible> {
+    let number = |key: &str| map.get(key).and_then(Value::as_f64);
+    let fault = |why: String| Some(Impossible { pointer: pointer.to_owned(), why });
+    let crossed = |low: &str, high: &str| {
+        let (least, most) = (number(low)?, number(high)?);
+        (least > most).then(|| format!("has `{low}` {least} and `{high}` {most}"))
+    };
+    let met = |low: &str, high: &str| {
+        let (least, most) = (number(low)?, number(high)?);
+        (least >= most).then(|| format!("has `{low}` {least} and `{high}` {most}"))
+    };
+    match kind {
+        "string" => crossed("minLength", "maxLength").and_then(fault),
+        "number" | "integer" => crossed("minimum", "maximum")
+            .or_else(|| met("exclusiveMinimum", "maximum"))
+            .or_else(|| met("minimum", "exclusiveMaximum"))
+            .or_else(|| met("exclusiveMinimum", "exclusiveMaximum"))
+            .and_then(fault),
+        "array" => {
+            if let Some(why) = crossed("minItems", "maxItems") {
+                return fault(why);
+            }
+            let needs_one = number("minItems").is_some_and(|least| least >= 1.0);
+            let items = map.get("items").filter(|_| needs_one && !map.contains_key("prefixItems"))?;
+            admits_nothing(items, &format!("{pointer}/items"))
+        }
+        "object" => of_object(map, pointer),
+        _ => None,
+    }
+}
+
+/// Why no object fits what a schema says about objects.
+fn of_object(map: &Map<String, Value>, pointer: &str) -> Option<Impossible> {
+    let fault = |why: String| Some(Impossible { pointer: pointer.to_owned(), why });
+    let number = |key: &str| map.get(key).and_then(Value::as_f64);
+    let mut required: Vec<&str> = branches(map, "required").filter_map(Value::as_str).collect();
+    required.sort_unstable();
+    required.dedup();
+    if let Some(most) = number("maxProperties") {
+        if (required.len() as f64) > most {
+            return fault(format!("requires {} properties and allows {most}", required.len()));
+        }
+        if let Some(least) = number("minProperties").filter(|least| *least > most) {
+            return fault(format!("has `minProperties` {least} and `maxProperties` {most}"));
+        }
+    }
+    let named = map.get("properties").and_then(Value::as_object);
+    let by_pattern =
+        map.get("patternProperties").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
+    let is_closed = map.get("additionalProperties") == Some(&Value::Bool(false)) && !by_pattern;
+    for name in required {
+        match named.and_then(|named| named.get(name)) {
+            Some(inner) => {
+                let step = name.replace('~', "~0").replace('/', "~1");
+                let at = format!("{pointer}/properties/{step}");
+                if let Some(found) = admits_nothing(inner, &at) {
+                    return Some(found);
+                }
+            }
+            None if is_closed => {
+                return fault(format!("requires `{name}`, which is none of the `properties` that it allows"));
+            }
+            None => {}
+        }
+    }
+    let count = named.map_or(0, Map::len) as f64;
+    number("minProperties")
+        .filter(|least| is_closed && *least > count)
+        .and_then(|least| fault(format!("has `minProperties` {least}, and allows {count} properties")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{impossible, requires};
+    use crate::FieldPath;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn what_every_branch_requires_is_required() {
+        let requires =
+            |schema: &Value, path: &str| requires(schema, FieldPath::parse(path).expect("a path").segments());
+        let goal =
+            json!({"type": "object", "required": ["goal"], "properties": {"goal": {"type": "string"}}});
+        assert!(requires(&goal, "goal"));
+        assert!(!requires(&goal, "other"));
+        assert!(!requires(&goal, "goal.deeper"));
+        assert!(requires(&json!({"anyOf": [goal, goal]}), "goal"));
+        assert!(!requires(&json!({"anyOf": [goal, {"type": "object"}]}), "goal"));
+        assert!(!requires(&json!({"anyOf": []}), "goal"));
+        assert!(requires(&json!({"allOf": [{"minProperties": 1}, goal]}), "goal"));
+        let apart = json!({"type": "object", "properties": {"goal": {}},
+            "anyOf": [{"required": ["goal"]}, {"required": ["goal", "x"]}]});
+        assert!(requires(&apart, "goal"));
+        assert!(
+            !requires(&json!({"required": ["goal"], "properties": {"goal": {}}}), "goal"),
+            "a text fits too"
+        );
+        let nested = json!({"type": "object", "required": ["a"], "properties": {"a": goal}});
+        assert!(requires(&nested, "a.goal"));
+    }
+
+    #[test]
+    fn says_why_nothing_fits() {
+        let object = |rest: Value| {
+            let mut schema = json!({"type": "object", "required": ["a"], "additionalProperties": false,
+                "properties": {"a": rest}});
+            schema["properties"]["b"] = json!({"enum": []});
+            schema
+        };
+        let table = [
+            (json!({"type": "integer", "enum": ["x"]}), "refuses every value of its own `enum`"),
+            (json!({"enum": []}), "has an empty `enum`"),
+            (
+                json!({"type": "string", "minLength": 5, "maxLength": 2}),
+                "has `minLength` 5 and `maxLength` 2",
+            ),
+            (json!({"type": "string", "const": 5}), "refuses its own `const`"),
+            (json!({"enum": ["x"], "pattern": "^zzz$"}), "refuses every value of its own `enum`"),
+            (json!({"not": {}}), "has a `not` that excludes every value"),
+            (json!(false), "is `false`, which no value fits"),
+            (
+                json!({"type": "integer", "exclusiveMinimum": 3, "maximum": 3}),
+                "has `exclusiveMinimum` 3 and `maximum` 3",
+            ),
+            (json!({"type": "array", "minItems": 3, "maxItems": 1}), "has `minItems` 3 and `maxItems` 1"),
+            (
+                json!({"type": "object", "maxProperties": 1, "required": ["x", "y"]}),
+                "requires 2 properties and allows 1",
+            ),
+            (
+                json!({"type": "object", "required": ["why"], "additionalProperties": false, "properties": {"x": {}}}),
+                "requires `why`, which is none of the `properties` that it allows",
+            ),
+            (json!({"anyOf": [false, {"enum": []}]}), "refuses every value that its parts list"),
+        ];
+        for (inner, why) in table {
+            let found = impossible(&object(inner.clone())).unwrap_or_else(|| panic!("{inner} is possible"));
+            assert!(found.pointer.starts_with("/properties/a"), "{inner}: {}", found.pointer);
+            assert_eq!(found.why, why, "{inner}");
+        }
+        let list = impossible(&json!({"type": "array"})).expect("no object is a list");
+        assert_eq!(
+            (list.pointer.as_str(), list.why.as_str()),
+            ("", "is of type `array`, and every answer is an object")
+        );
+    }
+
+    #[test]
+    fn what_may_fit_is_not_called_impossible() {
+        let table = [
+            json!({"type": "object", "required": ["x"]}),
+            json!({"type": "object", "required": ["x"], "additionalProperties": false, "patternProperties": {"^x": {}}}),
+            json!({"type": "object", "additionalProperties": false, "properties": {"x": {"enum": []}}}),
+            json!({"type": ["array", "object"], "minItems": 2, "maxItems": 1}),
+            json!({"anyOf": [{"enum": []}, {"type": "object"}]}),
+            json!({"minLength": 5, "maxLength": 2}),
+            json!({"required": ["x"], "properties": {"x": {"minLength": 5, "maxLength": 2}}}),
+            json!(true),
+        ];
+        for schema in table {
+            assert_eq!(impossible(&schema), None, "{schema}");
+        }
+    }
+}
