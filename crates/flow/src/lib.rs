@@ -15,6 +15,7 @@
 mod boundary;
 mod check;
 mod conduct;
+mod dangling;
 mod diagnostic;
 mod digest;
 mod guard;
@@ -34,6 +35,7 @@ mod whole;
 pub use boundary::{Boundary, Permission, Tools};
 pub use check::{Checked, Code, check, codes};
 pub use conduct::{Actions, Conduct, Reaction};
+pub use dangling::Dangling;
 pub use diagnostic::{Diagnostic, Severity, sort};
 pub use digest::BlobRef;
 pub use guard::{Guard, Guarded};

@@ -43,6 +43,8 @@ mod corpus;
 #[cfg(test)]
 mod disk;
 #[cfg(test)]
+mod findings_step;
+#[cfg(test)]
 mod fuzz;
 #[cfg(test)]
 mod known_keys;
@@ -96,6 +98,8 @@ mod registry_page;
 mod registry_word_runs;
 #[cfg(test)]
 mod schema_cases;
+#[cfg(test)]
+mod schemas_agree;
 #[cfg(test)]
 mod schemas_fit;
 #[cfg(test)]
