@@ -23,6 +23,9 @@ const BUGS_MAX: usize = 20;
 /// hundreds shows nothing that it does not show before.
 const ITERATIONS_MAX: u32 = 60;
 
+/// The most iterations of a run where something is counted that takes so many.
+const COUNTED_MAX: u32 = 600;
+
 /// What is to be simulated.
 #[derive(Debug, Clone)]
 pub struct Wanted {
@@ -139,7 +142,22 @@ fn bound(flow: &Flow, wanted: &Wanted, budget: &Budget) -> Certificate {
 /// The most iterations of a simulated run when nobody says.
 pub fn iterations_max(flow: &Flow) -> u32 {
     let steps = u32::try_from(flow.steps.len()).unwrap_or(u32::MAX);
-    flow.limits.iterations_max.min(ITERATIONS_MAX.max(steps.saturating_mul(3)))
+    let usual = ITERATIONS_MAX.max(steps.saturating_mul(3));
+    let needed = counted(flow).saturating_add(2).saturating_mul(steps).min(COUNTED_MAX);
+    let needed = if counted(flow) >= usual / steps.max(1) { needed } else { 0 };
+    flow.limits.iterations_max.min(usual.max(needed))
+}
+
+/// The most that anything in a flow counts: a bound, the rounds of a monitor, a verdict.
+fn counted(flow: &Flow) -> u32 {
+    let edges = flow.steps.iter().flat_map(|step| &step.edges);
+    let bounds = edges.filter_map(|edge| edge.bound.map(|bound| bound.max));
+    let rounds = flow.monitors.iter().map(|monitor| monitor.threshold);
+    let verdicts = flow.verdict.places().into_iter().filter_map(|(_, part)| match part {
+        Verdict::Iterations(max) | Verdict::Checks { max, .. } => Some(*max),
+        _ => None,
+    });
+    bounds.chain(rounds).chain(verdicts).max().unwrap_or(0)
 }
 
 /// Values for what a run needs and nobody gives: parameters that are required, that a prompt reads, or that say what a

@@ -9,6 +9,7 @@ mod desk;
 mod dice;
 mod sample;
 mod steer;
+mod together;
 mod walk;
 mod world;
 

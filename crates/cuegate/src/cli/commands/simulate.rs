@@ -1,6 +1,6 @@
 //! `simulate`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_dialect::RunSettings;
 use cuegate_engine::Load;
@@ -35,7 +35,10 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
         ));
     };
     let (begin, made_up) = begin(args, flow, &definition.settings, &config, how)?;
-    let agents = if args.agents.is_empty() { Agent::ALL.to_vec() } else { args.agents.clone() };
+    let mut agents = if args.agents.is_empty() { Agent::ALL.to_vec() } else { args.agents.clone() };
+    // The same agent twice would only do the same again.
+    let mut seen = BTreeSet::new();
+    agents.retain(|agent| seen.insert(*agent));
     let wanted = Wanted { begin, agents, seed: args.seed, runs: args.runs };
     // A panic of ours is told with its seed, like everything else that must not happen.
     let usual = std::panic::take_hook();
