@@ -8,7 +8,7 @@ use std::{
 
 use cuegate_engine::{Budget, Event};
 use cuegate_flow::{Act, Certificate, Flow, Param, ParamType, Source, Terms, Verdict, price};
-use cuegate_runner::simulated::{Agent, Beginning, Simulation, Walk};
+use cuegate_runner::simulated::{Agent, Beginning, Simulation, Walk, text_for};
 use cuegate_view::{AgentRow, BugRow, Coverage, Observed, end_of};
 
 /// How many runs in a row may find nothing new before an agent is done.
@@ -221,7 +221,10 @@ fn value_for(param: &Param) -> String {
     };
     let limits = rule.min.iter().chain(&rule.max).map(ToString::to_string);
     let choices = rule.choices.iter().flatten().map(ToString::to_string);
-    let mut tried = choices.chain(limits).chain(kind.iter().map(|text| (*text).to_owned()));
+    let pattern = rule.pattern.as_deref();
+    let made = (0..16).filter_map(|variant| text_for(pattern?, variant));
+    let fixed = kind.iter().map(|text| (*text).to_owned());
+    let mut tried = choices.chain(limits).chain(fixed).chain(made);
     let fits = |value: &String| rule.complaint(value).is_none();
     tried.clone().find(fits).or_else(|| tried.next()).unwrap_or_default()
 }

@@ -107,6 +107,14 @@ fn the_same_seed_prints_the_same() {
     assert_ne!(say("9"), say("10"));
 }
 
+/// An agent that is named twice does what it does once.
+#[test]
+fn nobody_simulates_twice() {
+    let twice = ["fixer", "--agent", "random", "--agent", "random", "--runs", "2"];
+    let found = simulated(&Project::example(), &twice);
+    assert_eq!((&found["runs"], found["agents"].as_array().unwrap().len()), (&json!(2), 1));
+}
+
 #[test]
 fn what_it_exits_with() {
     let project = Project::example();
@@ -357,6 +365,7 @@ fn made_up_values_fit() {
             ParamRule { choices: Some(vec!["x".into(), "y".into()]), ..ParamRule::default() },
         ),
         ("p", ParamType::Text, ParamRule { pattern: Some("^v[0-9.]+$".into()), ..ParamRule::default() }),
+        ("q", ParamType::Text, ParamRule { pattern: Some("^PROJ-[0-9]{3}$".into()), ..ParamRule::default() }),
         ("b", ParamType::Boolean, ParamRule::default()),
     ];
     let mut flow = Arc::unwrap_or_clone(flows::closing());
@@ -373,7 +382,7 @@ fn made_up_values_fit() {
         })
         .into();
     let found = made_up(&flow);
-    assert_eq!(found.keys().map(String::as_str).collect::<Vec<_>>(), ["b", "c", "n", "p"]);
+    assert_eq!(found.keys().map(String::as_str).collect::<Vec<_>>(), ["b", "c", "n", "p", "q"]);
     for param in &flow.params {
         assert_eq!(param.rule.complaint(&found[&*param.name]), None, "{}", param.name);
     }

@@ -7,6 +7,7 @@ mod choice;
 mod compose;
 mod desk;
 mod dice;
+mod pattern;
 mod sample;
 mod steer;
 mod together;
@@ -14,4 +15,5 @@ mod walk;
 mod world;
 
 pub use agent::Agent;
+pub use pattern::text_for;
 pub use walk::{Beginning, Simulation, Walk};
