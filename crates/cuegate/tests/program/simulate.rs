@@ -409,6 +409,26 @@ fn values_are_given_or_made_up() {
     assert!(ran.stderr.contains("the value `1` of `depth` is less than 3"), "{}", ran.stderr);
 }
 
+/// Where no value is found, the one that was made up is not blamed on anybody.
+#[test]
+fn a_value_that_cannot_be_made_up_is_asked_for() {
+    let project = Registry::new()
+        .step("work", "work", json!({"handoff": {"target": "close"}}))
+        .with("work", json!({"uvVariables": ["tick"]}))
+        .prompt("work", "Look at {uv-tick}.\n")
+        .step("close", "closure", json!({"closing": {"target": null}}))
+        .agent(json!({"parameters": {
+            "tick": {"type": "string", "description": "what", "required": true, "cli": "--tick",
+                "validation": {"pattern": "^a(?!.*[a-z])[0-9]{7}$"}},
+        }}))
+        .project(json!([]));
+    let ran = project.run(&["simulate", "agent"]);
+    assert_eq!(ran.code, 2);
+    let said = "no value was found that fits `tick`: `simulated`, which was made up, does not match";
+    assert!(ran.stderr.contains(said) && ran.stderr.contains("`--set tick=VALUE`"), "{}", ran.stderr);
+    simulated(&project, &["agent", "--set", "tick=a1234567", "--agent", "obedient", "--runs", "1"]);
+}
+
 /// The older generation and the check flow: all that there is is come by, fallbacks by those who do not obey.
 #[test]
 fn the_other_generations() {

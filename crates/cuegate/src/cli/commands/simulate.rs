@@ -115,6 +115,19 @@ fn begin(
             made_up.insert(name, value);
         }
     }
+    // Nobody typed it, so that the usual complaint about a value would name what nobody knows.
+    for param in &flow.params {
+        let made = made_up.get(&*param.name);
+        if let Some((value, complaint)) = made.and_then(|value| Some((value, param.rule.complaint(value)?))) {
+            return Err(Failure::usage(
+                format!(
+                    "no value was found that fits `{}`: `{value}`, which was made up, {complaint}",
+                    param.name
+                ),
+                format!("give one with `--set {}=VALUE`", param.name),
+            ));
+        }
+    }
     let values = params::values(flow, None, &set)?;
     let task = settings.needs_task.then(|| "a simulated task".to_owned());
     made_up.extend(task.clone().map(|task| ("task".to_owned(), task)));
