@@ -8,7 +8,7 @@ use std::{
 
 use cuegate_engine::{Budget, Event, PRICE_FAULT, State};
 use cuegate_flow::{Act, Certificate, Flow, Param, ParamType, Source, Terms, Verdict};
-use cuegate_runner::simulated::{Agent, Beginning, Simulation, Walk};
+use cuegate_runner::simulated::{Agent, Beginning, Simulation, Walk, text_for};
 use cuegate_view::{AgentRow, BugRow, Coverage, Observed, end_of};
 
 /// How many runs in a row may find nothing new before an agent is done.
@@ -22,6 +22,9 @@ const BUGS_MAX: usize = 20;
 /// The most iterations of a run when nobody says, unless the definition has many steps: a loop that goes on for
 /// hundreds shows nothing that it does not show before.
 const ITERATIONS_MAX: u32 = 60;
+
+/// The most iterations of a run where something is counted that takes so many.
+const COUNTED_MAX: u32 = 600;
 
 /// What is to be simulated.
 #[derive(Debug, Clone)]
@@ -145,7 +148,22 @@ fn bound(flow: &Flow, wanted: &Wanted, budget: &Budget) -> Certificate {
 /// The most iterations of a simulated run when nobody says.
 pub fn iterations_max(flow: &Flow) -> u32 {
     let steps = u32::try_from(flow.steps.len()).unwrap_or(u32::MAX);
-    flow.limits.iterations_max.min(ITERATIONS_MAX.max(steps.saturating_mul(3)))
+    let usual = ITERATIONS_MAX.max(steps.saturating_mul(3));
+    let needed = counted(flow).saturating_add(2).saturating_mul(steps).min(COUNTED_MAX);
+    let needed = if counted(flow) >= usual / steps.max(1) { needed } else { 0 };
+    flow.limits.iterations_max.min(usual.max(needed))
+}
+
+/// The most that anything in a flow counts: a bound, the rounds of a monitor, a verdict.
+fn counted(flow: &Flow) -> u32 {
+    let edges = flow.steps.iter().flat_map(|step| &step.edges);
+    let bounds = edges.filter_map(|edge| edge.bound.map(|bound| bound.max));
+    let rounds = flow.monitors.iter().map(|monitor| monitor.threshold);
+    let verdicts = flow.verdict.places().into_iter().filter_map(|(_, part)| match part {
+        Verdict::Iterations(max) | Verdict::Checks { max, .. } => Some(*max),
+        _ => None,
+    });
+    bounds.chain(rounds).chain(verdicts).max().unwrap_or(0)
 }
 
 /// Values for what a run needs and nobody gives: parameters that are required, that a prompt reads, or that say what a
@@ -209,7 +227,10 @@ fn value_for(param: &Param) -> String {
     };
     let limits = rule.min.iter().chain(&rule.max).map(ToString::to_string);
     let choices = rule.choices.iter().flatten().map(ToString::to_string);
-    let mut tried = choices.chain(limits).chain(kind.iter().map(|text| (*text).to_owned()));
+    let pattern = rule.pattern.as_deref();
+    let made = (0..16).filter_map(|variant| text_for(pattern?, variant));
+    let fixed = kind.iter().map(|text| (*text).to_owned());
+    let mut tried = choices.chain(limits).chain(fixed).chain(made);
     let fits = |value: &String| rule.complaint(value).is_none();
     tried.clone().find(fits).or_else(|| tried.next()).unwrap_or_default()
 }

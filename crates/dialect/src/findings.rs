@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::{Diagnostic, Span, Str};
 
 use crate::codes;
 
@@ -13,6 +13,7 @@ pub(crate) struct Findings {
     list: RefCell<Vec<Diagnostic>>,
     unsupported: RefCell<Vec<String>>,
     words: Cell<&'static [(&'static str, &'static str)]>,
+    places: RefCell<Vec<(Span, Str)>>,
 }
 
 impl Findings {
@@ -52,6 +53,12 @@ impl Findings {
         self.list.borrow().len()
     }
 
+    /// Says which step a part of a file is about: a finding in it is about that step, unless it says otherwise or a
+    /// smaller part is another one's.
+    pub(crate) fn about(&self, place: Span, step: &str) {
+        self.places.borrow_mut().push((place, step.into()));
+    }
+
     /// How many findings of severity error there are.
     pub(crate) fn errors(&self) -> usize {
         self.list.borrow().iter().filter(|finding| finding.severity == cuegate_flow::Severity::Error).count()
@@ -59,6 +66,14 @@ impl Findings {
 
     /// All findings, and the statements of what a run will not do.
     pub(crate) fn into_parts(self) -> (Vec<Diagnostic>, Vec<String>) {
-        (self.list.into_inner(), self.unsupported.into_inner())
+        let (mut list, places) = (self.list.into_inner(), self.places.into_inner());
+        for finding in list.iter_mut().filter(|finding| finding.step.is_none()) {
+            let (file, start, end) = (finding.span.file, finding.span.start, finding.span.end);
+            let around = |place: &Span| place.file == file && place.start <= start && end <= place.end;
+            let around = places.iter().filter(|(place, _)| around(place));
+            let smallest = around.min_by_key(|(place, _)| place.end - place.start);
+            finding.step = smallest.map(|(_, step)| step.clone());
+        }
+        (list, self.unsupported.into_inner())
     }
 }

@@ -3,7 +3,7 @@
 //! Generic over how a step is referred to: by [`Name`] while a definition is read (the name may be wrong),
 //! by [`crate::StepId`] afterwards (it cannot be).
 
-use crate::{Boundary, CounterId, FieldPath, Guard, SchemaId, Span, Str, Template};
+use crate::{Boundary, CounterId, Dangling, FieldPath, Guard, SchemaId, Span, Str, Template};
 
 /// A reference as a definition writes it, not yet known to lead anywhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -279,6 +279,8 @@ pub struct Edge<R> {
     pub implied: bool,
     /// What the definition calls this way, where results tell it.
     pub label: Option<Str>,
+    /// What it is written to lead to and no step is: of a flow that is not sound only.
+    pub dangling: Vec<Dangling>,
     /// Where it is defined.
     pub span: Span,
 }
@@ -296,6 +298,7 @@ impl<R> Edge<R> {
             again: false,
             implied: false,
             label: None,
+            dangling: Vec::new(),
             span,
         }
     }

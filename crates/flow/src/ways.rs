@@ -51,6 +51,11 @@ pub fn visited(flow: &Flow) -> Vec<bool> {
     Live::of(flow, &[flow.entry], true).steps
 }
 
+/// Whether each monitor can ever act, by its place: runs can go round its cycle.
+pub fn acting(flow: &Flow) -> Vec<bool> {
+    Live::of(flow, &[flow.entry], true).monitors
+}
+
 /// Whether an answer that fits its schema can have this outcome. What a definition falls back to needs no such answer;
 /// in the first iteration only, that is the entry's alone.
 pub fn is_sayable(flow: &Flow, id: StepId, outcome: &Outcome) -> bool {

@@ -107,6 +107,14 @@ fn the_same_seed_prints_the_same() {
     assert_ne!(say("9"), say("10"));
 }
 
+/// An agent that is named twice does what it does once.
+#[test]
+fn nobody_simulates_twice() {
+    let twice = ["fixer", "--agent", "random", "--agent", "random", "--runs", "2"];
+    let found = simulated(&Project::example(), &twice);
+    assert_eq!((&found["runs"], found["agents"].as_array().unwrap().len()), (&json!(2), 1));
+}
+
 #[test]
 fn what_it_exits_with() {
     let project = Project::example();
@@ -357,6 +365,7 @@ fn made_up_values_fit() {
             ParamRule { choices: Some(vec!["x".into(), "y".into()]), ..ParamRule::default() },
         ),
         ("p", ParamType::Text, ParamRule { pattern: Some("^v[0-9.]+$".into()), ..ParamRule::default() }),
+        ("q", ParamType::Text, ParamRule { pattern: Some("^PROJ-[0-9]{3}$".into()), ..ParamRule::default() }),
         ("b", ParamType::Boolean, ParamRule::default()),
     ];
     let mut flow = Arc::unwrap_or_clone(flows::closing());
@@ -373,7 +382,7 @@ fn made_up_values_fit() {
         })
         .into();
     let found = made_up(&flow);
-    assert_eq!(found.keys().map(String::as_str).collect::<Vec<_>>(), ["b", "c", "n", "p"]);
+    assert_eq!(found.keys().map(String::as_str).collect::<Vec<_>>(), ["b", "c", "n", "p", "q"]);
     for param in &flow.params {
         assert_eq!(param.rule.complaint(&found[&*param.name]), None, "{}", param.name);
     }
@@ -398,6 +407,26 @@ fn values_are_given_or_made_up() {
     let ran = project.run(&["simulate", "agent", "--set", "depth=1"]);
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("the value `1` of `depth` is less than 3"), "{}", ran.stderr);
+}
+
+/// Where no value is found, the one that was made up is not blamed on anybody.
+#[test]
+fn a_value_that_cannot_be_made_up_is_asked_for() {
+    let project = Registry::new()
+        .step("work", "work", json!({"handoff": {"target": "close"}}))
+        .with("work", json!({"uvVariables": ["tick"]}))
+        .prompt("work", "Look at {uv-tick}.\n")
+        .step("close", "closure", json!({"closing": {"target": null}}))
+        .agent(json!({"parameters": {
+            "tick": {"type": "string", "description": "what", "required": true, "cli": "--tick",
+                "validation": {"pattern": "^a(?!.*[a-z])[0-9]{7}$"}},
+        }}))
+        .project(json!([]));
+    let ran = project.run(&["simulate", "agent"]);
+    assert_eq!(ran.code, 2);
+    let said = "no value was found that fits `tick`: `simulated`, which was made up, does not match";
+    assert!(ran.stderr.contains(said) && ran.stderr.contains("`--set tick=VALUE`"), "{}", ran.stderr);
+    simulated(&project, &["agent", "--set", "tick=a1234567", "--agent", "obedient", "--runs", "1"]);
 }
 
 /// The older generation and the check flow: all that there is is come by, fallbacks by those who do not obey.

@@ -37,11 +37,15 @@ pub(super) fn guard(
     for (index, edge) in edges.iter_mut().enumerate() {
         let step = Name::new(&format!("{name}@gates:{}", index + 1), edge.span);
         let guarded = Target::Step(step.clone());
+        let mut dangling = Vec::new();
         let to = match &edge.to {
             Target::End(Ending::Aborted) => continue,
             Target::Step(to) => match person(draft, to) {
                 // They stand behind the person: who goes on from there claims that it is done.
-                Some(answered) if claims(&answered.to, name) => std::mem::replace(&mut answered.to, guarded),
+                Some(answered) if claims(&answered.to, name) => {
+                    dangling = std::mem::take(&mut answered.dangling);
+                    std::mem::replace(&mut answered.to, guarded)
+                }
                 Some(_) => {
                     // What is done after the person answered is mended as often as before.
                     edge.resets.push(counter);
@@ -51,8 +55,11 @@ pub(super) fn guard(
             },
             _ => std::mem::replace(&mut edge.to, guarded),
         };
+        // What leads nowhere does so behind the commands.
+        dangling.append(&mut edge.dangling);
         // What passed may fail again at a later visit, and is mended as often then.
-        let mut out = vec![Edge { resets: vec![counter], ..Edge::new(Outcome::Pass, to, edge.span) }];
+        let passed = Edge::new(Outcome::Pass, to, edge.span);
+        let mut out = vec![Edge { resets: vec![counter], dangling, ..passed }];
         for (failed, command) in commands.iter().enumerate() {
             let on = Outcome::Fail(failed as u16);
             let retries = lowering.options.quality_gate_retries;

@@ -14,7 +14,7 @@ use super::sections::Sections;
 use super::template::Compiler;
 use crate::codes;
 use crate::desk::{Desk, Page};
-use crate::json::{Fields, Json, Text};
+use crate::json::{Fields, Json, Kind, Text};
 use crate::loaded::{Loaded, RunSettings, WorktreeRule};
 use crate::nearest::list;
 use crate::{Files, yaml};
@@ -83,6 +83,7 @@ fn load(
     let folder = options.file.rsplit_once('/').map_or("", |(folder, _)| folder);
     let sections = Sections::read(&fields, desk, folder, source);
     let mut piece = read(fields, &sections, options);
+    say_places(value, &piece, desk);
     draft.name = piece.name.into();
     check_names(&mut piece, desk);
     check_permissions(&piece, desk);
@@ -102,6 +103,26 @@ fn load(
         // Every movement is told the task.
         needs_task: true,
         unsupported: Vec::new(),
+    }
+}
+
+/// Says which part of the piece is about which movement, member or monitor.
+fn say_places(value: &Json, piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
+    let items = |of: &Json, key: &str| match of.get(key).map(|list| &list.kind) {
+        Some(Kind::List(items)) => items.clone(),
+        _ => Vec::new(),
+    };
+    let say = |item: &Json| {
+        if let Some(name) = item.get("name").and_then(Json::as_text) {
+            desk.found.about(item.span, name.trim());
+        }
+    };
+    for movement in ["movements", "steps"].iter().flat_map(|key| items(value, key)) {
+        say(&movement);
+        items(&movement, "parallel").iter().for_each(say);
+    }
+    for monitor in &piece.monitors {
+        desk.found.about(monitor.span, &monitor.name());
     }
 }
 
@@ -144,7 +165,7 @@ fn read<'j>(
     match entry {
         None => fields.missing("movements"),
         Some(entry) if items.is_empty() => {
-            if matches!(entry.value.kind, crate::json::Kind::List(_)) {
+            if matches!(entry.value.kind, Kind::List(_)) {
                 fields.invalid(entry.value.span, format!("`{key}` is empty"), "add a movement");
             }
         }

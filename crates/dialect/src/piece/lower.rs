@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use cuegate_flow::{
-    Act, Ask, Boundary, Diagnostic, Draft, Edge, Ending, Fused, Gate, Key, Limits, Name, Outcome, Param,
-    ParamType, Permission, Reader, Role, SchemaId, SessionRule, Span, Step, Str, Target, Template, Tools,
-    Turn,
+    Act, Ask, Boundary, Dangling, Diagnostic, Draft, Edge, Ending, Fused, Gate, Key, Limits, Name, Outcome,
+    Param, ParamType, Permission, Reader, Role, SchemaId, SessionRule, Span, Step, Str, Target, Template,
+    Tools, Turn,
 };
 
 use super::condition::Condition;
@@ -283,7 +283,9 @@ impl Lowering<'_, '_, '_> {
         if rules.iter().all(|rule| rule.hidden) {
             // That it leads nowhere has been reported; an end stands for where it should.
             let done = Outcome::Named(NO_RULES.into());
-            edges.push(Edge::new(done, Target::End(Ending::Completed), Span::default()));
+            let dangling = vec![Dangling::unread()];
+            let to = Target::End(Ending::Completed);
+            edges.push(Edge { dangling, ..Edge::new(done, to, Span::default()) });
         }
         for (index, rule) in rules.iter().enumerate() {
             // What leads nowhere has been reported; an end stands for it.
@@ -291,12 +293,20 @@ impl Lowering<'_, '_, '_> {
             if rule.hidden {
                 continue;
             }
-            let mut to = to.unwrap_or(Target::End(Ending::Completed));
+            let dangling = match (&to, rule.next) {
+                (Some(_), _) => Vec::new(),
+                (None, Some(next)) => vec![Dangling::to(next.text)],
+                (None, None) => vec![Dangling::unread()],
+            };
+            let to = to.unwrap_or(Target::End(Ending::Completed));
+            let mut edge = Edge { dangling, ..Edge::new(named(rule), to, rule.span) };
             if rule.asks_person {
                 let name = format!("{step}@person:{}", index + 1);
-                to = Target::Step(person(&name, rule, to, draft));
+                let on = edge.on.clone();
+                let asks = Target::Step(person(&name, rule, edge, draft));
+                edge = Edge::new(on, asks, rule.span);
             }
-            edges.push(Edge::new(named(rule), to, rule.span));
+            edges.push(edge);
         }
         edges
     }
@@ -339,7 +349,7 @@ fn bare(movement: &Movement<'_>) -> Step<Name> {
 }
 
 /// Adds a step that asks a person and then goes on.
-fn person(name: &str, rule: &Rule<'_>, to: Target<Name>, draft: &mut Draft) -> Name {
+fn person(name: &str, rule: &Rule<'_>, then: Edge<Name>, draft: &mut Draft) -> Name {
     let answered = Outcome::Named("answered".into());
     let question = rule.appendix.map_or(rule.condition.text, str::trim_end);
     draft.steps.push(Step {
@@ -352,7 +362,7 @@ fn person(name: &str, rule: &Rule<'_>, to: Target<Name>, draft: &mut Draft) -> N
         boundary: Boundary { permission: Permission::Plan, tools: Tools::All },
         handoff: Vec::new(),
         inputs: Vec::new(),
-        edges: vec![Edge::new(answered, to, rule.span)],
+        edges: vec![Edge { on: answered, ..then }],
     });
     Name::new(name, rule.span)
 }

@@ -7,7 +7,7 @@ use super::answer_fit::{Written, check_presence, intent_places, list_values, poi
 use super::answer_words::{bind_step_id, check_words, say_intents};
 use super::generation::Generation;
 use super::kinds::Intent;
-use super::schema_resolver::{SchemaFault, resolve_open};
+use super::schema_resolver::{SchemaFault, resolve_in_draft};
 use super::schema_shape::closed;
 use super::step::{GateDefinition, SchemaReference, StepDefinition};
 use crate::codes;
@@ -65,7 +65,7 @@ fn resolve(
 ) -> Option<(Value, String)> {
     let mut fault = None;
     for base in bases {
-        match resolve_open(desk, base, reference.file.text, reference.schema.text) {
+        match resolve_in_draft(desk, base, reference.file.text, reference.schema.text) {
             Ok(value) => return Some((value, join(base, reference.file.text)?)),
             // The next base is for files that are not in this one, not for schemas that are wrong here.
             Err(SchemaFault::NoFile(path)) => fault = fault.or(Some(SchemaFault::NoFile(path))),

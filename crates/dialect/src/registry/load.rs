@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use cuegate_flow::{Diagnostic, Draft, Severity, sort};
+use cuegate_flow::{Diagnostic, Draft, Severity, Span, sort};
 
 use super::agent::{AgentDefinition, read_agent};
 use super::behavior::modern;
@@ -57,6 +57,11 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
         None => AgentDefinition::default(),
     };
     let registry_json = open_registry(desk, &agent_dir, &agent, options)?;
+    for entry in ["steps", "completionSteps"].iter().filter_map(|key| registry_json.get(key)) {
+        for step in entry.pairs() {
+            desk.found.about(Span { end: step.value.span.end, ..step.key_span }, &step.key);
+        }
+    }
     let step_flow = agent_json.as_ref().and_then(|modern| modern.step_flow);
     let generation = detect(&registry_json, step_flow.map(|_| Generation::Check), desk)?;
     if let Some(modern) = &agent_json {

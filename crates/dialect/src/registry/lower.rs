@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use cuegate_flow::{
-    Act, Ask, Boundary, Conduct, Diagnostic, Draft, Edge, Ending, Gate, Key, Limits, Name, Param, Reaction,
-    Role, Schema, SchemaId, SessionRule, Source, Step, Target, Template, Turn,
+    Act, Ask, Boundary, Conduct, Dangling, Diagnostic, Draft, Edge, Ending, Gate, Key, Limits, Name, Param,
+    Reaction, Role, Schema, SchemaId, SessionRule, Source, Step, Target, Template, Turn,
 };
 
 use super::actions::HandlerFile;
@@ -344,7 +344,8 @@ fn stand_in(step: &StepDefinition<'_>, gate: &Gate<Name>, edges: &mut Vec<Edge<N
     let allowed = step.gate.iter().flat_map(|gate| gate.intents.iter().chain(&gate.fallback));
     for (intent, span) in allowed {
         if !edges.iter().any(|edge| edge.on == outcome(*intent)) {
-            edges.push(Edge::new(outcome(*intent), Target::End(Ending::Aborted), *span));
+            let stands_in = Edge::new(outcome(*intent), Target::End(Ending::Aborted), *span);
+            edges.push(Edge { dangling: vec![Dangling::unread()], ..stands_in });
         }
     }
     let reads_nothing = matches!(gate, Gate::Readers(readers) if readers.is_empty());

@@ -52,6 +52,10 @@ pub enum SchemaFault {
     TooMuch(&'static str),
 }
 
+/// The drafts of JSON Schema, by the paths of their names.
+const DRAFTS: [&str; 5] =
+    ["draft-04/schema", "draft-06/schema", "draft-07/schema", "draft/2019-09/schema", "draft/2020-12/schema"];
+
 /// The longest chain of references (as in the original program).
 const REFERENCES_MAX: usize = 50;
 
@@ -75,6 +79,30 @@ pub fn resolve_schema(files: &dyn Files, base: &str, file: &str, id: &str) -> Re
 
 /// Resolves a schema without closing its objects.
 pub(crate) fn resolve_open(desk: &Desk<'_>, base: &str, file: &str, id: &str) -> Result<Value, SchemaFault> {
+    resolve_with_draft(desk, base, file, id).map(|(schema, _)| schema)
+}
+
+/// The same, with the draft of JSON Schema that its file is written in: what is taken out of a file is still to be read
+/// as that file is.
+pub(crate) fn resolve_in_draft(
+    desk: &Desk<'_>,
+    base: &str,
+    file: &str,
+    id: &str,
+) -> Result<Value, SchemaFault> {
+    let (mut schema, draft) = resolve_with_draft(desk, base, file, id)?;
+    if let (Value::Object(schema), Some(draft)) = (&mut schema, draft) {
+        schema.entry("$schema").or_insert(draft);
+    }
+    Ok(schema)
+}
+
+fn resolve_with_draft(
+    desk: &Desk<'_>,
+    base: &str,
+    file: &str,
+    id: &str,
+) -> Result<(Value, Option<Value>), SchemaFault> {
     let path = join(base, file)
         .filter(|path| lies_in(path, base))
         .ok_or_else(|| SchemaFault::Escapes(file.to_owned()))?;
@@ -82,7 +110,15 @@ pub(crate) fn resolve_open(desk: &Desk<'_>, base: &str, file: &str, id: &str) ->
     let document = resolver.document(&path)?;
     let found = look_up(&document, id, file)?;
     resolver.chain.push((path.clone(), id.to_owned()));
-    resolver.schema(found, &path, 0)
+    let draft = document.get("$schema").filter(|draft| is_draft(draft)).cloned();
+    Ok((resolver.schema(found, &path, 0)?, draft))
+}
+
+/// Whether a `$schema` names a draft that answers are validated by. Another one changes nothing.
+fn is_draft(written: &Value) -> bool {
+    let name = written.as_str().and_then(|name| name.split_once("://json-schema.org/"));
+    let path = name.map(|(_, path)| path.trim_end_matches('#').trim_end_matches('/'));
+    path.is_some_and(|path| DRAFTS.contains(&path))
 }
 
 /// What an identifier names in a document.
@@ -218,7 +254,8 @@ impl Resolver<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{SchemaFault, resolve_schema};
+    use super::{Desk, SchemaFault, resolve_in_draft, resolve_schema};
+    use cuegate_flow::Schema;
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
 
@@ -325,6 +362,26 @@ mod tests {
             }))
         );
         assert_eq!(one(document, "open"), Ok(json!({"type": "object", "additionalProperties": true})));
+    }
+
+    /// A part of a file is read by the draft of the file: later ones write lists of schemas in another way.
+    #[test]
+    fn a_schema_keeps_the_draft_of_its_file() {
+        let in_draft = |draft: &str| {
+            let tuple = json!({"type": "array", "items": [{"const": 1}]});
+            let document = json!({"$schema": draft, "definitions": {"x": {"properties": {"plan": tuple}}}});
+            let files = BTreeMap::from([("s/a.json".to_owned(), document.to_string().into_bytes())]);
+            resolve_in_draft(&Desk::new(&files), "s", "a.json", "x").unwrap()
+        };
+        for draft in
+            ["http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2019-09/schema"]
+        {
+            let schema = Schema::new(in_draft(draft)).unwrap();
+            assert!(schema.problems(&json!({"plan": [1]})).is_empty());
+            assert!(!schema.problems(&json!({"plan": [2]})).is_empty());
+        }
+        assert_eq!(in_draft("./editor.schema.json").get("$schema"), None, "it names no draft");
+        assert!(Schema::new(in_draft("https://json-schema.org/draft/2020-12/schema")).is_err());
     }
 
     #[test]

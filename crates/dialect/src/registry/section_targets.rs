@@ -1,6 +1,6 @@
 //! Sections are text, not steps of the flow: nothing leads to them.
 
-use cuegate_flow::{Diagnostic, Draft, Ending, Name, Span, Target};
+use cuegate_flow::{Dangling, Diagnostic, Draft, Ending, Name, Span, Str, Target};
 
 use super::step::StepDefinition;
 use crate::codes;
@@ -41,15 +41,23 @@ pub(super) fn refuse_sections(draft: &mut Draft, definitions: &[StepDefinition<'
         for edge in &mut step.edges {
             let from = format!("`{}` on `{}`", step.name, edge.on);
             let refused = |name: &Name| refused(name, &from, Some(&step.name));
+            let dangling = &mut edge.dangling;
+            let mut drops = |name: &Name, case: Option<&Str>| {
+                let refused = refused(name);
+                if refused {
+                    dangling.push(Dangling { case: case.cloned(), ..Dangling::to(&name.text) });
+                }
+                refused
+            };
             match &mut edge.to {
-                Target::Step(name) if refused(name) => edge.to = Target::End(Ending::Aborted),
+                Target::Step(name) if drops(name, None) => edge.to = Target::End(Ending::Aborted),
                 Target::Select { cases, default, .. } => {
-                    cases.retain(|(_, name)| !refused(name));
-                    default.take_if(|name| refused(name));
+                    cases.retain(|(case, name)| !drops(name, Some(case)));
+                    default.take_if(|name| drops(name, None));
                 }
                 Target::Jump { among, default, .. } => {
-                    among.retain(|name| !refused(name));
-                    default.take_if(|name| refused(name));
+                    among.retain(|name| !drops(name, None));
+                    default.take_if(|name| drops(name, None));
                 }
                 Target::Step(_) | Target::End(_) | Target::Origin { .. } => {}
             }

@@ -47,6 +47,8 @@ mod corpus;
 #[cfg(test)]
 mod disk;
 #[cfg(test)]
+mod findings_step;
+#[cfg(test)]
 mod flow_findings;
 #[cfg(test)]
 mod fuzz;
@@ -103,6 +105,8 @@ mod registry_page;
 mod registry_word_runs;
 #[cfg(test)]
 mod schema_cases;
+#[cfg(test)]
+mod schemas_agree;
 #[cfg(test)]
 mod schemas_fit;
 #[cfg(test)]

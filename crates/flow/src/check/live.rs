@@ -33,7 +33,7 @@ pub(crate) struct Live {
     /// By step: from which steps ways lead to it.
     before: Vec<Vec<usize>>,
     /// By monitor: whether it can act.
-    pub(super) monitors: Vec<bool>,
+    pub(crate) monitors: Vec<bool>,
     /// The names of values that select, and by step what the newest of each can be when it is entered.
     keys: Vec<Str>,
     newest: Vec<Vec<Values>>,

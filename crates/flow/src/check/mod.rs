@@ -42,7 +42,7 @@ pub struct Checked {
     /// The flow, when nothing of severity error was found.
     pub flow: Option<Flow>,
     /// What could be made of a draft that is no flow: to be looked at, never to be run. Ways that lead nowhere are
-    /// missing in it.
+    /// dangling in it.
     pub unsound: Option<Flow>,
     /// Everything that was found, in the order of the checks.
     pub diagnostics: Vec<Diagnostic>,

@@ -29,6 +29,7 @@ pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
         let message = format!("`{}` never acts: `{}` does not lead to `{}`", monitor.name, pair[0], pair[1]);
         found.push(
             Diagnostic::warning(CODE.name, monitor.span, message)
+                .step(&flow.step(monitor.judge).name)
                 .hint("name the steps of the cycle in the order in which runs pass them"),
         );
     }
@@ -36,7 +37,7 @@ pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{codes_of, draft, name};
+    use super::super::testing::{codes_of, draft, findings_of, name};
     use crate::{Draft, Monitor, Span};
 
     fn watched(cycle: &[&str]) -> Draft {
@@ -55,6 +56,7 @@ mod tests {
     #[test]
     fn found_and_mended() {
         assert_eq!(codes_of(watched(&["a", "c"])), ["monitor-never-acts"]);
+        assert_eq!(findings_of(watched(&["a", "c"]))[0].step.as_deref(), Some("w"), "it is about its judge");
         assert!(codes_of(watched(&["a", "b"])).is_empty());
         assert!(codes_of(watched(&["b", "a"])).is_empty());
     }

@@ -3,15 +3,17 @@
 use std::collections::HashMap;
 
 use super::unknown_target;
-use crate::{Act, Diagnostic, Draft, Edge, Flow, Gate, Monitor, Name, Reader, Step, StepId, Str, Target};
+use crate::{
+    Act, Dangling, Diagnostic, Draft, Edge, Flow, Gate, Monitor, Name, Reader, Step, StepId, Str, Target,
+};
 
 /// A flow whose names are resolved.
 pub(super) struct Resolved {
     pub(super) flow: Flow,
     /// Further steps that other ways of running the definition enter first.
     pub(super) other_entries: Vec<StepId>,
-    /// Whether every name led somewhere. Otherwise the flow is good for looking at single steps only: a name that leads
-    /// nowhere stands for the first step.
+    /// Whether every name led somewhere. Otherwise the flow is good for looking at single steps only: the first step
+    /// stands in for a name that leads nowhere, and the edge has it among what is dangling.
     pub(super) complete: bool,
 }
 
@@ -92,11 +94,21 @@ impl Resolver {
         ids.into_iter().collect()
     }
 
-    fn optional(&mut self, name: Option<&Name>, from: &str) -> Option<Option<StepId>> {
-        match name {
-            None => Some(None),
-            Some(name) => self.name(name, from).map(Some),
+    /// Where a way leads; one that leads nowhere is noted, and is dangling.
+    fn led(
+        &mut self,
+        name: &Name,
+        from: &str,
+        case: Option<&Str>,
+        dangling: &mut Vec<Dangling>,
+    ) -> Option<StepId> {
+        let before = self.unknown.len();
+        let id = self.name(name, from);
+        if self.unknown.len() == before {
+            return id;
         }
+        dangling.push(Dangling { case: case.cloned(), ..Dangling::to(&name.text) });
+        None
     }
 
     fn step(&mut self, step: Step<Name>) -> Option<Step<StepId>> {
@@ -151,20 +163,27 @@ impl Resolver {
 
     fn edge(&mut self, edge: Edge<Name>, from: &str) -> Option<Edge<StepId>> {
         let from = format!("{from} on `{}`", edge.on);
+        let mut dangling = edge.dangling;
         let to = match edge.to {
-            Target::Step(name) => Target::Step(self.name(&name, &from)?),
+            Target::Step(name) => {
+                Target::Step(self.led(&name, &from, None, &mut dangling).unwrap_or(StepId(0)))
+            }
             Target::End(ending) => Target::End(ending),
             Target::Origin { among } => Target::Origin { among: self.all(&among, &from)? },
             Target::Select { by, cases, default } => {
-                let resolved: Vec<_> =
-                    cases.into_iter().map(|(value, name)| Some((value, self.name(&name, &from)?))).collect();
-                let default = self.optional(default.as_ref(), &from);
-                Target::Select { by, cases: resolved.into_iter().collect::<Option<_>>()?, default: default? }
+                let mut led = |name: &Name, case: Option<&Str>| self.led(name, &from, case, &mut dangling);
+                let cases = cases
+                    .into_iter()
+                    .filter_map(|(value, name)| led(&name, Some(&value)).map(|to| (value, to)))
+                    .collect();
+                let default = default.and_then(|name| led(&name, None));
+                Target::Select { by, cases, default }
             }
             Target::Jump { field, among, default } => {
-                let among = self.all(&among, &from);
-                let default = self.optional(default.as_ref(), &from);
-                Target::Jump { field, among: among?, default: default? }
+                let mut led = |name: &Name| self.led(name, &from, None, &mut dangling);
+                let among = among.iter().filter_map(&mut led).collect();
+                let default = default.as_ref().and_then(led);
+                Target::Jump { field, among, default }
             }
         };
         Some(Edge {
@@ -177,6 +196,7 @@ impl Resolver {
             again: edge.again,
             implied: edge.implied,
             label: edge.label,
+            dangling,
             span: edge.span,
         })
     }

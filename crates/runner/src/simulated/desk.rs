@@ -10,7 +10,7 @@ use cuegate_engine::{
     ProbeCommand, Run, Usage, Work,
 };
 use cuegate_flow::{
-    Act, Flow, Gate, JoinPattern, JoinRule, Outcome, Selector, StepId, Str, Success, Target, Verdict, ways,
+    Act, Flow, Gate, JoinRule, Outcome, Selector, StepId, Str, Success, Target, Verdict, ways,
 };
 use serde_json::{Map, Value, json};
 
@@ -20,11 +20,9 @@ use super::{
     compose::{Scene, Style, Words, report_text},
     dice::Dice,
     steer::{Aim, Steering},
+    together::together,
 };
 use crate::clock::SimulatedClock;
-
-/// How many ways of answering together are thought of for the members of a parallel step.
-const COMBINATIONS: usize = 64;
 
 /// How long an answer and a command take, in simulated milliseconds.
 const ASK_MS: u64 = 20_000;
@@ -248,56 +246,28 @@ impl Desk {
         rules: &[JoinRule],
         wanted: Option<&Outcome>,
     ) -> Option<Vec<Outcome>> {
-        let by_rule = |outcome: &Outcome| rules.iter().any(|rule| rule.outcome == *outcome);
-        let goal = wanted.map(|outcome| by_rule(outcome).then_some(outcome));
-        let seeds: Vec<Vec<Outcome>> = rules
-            .iter()
-            .filter(|rule| goal.is_none_or(|goal| goal == Some(&rule.outcome)))
-            .flat_map(|rule| match &rule.pattern {
-                JoinPattern::All(outcome) => vec![vec![outcome.clone(); members.len()]],
-                JoinPattern::Each(outcomes) => vec![outcomes.clone()],
-                JoinPattern::Any(outcomes) => {
-                    outcomes.iter().map(|outcome| vec![outcome.clone(); members.len()]).collect()
-                }
-            })
-            .filter(|said| said.len() == members.len())
-            .collect();
-        let mut best: Option<(u32, Vec<Outcome>)> = None;
-        for round in 0..COMBINATIONS {
-            let mut said: Vec<Outcome> = members.iter().filter_map(|member| self.any_of(*member)).collect();
-            if said.len() != members.len() {
-                return None;
-            }
-            // What a rule asks for, all of it or some of it.
-            if let Some(seed) = self.dice.pick(&seeds).filter(|_| round % 4 != 3) {
-                for (index, outcome) in seed.iter().enumerate() {
-                    let can = self.steering.outcomes[members[index].0 as usize].contains(outcome);
-                    if can && (round % 4 == 0 || !self.dice.one_in(3)) {
-                        said[index] = outcome.clone();
-                    }
-                }
-            }
-            let came = joined(rules, &said);
-            if goal.is_none_or(|goal| goal == came) {
-                let times = |(member, outcome): (&StepId, &Outcome)| {
-                    self.steering.times(*member, &Choice::plain(outcome.clone())).min(50)
-                };
-                let weight = members.iter().zip(&said).map(times).sum();
-                if best.as_ref().is_none_or(|(least, _)| weight < *least) {
-                    best = Some((weight, said));
-                }
-            }
-        }
-        best.map(|(_, said)| said)
+        let said: Vec<Vec<Outcome>> = members.iter().map(|member| self.least_said(*member)).collect();
+        let Some(wanted) = wanted else {
+            return said.into_iter().map(|all| self.dice.pick(&all).cloned()).collect();
+        };
+        let by_rule = rules.iter().any(|rule| rule.outcome == *wanted);
+        together(rules, &said, by_rule.then_some(wanted))
     }
 
-    fn any_of(&mut self, member: StepId) -> Option<Outcome> {
+    /// What a member can say, what it said least first; of equals any.
+    fn least_said(&mut self, member: StepId) -> Vec<Outcome> {
         let flow = self.flow.clone();
-        let all = self.steering.outcomes[member.0 as usize].iter();
-        let sayable: Vec<&Outcome> = all
-            .filter(|outcome| **outcome != Outcome::None && ways::is_sayable(&flow, member, outcome))
+        let all = self.steering.outcomes[member.0 as usize].clone();
+        let mut sayable: Vec<(u32, u64, Outcome)> = all
+            .into_iter()
+            .filter(|outcome| *outcome != Outcome::None && ways::is_sayable(&flow, member, outcome))
+            .map(|outcome| {
+                let times = self.steering.times(member, &Choice::plain(outcome.clone()));
+                (times, self.dice.roll(), outcome)
+            })
             .collect();
-        self.dice.pick(&sayable).map(|outcome| (*outcome).clone())
+        sayable.sort();
+        sayable.into_iter().map(|(_, _, outcome)| outcome).collect()
     }
 
     fn compose(&mut self, asked: StepId, choice: &Choice, style: Style) -> Option<Words> {
@@ -411,16 +381,6 @@ impl Desk {
 
 fn block(marker: &str, value: &Value) -> String {
     format!("\n```{marker}\n{value}\n```\n")
-}
-
-/// What the rules of a parallel step make of what its members said; `None` when no rule fits.
-fn joined<'r>(rules: &'r [JoinRule], said: &[Outcome]) -> Option<&'r Outcome> {
-    let fits = |rule: &&JoinRule| match &rule.pattern {
-        JoinPattern::All(wanted) => said.iter().all(|outcome| outcome == wanted),
-        JoinPattern::Each(wanted) => wanted == said,
-        JoinPattern::Any(wanted) => said.iter().any(|outcome| wanted.contains(outcome)),
-    };
-    rules.iter().find(fits).map(|rule| &rule.outcome)
 }
 
 /// The values of handed-on data by which some step is selected, and one that selects none.

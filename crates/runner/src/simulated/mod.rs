@@ -7,10 +7,13 @@ mod choice;
 mod compose;
 mod desk;
 mod dice;
+mod pattern;
 mod sample;
 mod steer;
+mod together;
 mod walk;
 mod world;
 
 pub use agent::Agent;
+pub use pattern::text_for;
 pub use walk::{Beginning, Simulation, Walk};

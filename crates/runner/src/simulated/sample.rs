@@ -3,8 +3,13 @@
 use cuegate_flow::{FieldPath, Schema};
 use serde_json::{Map, Value, json};
 
+use super::pattern::text_for;
+
 /// How deep a sample goes: a schema that contains itself has no end.
 const DEPTH_MAX: usize = 12;
+
+/// How many values are tried for one that is different from others.
+const OTHERS_MAX: usize = 16;
 
 /// Texts that are tried where a schema is particular about one.
 const TEXTS: [&str; 16] = [
@@ -80,23 +85,85 @@ fn own(root: &Value, schema: &Map<String, Value>, variant: usize, depth: usize) 
         None => None,
     };
     match kind {
+        None if excludes_texts(schema) => json!(1),
         Some("object") => object(root, schema, variant, depth),
         Some("array") => {
             let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0).min(8);
             let items = schema.get("items").unwrap_or(&Value::Bool(true));
-            (0..least).map(|_| at(root, items, variant, depth + 1)).collect()
+            array(root, schema, items, least as usize, variant, depth)
         }
         Some("boolean") => Value::Bool(variant % 2 == 1),
         Some("integer") => json!(number(schema).ceil() as i64),
         Some("number") => json!(number(schema)),
-        Some("string") => Value::from(text(schema)),
+        Some("string") => Value::from(text(schema, variant)),
         _ => Value::Null,
     }
 }
 
+/// The items of a list: by their places where the schema has some for these, of different kinds where it wants that.
+fn array(
+    root: &Value,
+    schema: &Map<String, Value>,
+    items: &Value,
+    least: usize,
+    variant: usize,
+    depth: usize,
+) -> Value {
+    let places = schema.get("prefixItems").or(schema.get("items")).and_then(Value::as_array);
+    let unique = schema.get("uniqueItems") == Some(&Value::Bool(true));
+    let contained = schema.get("contains").into_iter();
+    let mut found: Vec<Value> = contained.map(|part| at(root, part, variant, depth + 1)).collect();
+    if places.is_some() {
+        found.clear();
+    }
+    while found.len() < least {
+        let part = places.and_then(|places| places.get(found.len())).unwrap_or(items);
+        let other = |more: usize| match at(root, part, variant + more, depth + 1) {
+            // Nothing else tells texts apart that may be any.
+            Value::String(text) if text == TEXTS[0] && more > 0 => Value::from(format!("{text} {more}")),
+            Value::Null => Value::from(format!("{} {more}", TEXTS[0])),
+            Value::Number(number) if more > 0 && part.get("enum").is_none() => {
+                number.as_i64().map_or(Value::Number(number), |number| json!(number + more as i64))
+            }
+            value => value,
+        };
+        let fresh = (0..OTHERS_MAX).map(other).find(|value| !unique || !found.contains(value));
+        let Some(value) = fresh else { break };
+        found.push(value);
+    }
+    Value::Array(found)
+}
+
 fn object(root: &Value, schema: &Map<String, Value>, variant: usize, depth: usize) -> Value {
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-    let fields = required.filter_map(Value::as_str).map(|name| {
+    let owed = schema.get("dependentRequired").and_then(Value::as_object);
+    let mut names: Vec<&str> = required.filter_map(Value::as_str).collect();
+    let mut at_name = 0;
+    while let Some(name) = names.get(at_name) {
+        let more = owed.and_then(|owed| owed.get(*name)).and_then(Value::as_array);
+        let more: Vec<&str> = more.into_iter().flatten().filter_map(Value::as_str).collect();
+        let more: Vec<&str> = more.into_iter().filter(|name| !names.contains(name)).collect();
+        names.extend(more);
+        at_name += 1;
+    }
+    let own = schema.get("properties").and_then(Value::as_object);
+    let least = schema.get("minProperties").and_then(Value::as_u64).unwrap_or(0).min(16) as usize;
+    let optional = own.into_iter().flat_map(Map::keys).map(String::as_str);
+    let optional: Vec<&str> = optional.filter(|name| !names.contains(name)).collect();
+    names.extend(optional.into_iter().take(least.saturating_sub(names.len())));
+    let rule = schema.get("propertyNames").and_then(Value::as_object);
+    let made: Vec<String> = (0..least * 2)
+        .map(|place| match rule.and_then(|rule| rule.get("pattern")).and_then(Value::as_str) {
+            Some(pattern) => text_for(pattern, place).unwrap_or_default(),
+            None => format!("simulated{place}"),
+        })
+        .collect();
+    for name in &made {
+        if names.len() < least && !names.contains(&&**name) {
+            names.push(name);
+        }
+    }
+    let fields = names.into_iter().map(|name| {
         let field = schema.get("properties").and_then(|properties| properties.get(name));
         let value = field.map_or_else(|| json!("as simulated"), |field| at(root, field, variant, depth + 1));
         // An unsaid kind is one that takes anything.
@@ -105,8 +172,21 @@ fn object(root: &Value, schema: &Map<String, Value>, variant: usize, depth: usiz
     Value::Object(fields.collect())
 }
 
+/// Whether a value may be anything but a text.
+fn excludes_texts(schema: &Map<String, Value>) -> bool {
+    schema.get("not").and_then(|not| not.get("type")).and_then(Value::as_str) == Some("string")
+}
+
 fn number(schema: &Map<String, Value>) -> f64 {
     let limit = |key: &str| schema.get(key).and_then(Value::as_f64);
+    // Between two numbers that are no more than one apart lies their middle.
+    if let (Some(least), Some(most)) =
+        (limit("exclusiveMinimum"), limit("exclusiveMaximum").or(limit("maximum")))
+        && most - least <= 1.0
+        && !schema.contains_key("multipleOf")
+    {
+        return f64::midpoint(least, most);
+    }
     let least = limit("minimum").or(limit("exclusiveMinimum").map(|least| least + 1.0));
     let most = limit("maximum").or(limit("exclusiveMaximum").map(|most| most - 1.0));
     let near = least.or(most.filter(|most| *most < 1.0)).unwrap_or(1.0);
@@ -116,14 +196,16 @@ fn number(schema: &Map<String, Value>) -> f64 {
     }
 }
 
-fn text(schema: &Map<String, Value>) -> String {
+fn text(schema: &Map<String, Value>, variant: usize) -> String {
     let particular = ["pattern", "format", "minLength", "maxLength"];
     if !particular.iter().any(|key| schema.contains_key(*key)) {
         return TEXTS[0].to_owned();
     }
     let least = schema.get("minLength").and_then(Value::as_u64).unwrap_or(0).min(10_000) as usize;
     let long = "as simulated, ".repeat(least / 14 + 1);
-    let texts = TEXTS.iter().copied().chain([long.as_str()]);
+    let pattern = schema.get("pattern").and_then(Value::as_str);
+    let made: Vec<String> = (0..OTHERS_MAX).filter_map(|more| text_for(pattern?, variant + more)).collect();
+    let texts = TEXTS.iter().copied().chain([long.as_str()]).chain(made.iter().map(String::as_str));
     let Ok(rule) = Schema::new(Value::Object(schema.clone())) else { return TEXTS[0].to_owned() };
     let fits = |text: &&str| rule.problems(&Value::from(*text)).is_empty();
     texts.into_iter().find(fits).unwrap_or(TEXTS[0]).to_owned()
@@ -166,6 +248,19 @@ mod tests {
             json!({"type": "string", "minLength": 40}),
             json!({"type": "string", "pattern": "^[0-9a-f]{40}$"}),
             json!({"type": "string", "format": "date"}),
+            json!({"type": "string", "pattern": "^PROJ-[0-9]{3}$"}),
+            json!({"type": "string", "pattern": "^[a-z]+$", "minLength": 1}),
+            json!({"type": "array", "minItems": 3, "uniqueItems": true, "items": {"type": "string"}}),
+            json!({"type": "array", "minItems": 2, "uniqueItems": true, "items": {"enum": ["x", "y", "z"]}}),
+            json!({"type": "array", "minItems": 2, "uniqueItems": true, "items": {"type": "integer"}}),
+            json!({"type": "array", "contains": {"const": 7}}),
+            json!({"type": "array", "minItems": 2, "prefixItems": [{"type": "string"}, {"type": "integer"}]}),
+            json!({"type": "object", "minProperties": 2}),
+            json!({"type": "object", "minProperties": 2, "properties": {"a": {"type": "integer"}}}),
+            json!({"type": "object", "minProperties": 1, "propertyNames": {"pattern": "^x-[a-z]$"}}),
+            json!({"type": "object", "required": ["a"], "dependentRequired": {"a": ["b"], "b": ["c"]}}),
+            json!({"type": "object", "required": ["n"], "properties": {"n": {"not": {"type": "string"}}}}),
+            json!({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.1}),
             json!({"type": "number", "exclusiveMinimum": 2, "multipleOf": 5}),
             json!({"oneOf": [{"type": "object", "required": ["k"], "properties": {"k": {"const": 1}}}, {"type": "null"}]}),
             json!({"allOf": [{"type": "object", "required": ["a"], "properties": {"a": {"const": true}}}, {"required": ["b"]}]}),

@@ -102,6 +102,7 @@ pub(super) fn items(flow: &Flow, iterations_max: u32) -> Vec<Item> {
         walked: ways::walked(flow),
         visited: ways::visited(flow),
         iterations_max,
+        own_iterations_max: iterations_max.max(flow.limits.iterations_max),
         found: Vec::new(),
     };
     for (index, step) in flow.steps.iter().enumerate() {
@@ -118,10 +119,25 @@ struct List<'f> {
     flow: &'f Flow,
     walked: Vec<bool>,
     visited: Vec<bool>,
+    /// The most iterations of the runs, and of any run of the definition.
     iterations_max: u32,
+    own_iterations_max: u32,
     found: Vec<Item>,
 }
 
+/// Whether what takes so many iterations comes before their limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Late {
+    /// It does.
+    No,
+    /// Only in runs that are longer than the simulated ones.
+    Simulated,
+    /// In no run.
+    Never,
+}
+
+const LIMIT_FIRST: &str = "the limit of iterations comes first";
+const BEYOND: &str = "takes more iterations than the simulated runs have; give `--max-iterations`";
 const UNREACHABLE: &str = "nothing leads to the step";
 
 impl List<'_> {
@@ -163,6 +179,21 @@ impl List<'_> {
         }
     }
 
+    fn late(&self, iterations: u64) -> Late {
+        match iterations {
+            most if most > u64::from(self.own_iterations_max) => Late::Never,
+            most if most > u64::from(self.iterations_max) => Late::Simulated,
+            _ => Late::No,
+        }
+    }
+
+    /// Says of what was added last that runs would have to be longer for it.
+    fn say_late(&mut self, late: Late) {
+        if let Some(item) = self.found.last_mut().filter(|_| late == Late::Simulated) {
+            item.takes = Some(BEYOND);
+        }
+    }
+
     fn is_member(&self, id: StepId) -> bool {
         self.flow
             .steps
@@ -199,11 +230,12 @@ impl List<'_> {
         if let Some(bound) = edge.bound
             && bound.max > 0
         {
-            let beyond = bound.max >= self.iterations_max;
-            let barred = barred.or(beyond.then_some("the limit of iterations comes first"));
+            let late = self.late(u64::from(bound.max).saturating_add(1));
+            let barred = barred.or((late == Late::Never).then_some(LIMIT_FIRST));
             let times = crate::format::plural(u64::from(bound.max), "time");
             let name = format!("{} {on} more than {times}", step.name);
             self.add(Key::Spent(id, index), CoverKind::Limit, name, at, barred);
+            self.say_late(late);
         }
     }
 
@@ -260,24 +292,27 @@ impl List<'_> {
     }
 
     fn monitors(&mut self) {
+        let acting = ways::acting(self.flow);
         for (index, monitor) in self.flow.monitors.iter().enumerate() {
             let reached = monitor.cycle.iter().all(|step| self.walked[step.0 as usize]);
             let rounds = u64::from(monitor.threshold).saturating_mul(monitor.cycle.len() as u64);
+            let late = self.late(rounds);
             let barred = match () {
                 () if !reached => Some("nothing leads to a step of its cycle"),
-                () if rounds > u64::from(self.iterations_max) => Some("the limit of iterations comes first"),
+                () if !acting[index] => Some("no run goes round its cycle"),
+                () if late == Late::Never => Some(LIMIT_FIRST),
                 () => None,
             };
             let name = monitor.name.to_string();
             self.add(Key::Monitor(index), CoverKind::Monitor, name, (None, monitor.span), barred);
+            self.say_late(late);
         }
     }
 
     fn iterations(&mut self) {
         // It is reached where one more would begin: by runs that would be longer if they might.
         let iterations_max = self.iterations_max.saturating_add(1);
-        let longer = price(self.flow, &Terms { iterations_max, ..Terms::default() }).iterations;
-        let reached = longer > u64::from(self.iterations_max);
+        let reached = self.longest(iterations_max) > u64::from(self.iterations_max);
         let barred = (!reached).then_some("no way through the flow is longer");
         let name = format!("at most {} iterations", self.iterations_max);
         self.add(Key::Iterations, CoverKind::Limit, name, (None, self.entry()), barred);
@@ -292,16 +327,35 @@ impl List<'_> {
             if !part.parts().is_empty() || !part.can_fire() {
                 continue;
             }
-            let beyond = matches!(part, Verdict::Iterations(max) if *max > self.iterations_max);
-            let barred = beyond.then_some("the limit of iterations comes first");
+            let (barred, late) = self.bar_verdict(part);
             let name = verdict::condition(part);
             self.add(Key::Verdict(place), CoverKind::Verdict, name, (None, self.entry()), barred);
+            self.say_late(late);
         }
         if self.flow.verdict.can_fire() {
             let key = Key::End(BY_VERDICT.to_owned());
             let name = "completed by the verdict".to_owned();
-            self.add(key, CoverKind::End, name, (None, self.entry()), None);
+            let (barred, late) = self.bar_verdict(&self.flow.verdict);
+            self.add(key, CoverKind::End, name, (None, self.entry()), barred);
+            self.say_late(late);
         }
+    }
+
+    /// Why a part of the verdict that counts never holds; of other parts nothing is known.
+    fn bar_verdict(&self, part: &Verdict) -> (Option<&'static str>, Late) {
+        let (Verdict::Iterations(max) | Verdict::Checks { max, .. }) = part else { return (None, Late::No) };
+        let late = self.late(u64::from(*max));
+        let barred = match late {
+            Late::Never => Some(LIMIT_FIRST),
+            _ if self.longest(*max) < u64::from(*max) => Some("no way through the flow is so long"),
+            _ => None,
+        };
+        (barred, late)
+    }
+
+    /// The most iterations of a run that may have so many.
+    fn longest(&self, iterations_max: u32) -> u64 {
+        price(self.flow, &Terms { iterations_max, ..Terms::default() }).iterations
     }
 
     fn ends(&mut self) {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use cuegate_flow::{Bound, CounterId, FileId, Flow, Schema, Sources, Span, Target, Terms, price};
+use cuegate_flow::{Bound, CounterId, FileId, Flow, Schema, Sources, Span, Target, Terms, Verdict, price};
 use serde_json::json;
 
 use super::{AgentRow, BugRow, CoverKind, Coverage, Observed, Simulated};
@@ -178,4 +178,59 @@ fn pages() {
     insta::assert_snapshot!(json["uncovered"][0], @r#"{"kind":"step","name":"plan","step":"plan","file":"pieces/review.yaml","line":3,"reason":null}"#);
     insta::assert_snapshot!(json["coverage"], @r#"{"percent":0.0,"covered":0,"of":31,"min":50.0,"enough":false,"by_kind":{"step":{"covered":0,"of":8},"edge":{"covered":0,"of":8},"gate":{"covered":0,"of":12},"monitor":{"covered":0,"of":1},"limit":{"covered":0,"of":1},"end":{"covered":0,"of":1}}}"#);
     insta::assert_snapshot!(json["bugs"], @r#"[{"agent":"liar","run":2,"what":"9 asks, at most 8"}]"#);
+}
+
+/// The reasons by which items with a word in their names do not count, and those by which they are hard to come by.
+fn reasons(flow: &Flow, iterations_max: u32, word: &str) -> Vec<(Option<String>, Option<&'static str>)> {
+    let found = Coverage::of(Arc::new(flow.clone()), iterations_max);
+    let named = found.items.iter().filter(|item| item.name.contains(word));
+    named.map(|item| (item.barred.clone(), item.takes)).collect()
+}
+
+#[test]
+fn a_monitor_that_never_acts_does_not_count() {
+    let mut flow = piece();
+    assert_eq!(reasons(&flow, 12, "monitor:reviewers+fix")[0].0, None);
+    let plan = flow.find("plan").unwrap();
+    flow.monitors[0].cycle.insert(0, plan);
+    let monitor = flow.monitors[0].name.to_string();
+    let found = Coverage::of(Arc::new(flow), 12);
+    let item = found.items.iter().find(|item| item.kind == CoverKind::Monitor && item.name == monitor);
+    assert_eq!(item.unwrap().barred.as_deref(), Some("no run goes round its cycle"));
+}
+
+/// What only the limit of the simulated runs keeps them from is left, not excluded.
+#[test]
+fn the_limit_of_the_simulation_is_not_the_definitions() {
+    let mut flow = registry();
+    let last = flow.steps.len() - 1;
+    flow.steps[last].edges[1].bound = Some(Bound { counter: CounterId(0), max: 70 });
+    flow.limits.iterations_max = 500;
+    let of = |flow: &Flow, max| reasons(flow, max, "more than 70 times").remove(0);
+    let (barred, takes) = of(&flow, 60);
+    assert_eq!(barred, None);
+    assert!(takes.unwrap().contains("--max-iterations"));
+    assert_eq!(of(&flow, 500), (None, None));
+    flow.limits.iterations_max = 70;
+    assert_eq!(of(&flow, 60).0.as_deref(), Some("the limit of iterations comes first"));
+}
+
+/// A verdict that counts more than any way through the flow has ends no run.
+#[test]
+fn a_verdict_that_no_way_is_long_enough_for_does_not_count() {
+    let mut flow = registry();
+    flow.limits.iterations_max = 10;
+    flow.verdict = Verdict::Iterations(10);
+    let barred = |flow: &Flow| -> Vec<Option<String>> {
+        let found = Coverage::of(Arc::new(flow.clone()), 10);
+        let verdict = |item: &&super::Item| item.kind == CoverKind::Verdict || item.name.contains("verdict");
+        found.items.iter().filter(verdict).map(|item| item.barred.clone()).collect()
+    };
+    assert_eq!(barred(&flow), [None, None]);
+    for step in &mut flow.steps {
+        step.edges.retain(|edge| !matches!(edge.to, Target::Origin { .. } | Target::Select { .. }));
+    }
+    flow.steps[0].edges.retain(|edge| edge.on.to_string() != "repeat");
+    let why = Some("no way through the flow is so long".to_owned());
+    assert_eq!(barred(&flow), [why.clone(), why]);
 }

@@ -21,6 +21,7 @@ pub fn dot(graph: &Graph) -> String {
             Kind::Person => " shape=parallelogram",
             Kind::Completed => " shape=doublecircle",
             Kind::Aborted | Kind::Failed => " shape=octagon",
+            Kind::Unknown => " shape=note style=dashed",
         };
         attributes.push_str(shape);
         if node.entry {
@@ -66,6 +67,8 @@ fn quoted(text: &str) -> String {
         match letter {
             '"' => quoted.push_str("\\\""),
             '\\' => quoted.push_str("\\\\"),
+            // Graphviz reads entities of HTML in every text.
+            '&' => quoted.push_str("&amp;"),
             '\n' => quoted.push_str("\\n"),
             other if other.is_control() => quoted.push(' '),
             other => quoted.push(other),

@@ -169,7 +169,7 @@ fn size(node: &Node) -> (f64, f64) {
     match node.kind {
         // Their corners are cut off.
         Kind::Judge => (width * 1.3 + 10.0, height * 1.5 + 14.0),
-        Kind::Commands | Kind::Person => (width + 26.0, height),
+        Kind::Commands | Kind::Person | Kind::Unknown => (width + 26.0, height),
         _ => (width, height),
     }
 }

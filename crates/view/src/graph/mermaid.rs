@@ -6,7 +6,7 @@ use super::model::{Graph, Kind, Line, Node};
 pub fn mermaid(graph: &Graph) -> String {
     let mut text = String::from("flowchart TD\n");
     for note in &graph.notes {
-        text.push_str(&format!("  %% {}\n", one_line(note)));
+        text.push_str(&format!("  %% {}\n", comment(note)));
     }
     for (index, node) in graph.nodes.iter().enumerate() {
         text.push_str(&format!("  {}\n", shape(index, node)));
@@ -59,6 +59,7 @@ fn shape(index: usize, node: &Node) -> String {
         Kind::Commands => ("{{", "}}"),
         Kind::Person => ("[/", "/]"),
         Kind::Completed | Kind::Aborted | Kind::Failed => ("((", "))"),
+        Kind::Unknown => (">", "]"),
     };
     format!("n{index}{open}\"{label}\"{close}")
 }
@@ -72,13 +73,19 @@ fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for letter in one_line(text).chars() {
         match letter {
-            '"' | '<' | '>' | '&' | '#' | '`' | '\\' | ';' => {
+            // Percent signs and braces make a directive wherever they stand, in comments and labels too.
+            '"' | '<' | '>' | '&' | '#' | '`' | '\\' | ';' | '%' | '{' | '}' => {
                 escaped.push_str(&format!("#{};", u32::from(letter)))
             }
             other => escaped.push(other),
         }
     }
     escaped
+}
+
+/// A comment: nobody is shown it, so that only what would be read all the same is escaped.
+fn comment(text: &str) -> String {
+    one_line(text).replace('%', "#37;").replace('{', "#123;").replace('}', "#125;")
 }
 
 fn one_line(text: &str) -> String {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::{Act, Diagnostic, Ending, Flow, Gate, Reader, Role, Severity, Step, StepId, Target};
+use cuegate_flow::{
+    Act, Dangling, Diagnostic, Edge, Ending, Flow, Gate, Reader, Role, Severity, Step, StepId, Target, ways,
+};
 
 use crate::{
     format::plural,
@@ -61,6 +63,8 @@ pub(super) enum Kind {
     Completed,
     Aborted,
     Failed,
+    /// No step: a name that leads nowhere.
+    Unknown,
 }
 
 impl Kind {
@@ -75,6 +79,7 @@ impl Kind {
             Kind::Completed => "completed",
             Kind::Aborted => "aborted",
             Kind::Failed => "failed",
+            Kind::Unknown => "unknown",
         }
     }
 }
@@ -238,6 +243,43 @@ impl Drawing<'_> {
         index
     }
 
+    /// What an edge leads to as written where no step is: nodes of their own. Whether there is any, so that its target
+    /// only stands in for it.
+    fn dangling(&mut self, from: usize, edge: &Edge<StepId>, label: &str, line: Line) -> bool {
+        for dangling in &edge.dangling {
+            let to = self.unknown(dangling);
+            let label = match (&dangling.case, &edge.to) {
+                (Some(case), Target::Select { by, .. }) => {
+                    format!("{label}, {} = {case}", words::selector(by))
+                }
+                _ => label.to_owned(),
+            };
+            self.link(from, to, label, line);
+        }
+        !edge.dangling.is_empty()
+    }
+
+    fn unknown(&mut self, dangling: &Dangling) -> usize {
+        let (name, title) = match &dangling.name {
+            Some(name) => (name.to_string(), "no such step"),
+            None => ("?".to_owned(), "leads nowhere"),
+        };
+        let known = |node: &Node| node.kind == Kind::Unknown && node.name == name;
+        if let Some(index) = self.nodes.iter().position(known) {
+            return index;
+        }
+        let marks = dangling.name.iter().map(|_| Mark { severity: Severity::Error, code: "unknown-target" });
+        self.nodes.push(Node {
+            title: Some(title.to_owned()),
+            kind: Kind::Unknown,
+            entry: false,
+            parent: None,
+            marks: marks.collect(),
+            name,
+        });
+        self.nodes.len() - 1
+    }
+
     fn link(&mut self, from: usize, to: usize, label: impl Into<String>, line: Line) {
         let label = Some(label.into()).filter(|label| !label.is_empty());
         self.links.push(Link { from, to, label: label.into_iter().collect(), line });
@@ -262,7 +304,9 @@ impl Drawing<'_> {
                 Some(max) => label.push_str(&format!(" (≤ {max}×)")),
             }
             let line = if edge.remedy.is_some() { Line::Remedy } else { Line::Plain };
+            let stands_in = self.dangling(from, edge, &label, line);
             match &edge.to {
+                Target::Step(_) | Target::End(_) if stands_in => {}
                 Target::Step(to) => self.link(from, to.0 as usize, label, line),
                 Target::End(ending) => {
                     let to = self.end(ending);
@@ -294,12 +338,14 @@ impl Drawing<'_> {
         }
     }
 
-    /// A monitor is drawn from the step that ends a round.
+    /// A monitor is drawn from the step that ends a round, and one that no run goes round for says so.
     fn monitors(&mut self) {
-        for monitor in &self.flow.monitors {
+        let acting = ways::acting(self.flow);
+        for (monitor, acts) in self.flow.monitors.iter().zip(acting) {
             let rounds = plural(u64::from(monitor.threshold), "round");
+            let label = if acts { format!("after {rounds}") } else { "never".to_owned() };
             if let Some(last) = monitor.cycle.last() {
-                self.link(last.0 as usize, monitor.judge.0 as usize, format!("after {rounds}"), Line::Asks);
+                self.link(last.0 as usize, monitor.judge.0 as usize, label, Line::Asks);
             }
         }
     }

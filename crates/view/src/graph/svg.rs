@@ -62,13 +62,14 @@ pub fn svg(graph: &Graph) -> String {
 }
 
 fn legend_lines(graph: &Graph) -> Vec<String> {
-    const SHAPES: [(Kind, &str); 6] = [
+    const SHAPES: [(Kind, &str); 7] = [
         (Kind::Work, "rectangle: an agent works"),
         (Kind::Judge, "diamond: an agent decides"),
         (Kind::Check, "pill: an agent checks"),
         (Kind::Parallel, "double frame: members at once"),
         (Kind::Commands, "hexagon: commands run"),
         (Kind::Person, "slanted: a person answers"),
+        (Kind::Unknown, "flag: no such step"),
     ];
     let shapes: Vec<&str> = SHAPES
         .iter()
@@ -176,7 +177,7 @@ fn shape(kind: Kind, area: Area) -> String {
         Kind::Commands => "--run",
         Kind::Person => "--person",
         Kind::Completed => "--good",
-        Kind::Aborted | Kind::Failed => "--bad",
+        Kind::Aborted | Kind::Failed | Kind::Unknown => "--bad",
     };
     let paint = format!("class=\"shape\" style=\"fill:var({fill})\"");
     match corners(kind, area) {
@@ -218,6 +219,13 @@ fn corners(kind: Kind, area: Area) -> Option<Vec<At>> {
         Kind::Person => {
             Some(vec![at(left + 13.0, top), at(right, top), at(right - 13.0, bottom), at(left, bottom)])
         }
+        Kind::Unknown => Some(vec![
+            at(left, top),
+            at(right, top),
+            at(right, bottom),
+            at(left, bottom),
+            at(left + 13.0, middle.y),
+        ]),
         _ => None,
     }
 }

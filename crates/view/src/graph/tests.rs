@@ -1,6 +1,6 @@
 //! Pictures of the test flows.
 
-use cuegate_flow::{Diagnostic, Severity, Span};
+use cuegate_flow::{Dangling, Diagnostic, Severity, Span, Target};
 use insta::assert_snapshot;
 
 use super::{Graph, dot, graph_json, layout::place, mermaid, model::Kind, svg};
@@ -154,6 +154,63 @@ fn a_picture_needs_nothing_and_shows_everything() {
     }
 }
 
+/// What stands in for a name that leads nowhere is not drawn: the name is, as it is written.
+#[test]
+fn what_leads_nowhere_is_drawn_as_it_is_written() {
+    let mut flow = registry();
+    flow.steps[0].edges[0].dangling = vec![Dangling::to("continuation.fxi")];
+    flow.steps[0].edges[1].dangling = vec![Dangling::unread()];
+    let selects =
+        flow.steps[1].edges.iter_mut().find(|edge| matches!(edge.to, Target::Select { .. })).unwrap();
+    selects.dangling = vec![Dangling::to("continuation.fxi").of_case(&"other".into())];
+    let graph = Graph::of(&flow, &[]);
+    let text = mermaid(&graph);
+    let unknown = graph.nodes.iter().position(|node| node.name == "continuation.fxi").unwrap();
+    for line in [
+        format!("n{unknown}>\"continuation.fxi<br/>no such step<br/>⚠ unknown-target\"]"),
+        format!("n0 -->|\"next\"| n{unknown}"),
+        format!("n1 -->|\"next, next = other\"| n{unknown}"),
+        format!("n0 -->|\"repeat\"| n{}", unknown + 1),
+    ] {
+        assert!(text.contains(&line), "{line}\n{text}");
+    }
+    assert!(!text.contains("n0 -->|\"next\"| n1") && !text.contains("n0 -->|\"repeat\"| n0"), "{text}");
+    assert!(text.contains("n1 -->|\"next, next = again\"| n0"), "its other ways are drawn: {text}");
+    assert_eq!(graph_json(&graph)["nodes"][unknown]["kind"], "unknown");
+    assert!(svg(&graph).contains("flag: no such step"));
+}
+
+#[test]
+fn a_monitor_that_never_acts_says_so() {
+    let mut flow = piece();
+    flow.monitors[0].cycle.reverse();
+    assert!(mermaid(&Graph::of(&flow, &[])).contains("after 2 rounds"));
+    let plan = flow.find("plan").unwrap();
+    flow.monitors[0].cycle.insert(0, plan);
+    let text = mermaid(&Graph::of(&flow, &[]));
+    assert!(text.contains("-.->|\"never\"|") && !text.contains("after 2 rounds"), "{text}");
+}
+
+/// Percent signs and braces configure Mermaid, in comments and labels too.
+#[test]
+fn no_text_is_a_directive() {
+    let mut flow = registry();
+    flow.steps[0].title = "%%{init: {'theme':'dark'}}%%".into();
+    let finding = Diagnostic::warning("%%{x", Span::default(), "m");
+    let text = mermaid(&Graph::of(&flow, &[finding]));
+    assert!(!text.contains("%%{") && !text.contains("}%%") && !text.contains("{init"), "{text}");
+    assert!(text.contains("#37;#37;#123;init: #123;'theme':'dark'#125;#125;#37;#37;"), "{text}");
+    assert!(text.contains("  %% warning: #37;#37;#123;x\n"), "{text}");
+}
+
+/// Graphviz reads entities of HTML in labels.
+#[test]
+fn no_text_is_an_entity_of_dot() {
+    let mut flow = registry();
+    flow.steps[0].title = "&lt;x&gt;".into();
+    assert!(dot(&Graph::of(&flow, &[])).contains("&amp;lt;x&amp;gt;"));
+}
+
 #[test]
 fn what_a_definition_says_is_text_everywhere() {
     let mut flow = registry();
@@ -164,5 +221,5 @@ fn what_a_definition_says_is_text_everywhere() {
     assert!(!mermaid(&graph).contains("<img"));
     assert!(!svg(&graph).contains("<img") && !svg(&graph).contains("<script"));
     let digraph = dot(&graph);
-    assert!(digraph.starts_with("digraph \"x\\\"]; click n0 \\\"javascript:0\\\" <script>&\" {\n"));
+    assert!(digraph.starts_with("digraph \"x\\\"]; click n0 \\\"javascript:0\\\" <script>&amp;\" {\n"));
 }

@@ -1,6 +1,6 @@
 //! `simulate`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_dialect::RunSettings;
 use cuegate_engine::Load;
@@ -35,7 +35,10 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
         ));
     };
     let (begin, made_up) = begin(args, flow, &definition.settings, &config, how)?;
-    let agents = if args.agents.is_empty() { Agent::ALL.to_vec() } else { args.agents.clone() };
+    let mut agents = if args.agents.is_empty() { Agent::ALL.to_vec() } else { args.agents.clone() };
+    // The same agent twice would only do the same again.
+    let mut seen = BTreeSet::new();
+    agents.retain(|agent| seen.insert(*agent));
     let wanted = Wanted { begin, agents, seed: args.seed, runs: args.runs };
     // A panic of ours is told with its seed, like everything else that must not happen.
     let usual = std::panic::take_hook();
@@ -110,6 +113,19 @@ fn begin(
         if !set.iter().any(given) {
             set.push(format!("{name}={value}"));
             made_up.insert(name, value);
+        }
+    }
+    // Nobody typed it, so that the usual complaint about a value would name what nobody knows.
+    for param in &flow.params {
+        let made = made_up.get(&*param.name);
+        if let Some((value, complaint)) = made.and_then(|value| Some((value, param.rule.complaint(value)?))) {
+            return Err(Failure::usage(
+                format!(
+                    "no value was found that fits `{}`: `{value}`, which was made up, {complaint}",
+                    param.name
+                ),
+                format!("give one with `--set {}=VALUE`", param.name),
+            ));
         }
     }
     let values = params::values(flow, None, &set)?;

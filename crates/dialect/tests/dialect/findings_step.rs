@@ -1,0 +1,74 @@
+//! A finding about a step names it, in the author's words, and what leads nowhere is kept as it is written.
+
+use cuegate_flow::{Draft, Flow, Severity, check};
+
+use crate::piece_support;
+use crate::support::{self, edit, project};
+
+const PIECE: &str = "\
+//- .takt/pieces/sound.yaml
+name: p
+max_iterations: 5
+initial_movement: a
+movements:
+  - name: a
+    instruction: do it
+    rules:
+      - {condition: x, next: b}
+      - {condition: y, next: nowhere}
+      - {condition: z}
+  - name: b
+    instruction: do it
+    rules: [{condition: ok, next: COMPLETE}]
+loop_monitors:
+  - cycle: [a, b]
+    threshold: 2
+    judge: {rules: [{condition: ok, next: gone}]}
+";
+
+fn unsound(draft: Draft) -> Flow {
+    let checked = check(draft);
+    checked.flow.or(checked.unsound).expect("it can be looked at")
+}
+
+/// What the edges of a step are written to lead to where no step is.
+fn dangling(flow: &Flow, step: &str) -> Vec<String> {
+    let step = flow.step(flow.find(step).unwrap());
+    let all = step.edges.iter().flat_map(|edge| {
+        edge.dangling.iter().map(move |dangling| {
+            let case = dangling.case.as_deref().map(|case| format!(" {case}")).unwrap_or_default();
+            format!("{}{case} → {}", edge.on, dangling.name.as_deref().unwrap_or("?"))
+        })
+    });
+    all.collect()
+}
+
+#[test]
+fn a_finding_in_a_movement_is_about_it() {
+    let loaded = piece_support::load(&project(PIECE), |_| {});
+    let errors = loaded.diagnostics.iter().filter(|finding| finding.severity == Severity::Error);
+    let about: Vec<(&str, Option<&str>)> =
+        errors.map(|finding| (finding.code, finding.step.as_deref())).collect();
+    assert_eq!(
+        about,
+        [("unknown-target", Some("a")), ("missing-key", Some("a")), ("unknown-target", Some("monitor:a+b")),]
+    );
+}
+
+#[test]
+fn what_leads_nowhere_keeps_its_name() {
+    let flow = unsound(piece_support::load(&project(PIECE), |_| {}).draft);
+    assert_eq!(dangling(&flow, "a"), ["y → nowhere", "z → ?"]);
+    assert_eq!(dangling(&flow, "monitor:a+b"), ["ok → gone"]);
+    assert!(dangling(&flow, "b").is_empty());
+}
+
+#[test]
+fn so_does_it_in_a_registry() {
+    let sound = r#""next": { "target": "continuation.fix" }, "repeat": { "target": "initial.fix" }"#;
+    let gone = r#""next": { "target": "gone" }, "repeat": { "target": "initial.fix" }"#;
+    let broken = edit(&support::sound(), sound, gone);
+    let flow = unsound(support::load(&broken, support::DIR).draft);
+    assert_eq!(dangling(&flow, "initial.fix"), ["next → gone"]);
+    assert!(dangling(&flow, "continuation.fix").is_empty());
+}

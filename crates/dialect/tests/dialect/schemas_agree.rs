@@ -1,0 +1,176 @@
+//! A schema and its loader agree: a definition in which any one value is another one, is gone or has another key beside
+//! it is refused by both or by neither.
+
+use std::collections::BTreeSet;
+
+use cuegate_dialect::{Loaded, load_agent};
+use cuegate_flow::Severity;
+use serde_json::{Value, json};
+
+use crate::schemas_fit::{read, schema};
+use crate::schemas_keys;
+use crate::support::{self, Project, project};
+use crate::{check_flow, complete, piece_support};
+
+/// What one value of a file can be wrong in by itself. All other errors are about how values, files and steps fit each
+/// other, which a schema of one file cannot say.
+const FORM: [&str; 5] = ["missing-key", "wrong-type", "unknown-key", "invalid-value", "null-target"];
+
+/// What a schema does not say though the loader calls one value wrong, by what its message has, and why.
+const UNSAID: [(&str, &str); 3] = [
+    ("which is more than `max`", "a schema does not compare numbers"),
+    ("`fallbackIntent` is ", "a schema does not compare lists"),
+    ("`complete` of ", "whether it ends the run depends on what the step is called"),
+];
+
+/// The values that stand in for each value.
+fn others() -> Vec<Value> {
+    vec![
+        Value::Null,
+        json!(true),
+        json!(0),
+        json!(3),
+        json!(1.5),
+        json!(""),
+        json!("zzz"),
+        json!([]),
+        json!(["zzz"]),
+        json!({}),
+        json!({"zzz": 1}),
+    ]
+}
+
+/// All places of a value, as JSON pointers.
+fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+    found.push(at.to_owned());
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                places(value, &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), found);
+            }
+        }
+        Value::Array(items) => {
+            for (index, value) in items.iter().enumerate() {
+                places(value, &format!("{at}/{index}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Each definition that differs from one in one place, with what differs.
+fn mutants(sound: &Value) -> Vec<(String, Value)> {
+    let mut at = Vec::new();
+    places(sound, "", &mut at);
+    let mut found = Vec::new();
+    for place in at.iter().filter(|place| !place.is_empty()) {
+        for other in others() {
+            let mut mutant = sound.clone();
+            *mutant.pointer_mut(place).unwrap() = other.clone();
+            found.push((format!("{place} = {other}"), mutant));
+        }
+        let (parent, key) = place.rsplit_once('/').unwrap();
+        let mut mutant = sound.clone();
+        match mutant.pointer_mut(parent).unwrap() {
+            Value::Object(map) => map.remove(&key.replace("~1", "/").replace("~0", "~")),
+            Value::Array(items) => Some(items.remove(key.parse().unwrap())),
+            _ => None,
+        };
+        found.push((format!("without {place}"), mutant));
+        if let Some(Value::Object(_)) = sound.pointer(place) {
+            let mut mutant = sound.clone();
+            mutant.pointer_mut(place).unwrap()["nobodysKey"] = json!("zzz");
+            found.push((format!("{place} with a key"), mutant));
+        }
+    }
+    found
+}
+
+/// A format: its schema, and sound files with where the one that the schema is of lies.
+struct Format {
+    schema: &'static str,
+    files: Project,
+    path: String,
+    load: fn(&Project) -> Loaded,
+}
+
+fn load_in(files: &Project, dir: &str) -> Loaded {
+    load_agent(files, &cuegate_dialect::Options { agent_dir: dir.to_owned(), ..Default::default() })
+}
+
+fn formats() -> Vec<Format> {
+    let closing: fn(&Project) -> Loaded = |files| load_in(files, support::DIR);
+    let complete: fn(&Project) -> Loaded = |files| load_in(files, complete::DIR);
+    let check: fn(&Project) -> Loaded = |files| load_in(files, check_flow::DIR);
+    let mut list = Vec::new();
+    for (name, files, dir, load) in [
+        ("registry-closing", support::sound(), support::DIR, closing),
+        ("registry-complete", project(complete::COMPLETE), complete::DIR, complete),
+        ("registry-check", check_flow::sound(), check_flow::DIR, check),
+    ] {
+        for (schema, file) in [(name, "steps_registry.json"), ("agent", "agent.json")] {
+            list.push(Format { schema, files: files.clone(), path: format!("{dir}/{file}"), load });
+        }
+    }
+    list.push(Format {
+        schema: "piece",
+        files: schemas_keys::with_piece(&schemas_keys::piece()),
+        path: piece_support::FILE.to_owned(),
+        load: |files| piece_support::load(files, |_| {}),
+    });
+    list
+}
+
+/// Keys that may be left out decide nothing by being left out.
+#[test]
+fn a_verdict_without_a_type_fits() {
+    for verdict in
+        [json!({}), json!({"config": {"maxIterations": 5}}), json!({"config": {"maxIterations": "x"}})]
+    {
+        let mut files = support::sound();
+        let path = format!("{}/agent.json", support::DIR);
+        let mut agent = read(&files, &path);
+        agent["runner"]["verdict"] = verdict.clone();
+        files.insert(path.clone(), agent.to_string().into_bytes());
+        let errors = load_in(&files, support::DIR).has_errors();
+        assert_eq!(schema("agent").problems(&agent).is_empty(), !errors, "{verdict}");
+    }
+}
+
+#[test]
+fn a_schema_takes_what_its_loader_takes() {
+    let mut problems = BTreeSet::new();
+    let mut used = BTreeSet::new();
+    for format in formats() {
+        let (sound, schema) = (read(&format.files, &format.path), schema(format.schema));
+        for (what, mutant) in mutants(&sound) {
+            let mut files = format.files.clone();
+            files.insert(format.path.clone(), mutant.to_string().into_bytes());
+            let loaded = (format.load)(&files);
+            let errors: Vec<_> =
+                loaded.diagnostics.iter().filter(|found| found.severity == Severity::Error).collect();
+            let refused = schema.problems(&mutant);
+            if errors.is_empty() && !refused.is_empty() {
+                problems.insert(format!("{} {what}: only the schema: {}", format.schema, refused[0]));
+            }
+            let mut form = errors.iter().filter(|found| FORM.contains(&found.code));
+            let mut said = |message: &str| {
+                let unsaid = UNSAID.iter().find(|(part, _)| message.contains(part));
+                used.extend(unsaid.map(|(part, _)| *part));
+                unsaid.is_none()
+            };
+            if let Some(found) = form.find(|found| said(&found.message)).filter(|_| refused.is_empty()) {
+                let place = loaded.sources.get(found.span.file).map_or("", |file| &file.path);
+                // What another file is wrong in because of this one is its own schema's.
+                if place == format.path {
+                    problems.insert(format!(
+                        "{} {what}: only the loader: {}: {}",
+                        format.schema, found.code, found.message
+                    ));
+                }
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{} disagree: {problems:#?}", problems.len());
+    assert_eq!(used.len(), UNSAID.len(), "what is left to the loader alone: {used:?}");
+}

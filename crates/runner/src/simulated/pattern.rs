@@ -1,0 +1,85 @@
+//! Texts that match a pattern.
+
+use regex_syntax::hir::{Class, Hir, HirKind};
+use regex_syntax::parse;
+
+/// The longest text that is made.
+const LENGTH_MAX: usize = 4_000;
+
+/// A text that matches a pattern, as short as it may be; `variant` takes other letters and alternatives. `None` where the
+/// pattern cannot be taken apart, as one that looks around.
+///
+/// Places that a pattern asks for, as the beginnings of words, are not looked at: whoever uses it asks the pattern.
+pub fn text_for(pattern: &str, variant: usize) -> Option<String> {
+    let mut text = String::new();
+    write(&parse(pattern).ok()?, variant, &mut text)?;
+    Some(text)
+}
+
+fn write(hir: &Hir, variant: usize, text: &mut String) -> Option<()> {
+    if text.len() > LENGTH_MAX {
+        return None;
+    }
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => {}
+        HirKind::Literal(literal) => text.push_str(std::str::from_utf8(&literal.0).ok()?),
+        HirKind::Class(class) => text.push(letter(class, variant)?),
+        HirKind::Repetition(repeated) => {
+            // What may be there is, in every other text, so that something is where nothing need be.
+            let more = u32::from(repeated.min == 0 && variant % 2 == 1).min(repeated.max.unwrap_or(1));
+            for _ in 0..repeated.min + more {
+                write(&repeated.sub, variant, text)?;
+            }
+        }
+        HirKind::Capture(capture) => write(&capture.sub, variant, text)?,
+        HirKind::Concat(parts) => parts.iter().try_for_each(|part| write(part, variant, text))?,
+        HirKind::Alternation(parts) => write(parts.get(variant % parts.len())?, variant, text)?,
+    }
+    Some(())
+}
+
+/// A letter of a class: one that is easily read, where it has any.
+fn letter(class: &Class, variant: usize) -> Option<char> {
+    let has = |letter: char| match class {
+        Class::Unicode(class) => class.iter().any(|range| (range.start()..=range.end()).contains(&letter)),
+        Class::Bytes(class) => {
+            class.iter().any(|range| (range.start()..=range.end()).any(|byte| char::from(byte) == letter))
+        }
+    };
+    let plain = ('a'..='z').chain('0'..='9').chain('A'..='Z').chain(' '..='~');
+    let readable: Vec<char> = plain.filter(|letter| has(*letter)).collect();
+    match (readable.as_slice(), class) {
+        ([], Class::Unicode(class)) => class.iter().next().map(|range| range.start()),
+        ([], Class::Bytes(_)) => None,
+        (readable, _) => readable.get(variant % readable.len()).copied(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text_for;
+    use cuegate_flow::Schema;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn what_is_made_matches() {
+        for pattern in [
+            "^PROJ-[0-9]{3}$",
+            r"^\d{4}-\d{2}$",
+            "^(feat|fix)(\\([a-z]+\\))?: .+$",
+            "^v[0-9]+(\\.[0-9]+){2}$",
+            "[A-Z][a-z]*",
+            "^[^a-z]{2,}$",
+            "^\\p{Greek}+$",
+        ] {
+            let rule = Schema::new(json!({"pattern": pattern})).unwrap();
+            for variant in 0..5 {
+                let text = text_for(pattern, variant).unwrap();
+                assert!(rule.problems(&Value::from(&*text)).is_empty(), "{pattern}: {text}");
+            }
+        }
+        assert_eq!(text_for("^(?=a)b", 0), None);
+        assert_eq!(text_for("^a{4000}{4000}$", 0), None, "too long");
+        assert_ne!(text_for("^[a-z]$", 0), text_for("^[a-z]$", 1));
+    }
+}
