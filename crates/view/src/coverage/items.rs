@@ -313,7 +313,12 @@ impl List<'_> {
         // It is reached where one more would begin: by runs that would be longer if they might.
         let iterations_max = self.iterations_max.saturating_add(1);
         let reached = self.longest(iterations_max) > u64::from(self.iterations_max);
-        let barred = (!reached).then_some("no way through the flow is longer");
+        // A verdict that counts iterations alone holds at the last of them, whatever else does.
+        let said = matches!(self.flow.verdict, Verdict::Iterations(max) if max <= self.iterations_max);
+        let barred = match reached {
+            false => Some("no way through the flow is longer"),
+            true => said.then_some("the verdict ends the run first"),
+        };
         let name = format!("at most {} iterations", self.iterations_max);
         self.add(Key::Iterations, CoverKind::Limit, name, (None, self.entry()), barred);
     }

@@ -227,6 +227,8 @@ fn a_verdict_that_no_way_is_long_enough_for_does_not_count() {
         found.items.iter().filter(verdict).map(|item| item.barred.clone()).collect()
     };
     assert_eq!(barred(&flow), [None, None]);
+    let limit = reasons(&flow, 10, "at most 10 iterations").remove(0).0;
+    assert_eq!(limit.as_deref(), Some("the verdict ends the run first"));
     for step in &mut flow.steps {
         step.edges.retain(|edge| !matches!(edge.to, Target::Origin { .. } | Target::Select { .. }));
     }
