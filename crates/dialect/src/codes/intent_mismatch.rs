@@ -1,4 +1,4 @@
-//! Found in `registry::answer`.
+//! Found in `registry::answer` and `registry::answer_words`.
 
 use cuegate_flow::Code;
 

@@ -16,9 +16,15 @@ Check that the path names the right file, or split it.
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
     super::closing(&[], &[("Be kind. ", "Be brief.")]).spoiled(|files| {
-        drop(files.insert(".agent/fixer/prompts/system.md".to_owned(), vec![b'x'; (4 << 20) + 1]))
+        drop(files.insert(
+            ".agent/fixer/prompts/system.md".to_owned(),
+            vec![b'x'; crate::files::FILE_BYTES_MAX + 1],
+        ))
     }),
     super::piece(&[], &[("Money is counted in cents.", "Cents.")]).spoiled(|files| {
-        drop(files.insert(".takt/knowledge/domain.md".to_owned(), vec![b'x'; (4 << 20) + 1]))
+        drop(
+            files
+                .insert(".takt/knowledge/domain.md".to_owned(), vec![b'x'; crate::files::FILE_BYTES_MAX + 1]),
+        )
     }),
 ];

@@ -17,5 +17,5 @@ Correct the name, or use `stdout`, `stderr` or `errorOutput`.
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[super::closing(
     &[(r#""parseChangedFiles""#, r#""parseChanges""#)],
-    &[(r#""parseChanges""#, r#""stdout""#)],
+    &[(r#""parseChanges""#, r#""parseUntrackedFiles""#)],
 )];

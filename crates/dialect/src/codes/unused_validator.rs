@@ -18,7 +18,7 @@ pub(super) const TWINS: &[super::Twins] = &[super::closing(
     &[(
         r#""git-clean": {
       "type""#,
-        r#""spare": { "type": "command", "command": "true", "successWhen": "empty", "failurePattern": "git-dirty", "extractParams": { "changedFiles": "stdout" } }, "git-clean": {
+        r#""spare": { "type": "command", "command": "true", "successWhen": "empty", "failurePattern": "git-dirty", "extractParams": { "changedFiles": "parseChangedFiles" } }, "git-clean": {
       "type""#,
     )],
     &[(r#"[{ "validator": "git-clean" }]"#, r#"[{ "validator": "git-clean" }, { "validator": "spare" }]"#)],

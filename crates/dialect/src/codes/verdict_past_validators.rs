@@ -19,10 +19,10 @@ Use `detect:graph`, where only `closing` completes the run.
 pub(super) const TWINS: &[super::Twins] = &[super::closing(
     &[(
         r#"{ "type": "detect:graph" }"#,
-        r#"{ "type": "count:iteration", "config": { "maxIterations": 3 } }"#,
+        r#"{ "type": "count:iteration", "config": { "maxIterations": 9 } }"#,
     )],
     &[(
-        r#"{ "type": "count:iteration", "config": { "maxIterations": 3 } }"#,
-        r#"{ "type": "detect:graph", "config": { "maxIterations": 3 } }"#,
+        r#"{ "type": "count:iteration", "config": { "maxIterations": 9 } }"#,
+        r#"{ "type": "detect:graph", "config": { "maxIterations": 9 } }"#,
     )],
 )];

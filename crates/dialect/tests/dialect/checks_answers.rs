@@ -175,6 +175,12 @@ fn selects(status: &str, cases: &str) -> String {
     closing(&[
         (r#"{ "enum": ["ready", "blocked"] }"#, status),
         (
+            r#""continuation.fix": {
+      "type": "object", "required": ["next_action"]"#,
+            r#""continuation.fix": {
+      "type": "object", "required": ["next_action", "status"]"#,
+        ),
+        (
             r#""handoff": { "target": "closure.fix" }"#,
             r#""handoff": { "target": "closure.fix" }, "next": { "condition": "status", "targets": CASES }"#,
         ),

@@ -47,16 +47,15 @@ fn of_findings(diagnostics: &[Diagnostic]) -> Faults {
             "join-never-fires" => {
                 faults.insert((finding.code, format!("{} {}", names[1], names[0])));
             }
-            "unreachable-step" | "outcome-without-edge" | "monitor-never-acts" | "unmatched-join" => {
+            "unreachable-step"
+            | "outcome-without-edge"
+            | "monitor-never-acts"
+            | "unmatched-join"
+            | "report-not-yet" => {
                 faults.insert((finding.code, names[0].to_owned()));
             }
             "edge-without-outcome" => {
                 faults.insert((finding.code, format!("{} {}", names[0], names[1])));
-            }
-            "report-not-yet" => {
-                let never = finding.severity == Severity::Warning;
-                let code = if never { "report-never-yet" } else { finding.code };
-                faults.insert((code, names[0].to_owned()));
             }
             // What is not about single places is compared by itself.
             "unbounded-cycle" | "bound-never-hit" | "ambiguous-join" => {}
@@ -102,9 +101,10 @@ fn of_runs(flow: &Flow, found: &Explored) -> Faults {
     faults.extend(found.unassigned.iter().map(|(step, ..)| ("unassigned-value", step.to_string())));
     for (step, missing) in &found.unwritten {
         let sometimes = found.unwritten.contains(&(step.clone(), false));
-        let code = if sometimes { "report-not-yet" } else { "report-never-yet" };
-        // What nobody writes is said of the text.
-        faults.extend((*missing && is_written(flow)).then(|| (code, step.to_string())));
+        // What nobody writes is said of the text; of one's own nothing is said.
+        let is_said =
+            *missing && !sometimes && is_written(flow) && !writes(flow.step(flow.find(step).unwrap()));
+        faults.extend(is_said.then(|| ("report-not-yet", step.to_string())));
     }
     for step in &flow.steps {
         faults.extend(stray(step, found).map(|on| ("edge-without-outcome", format!("{} {on}", step.name))));
@@ -120,8 +120,11 @@ fn is_unmatched(reason: &str) -> bool {
 
 /// Whether somebody who is asked by himself writes the report.
 fn is_written(flow: &Flow) -> bool {
-    let writes = |step: &Step<StepId>| matches!(&step.act, Act::Ask(ask) if !ask.reports.is_empty());
     flow.steps.iter().any(writes)
+}
+
+fn writes(step: &Step<StepId>) -> bool {
+    matches!(&step.act, Act::Ask(ask) if !ask.reports.is_empty())
 }
 
 /// The outcomes of edges that no run takes: none comes to that outcome, or something before takes all of it.

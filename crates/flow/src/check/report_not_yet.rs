@@ -7,15 +7,14 @@ use crate::{Act, Ask, Diagnostic, Flow, Source, Step, StepId, Str};
 pub(super) const CODE: Code = Code {
     name: "report-not-yet",
     page: "\
-report-not-yet: a prompt reads a report that may not be there yet
+report-not-yet: a prompt reads a report that is never there yet
 
 `{report:file}` stands for the newest content of a report; where nobody has written it yet the agent reads
-\"(no report yet: file)\". As a warning: that is what it reads each time, because every step that writes the
-report comes later, and no way leads back. As a note: it is there on some ways and not on others; the finding
-shows the shortest one without it. A step that reads its own report of the round before has none in its first.
+\"(no report yet: file)\". Here it reads that each time: every step that writes the report comes later, and
+no way leads back. The finding shows the shortest way.
 
-Read it in a later step, or lead the way through the one that writes it. Where the report may be missing, say in
-the instruction what the agent should do then.
+Read it in a later step, or correct the name. (A report that is there on some ways, as that of the round
+before, and a step's own report are nothing to be said of.)
 ",
 };
 
@@ -34,12 +33,15 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
         for step in asked(flow, place) {
             let Act::Ask(ask) = &step.act else { continue };
             for report in read(ask) {
-                let Some(missing) = reading.missing(at, report, &mut work) else { continue };
+                if ask.reports.iter().any(|own| own.name == *report) {
+                    continue;
+                }
+                let Some(way) = reading.missing(at, report, &mut work) else { continue };
                 searches += 1;
                 if searches > SEARCHES_MAX {
                     return;
                 }
-                found.push(reading.finding(at, step, report, &missing));
+                found.push(reading.finding(at, step, report, &way));
             }
         }
     }
@@ -87,18 +89,10 @@ struct Reading<'r, 'f> {
     dominators: &'r Dominators,
 }
 
-/// A report that is not there.
-struct Missing {
-    /// The shortest way to where it is read that passes nobody who writes it.
-    way: Vec<Hop>,
-    /// Whether it is there on another one.
-    sometimes: bool,
-}
-
 impl Reading<'_, '_> {
-    /// `None` where a report is always there, where nobody writes it, which is said of the text, or where too much was
-    /// looked at.
-    fn missing(&self, at: usize, report: &Str, work: &mut Work) -> Option<Missing> {
+    /// The shortest way to where a report is read, which is never there; `None` where it is there on some way, where
+    /// nobody writes it, which is said of the text, or where too much was looked at.
+    fn missing(&self, at: usize, report: &Str, work: &mut Work) -> Option<Vec<Hop>> {
         let writers = self.writers.get(report)?;
         if writers.iter().any(|writer| self.dominators.passes(*writer, at)) {
             return None;
@@ -115,7 +109,7 @@ impl Reading<'_, '_> {
         let after: Vec<usize> =
             writers.iter().flat_map(|writer| &self.walks.out[*writer]).map(|hop| hop.to).collect();
         let back = self.walks.search(&after, |_| true, |step| step == at);
-        work.spend(back.work).then_some(Missing { way, sometimes: back.found.is_some() })
+        (work.spend(back.work) && back.found.is_none()).then_some(way)
     }
 
     /// The steps of the cycles that a judge is asked about.
@@ -125,24 +119,15 @@ impl Reading<'_, '_> {
         judged.flat_map(|(monitor, _)| &monitor.cycle).map(|step| step.0 as usize).collect()
     }
 
-    fn finding(&self, at: usize, step: &Step<StepId>, report: &str, missing: &Missing) -> Diagnostic {
-        let trace = self.walks.tell(&missing.way, at);
-        let finding = if missing.sometimes {
-            let message = format!(
-                "`{}` reads the report `{report}`, which on some way nobody has written yet",
-                step.name
-            );
-            Diagnostic::note(CODE.name, step.span, message)
-                .hint("say in the instruction what to do without it, or lead the way through who writes it")
-        } else {
-            let message = format!(
-                "`{}` reads the report `{report}`, which nobody has written by then on any way",
-                step.name
-            );
-            Diagnostic::warning(CODE.name, step.span, message)
-                .hint("read it after the step that writes it, or correct the name")
-        };
-        finding.step(&step.name).trace(trace)
+    fn finding(&self, at: usize, step: &Step<StepId>, report: &str, way: &[Hop]) -> Diagnostic {
+        let message = format!(
+            "`{}` reads the report `{report}`, which nobody has written by then on any way",
+            step.name
+        );
+        Diagnostic::warning(CODE.name, step.span, message)
+            .hint("read it after the step that writes it, or correct the name")
+            .step(&step.name)
+            .trace(self.walks.tell(way, at))
     }
 }
 
@@ -179,28 +164,21 @@ mod tests {
             ]
         );
         let around = "a: next → b, skip → c\nb: next → c\nc: done → end";
-        assert_eq!(
-            said(reports(around, 1, 2)),
-            ["note: `c` reads the report `plan.md`, which on some way nobody has written yet (a --skip→ c)"]
-        );
+        assert!(said(reports(around, 1, 2)).is_empty(), "it is there on some way");
     }
 
     #[test]
     fn a_report_of_the_round_before() {
-        let own = said(reports("a: next → b\nb: back → a, done → end", 0, 0));
-        assert_eq!(
-            own,
-            ["note: `a` reads the report `plan.md`, which on some way nobody has written yet (a)"]
-        );
-        let never = said(reports("a: next → b\nb: done → end", 0, 0));
-        assert!(never[0].starts_with("warning: "), "{never:?}");
+        assert!(said(reports("a: next → b\nb: back → a, done → end", 1, 0)).is_empty());
+        // Its own: instructions are shared by steps that go round and by those that do not.
+        assert!(said(reports("a: next → b\nb: done → end", 0, 0)).is_empty());
     }
 
     #[test]
     fn several_may_write_it() {
-        let mut either = reports("a: x → b, y → c\nb: next → d\nc: next → d\nd: done → end", 1, 3);
+        let mut either = reports("a: x → b\nb: y → c\nc: next → d\nd: done → end", 2, 1);
         assert_eq!(said(either.clone()).len(), 1);
-        owes(&mut either, 2, "plan.md");
+        owes(&mut either, 0, "plan.md");
         assert!(said(either).is_empty());
     }
 }

@@ -80,11 +80,8 @@ impl Selecting<'_> {
             let name = &self.step.name;
             let message =
                 format!("`{name}` selects by `{key}`, but a run can come here before any step has left it");
-            return Some(
-                Diagnostic::error(unassigned_value::CODE.name, self.edge.span, message)
-                    .hint("add `default`, or lead every path through a step that leaves it")
-                    .trace(trace),
-            );
+            let finding = unassigned_value::not_left(self.edge.span, message).trace(trace);
+            return Some(finding.hint("add `default`, or lead every path through a step that leaves it"));
         }
         let others: Values =
             bad.iter().filter(|value| !is_own(value) && **value != Value::Absent).cloned().collect();

@@ -33,8 +33,8 @@ pub(super) fn check(flow: &Flow, walks: &Walks<'_>, found: &mut Vec<Diagnostic>)
         gate(flow, step, found);
         for (index, edge) in step.edges.iter().enumerate() {
             match &edge.to {
-                Target::Select { by, cases, default } => {
-                    select(walks, (at, index), by, cases, default.is_some(), found);
+                Target::Select { by: Selector::Handoff(key), cases, default: Some(_) } => {
+                    select(walks, (at, index), key, cases, found);
                 }
                 Target::Jump { field: Some(path), .. } => {
                     let kinds = newest::schema_of(flow, step).and_then(|schema| kinds(schema, path));
@@ -155,55 +155,26 @@ fn gate(flow: &Flow, step: &Step<StepId>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// A value that selects, and is none that an entry could be.
+/// A value that another step leaves, that selects, and is none that an entry could be. What the step itself leaves is
+/// held against the entries where they are read; without a default it is said that they do not cover it.
 fn select(
     walks: &Walks<'_>,
     (at, index): (usize, usize),
-    by: &Selector,
+    key: &Str,
     cases: &[(Str, StepId)],
-    has_default: bool,
     found: &mut Vec<Diagnostic>,
 ) {
     let flow = walks.flow;
     let (step, edge) = (&flow.steps[at], &flow.steps[at].edges[index]);
     // An entry may be written as JSON.
-    if cases.iter().any(|(case, _)| case.starts_with(['{', '['])) {
+    let is_written = cases.iter().any(|(case, _)| case.starts_with(['{', '[']));
+    let is_own = step.handoff.iter().any(|left| left.key == *key);
+    if is_written || is_own || walks.far[at] == FAR {
         return;
     }
-    let own = match by {
-        Selector::Field(path) => Some(path),
-        Selector::Handoff(key) => step.handoff.iter().find(|left| left.key == *key).map(|left| &left.path),
-    };
     let whole = |step: &Step<StepId>, path: &FieldPath| {
         newest::schema_of(flow, step).and_then(|schema| kinds(schema, path)).filter(|kinds| is_whole(kinds))
     };
-    let mut report = |finding: Diagnostic| {
-        let hint = "select by a field of it that is text, a number or a truth value";
-        found.push(finding.step(&step.name).hint(hint));
-    };
-    let what = match by {
-        Selector::Field(path) => path.to_string(),
-        Selector::Handoff(key) => key.to_string(),
-    };
-    if let Some(kinds) = own.and_then(|path| whole(step, path)) {
-        // Without a default it is said that entries are missing.
-        if has_default {
-            let message = format!(
-                "`{}` on `{}` selects by `{what}`, which is {} by its schema: always the default",
-                step.name,
-                edge.on,
-                one_of(&kinds)
-            );
-            report(Diagnostic::warning(CODE.name, edge.span, message));
-        }
-        return;
-    }
-    let Selector::Handoff(key) = by else { return };
-    let always =
-        own.is_some_and(|path| newest::schema_of(flow, step).is_some_and(|schema| schema.requires(path)));
-    if always || walks.far[at] == FAR {
-        return;
-    }
     for (from, other) in
         flow.steps.iter().enumerate().filter(|(from, _)| *from != at && walks.far[*from] != FAR)
     {
@@ -218,15 +189,19 @@ fn select(
         let begins = walk.first().map_or(reader, |hop| hop.from);
         hops.extend(walks.out[from].iter().find(|hop| hop.to == begins));
         hops.extend(walk);
-        let effect = if has_default { "the default is taken then" } else { "such an answer is a bad one" };
         let message = format!(
-            "`{}` on `{}` selects by `{what}`, which `{}` leaves as {}: {effect}",
+            "`{}` on `{}` selects by `{key}`, which `{}` leaves as {}: the default is taken then",
             step.name,
             edge.on,
             other.name,
             one_of(&kinds)
         );
-        report(Diagnostic::warning(CODE.name, edge.span, message).trace(walks.tell(&hops, at)));
+        found.push(
+            Diagnostic::warning(CODE.name, edge.span, message)
+                .step(&step.name)
+                .hint("select by a field of it that is text, a number or a truth value")
+                .trace(walks.tell(&hops, at)),
+        );
         return;
     }
 }

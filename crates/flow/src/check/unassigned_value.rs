@@ -44,6 +44,11 @@ pub(super) fn check(flow: &Flow, live: &Live, passing: &Passing<'_>, found: &mut
     }
 }
 
+/// That a run can come to where something is read before it was left.
+pub(super) fn not_left(span: Span, message: String) -> Diagnostic {
+    Diagnostic::error(CODE.name, span, message)
+}
+
 /// Data a step cannot do without.
 pub(super) struct Need {
     /// The step that leaves it; empty for what the last answer said.
