@@ -1,6 +1,5 @@
 //! A run is held to the price of its definition. It stops no run that goes right, whatever is answered, cut and let go
 //! on; what people add is priced anew.
-#![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 use cuegate_engine::{Completion, EndState, Event, PRICE_FAULT, Resume, Start, Started, State, WaitKind};
 use cuegate_flow::{Flow, Terms, bound};

@@ -1,6 +1,5 @@
 //! What is spent and what is reserved never passes the budget: a million decisions of runs with random budgets, whose
 //! members answer in any order, that are cut, crash, are interrupted, run out of time and go on with more.
-#![expect(clippy::print_stdout, reason = "output is for who looks")]
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -48,7 +48,7 @@ pub use guard::{Guard, Guarded};
 pub use key::{Key, Turn};
 pub use param::{Param, ParamRule, ParamType};
 pub use path::FieldPath;
-pub use price::{AskRole, BoundedBy, Certificate, Lever, Rate, Terms, bound, price, rest};
+pub use price::{AskRole, BoundedBy, Certificate, Lever, Rate, TRIES_MAX, Terms, bound, price, rest};
 pub use program::Program;
 pub use schema::{Schema, SchemaError};
 pub use source::{FileId, LineColumn, SourceFile, Sources, Span};

@@ -160,19 +160,19 @@ mod tests {
         visits      8
         asks        16
         of these    at most work 8, repair 8, remedy 2
-        tokens      16,000,000
-        money       $32.00
+        tokens      48,000,000
+        money       $96.00
         dearest     initial.fix → (continuation.fix → closure.fix) ×2 → continuation.fix ×2 → initial.fix
         bounded by  the limit of iterations
-        lower       `--max-iterations` from 8 to 4: then at most 8 asks, $16.00
+        lower       `--max-iterations` from 8 to 4: then at most 8 asks, $48.00
         assuming    at most 8 iterations
         assuming    a bad answer is asked again once
-        assuming    an ask that finds no answer and is put again counts once
+        assuming    an ask whose agent breaks off is put 3 times at most: that is one ask, paid each time
         assuming    nobody answers questions or lets the run go on with more
         assuming    an ask uses at most 1000000 tokens
         assuming    an ask costs at most $2.00
         ");
-        insta::assert_snapshot!(price_json(&found, &Sources::default()), @r#"{"schema":"cuegate/price/v1","bounded":true,"max":{"visits":8,"iterations":8,"asks":16,"asks_by_kind":{"work":8,"repair":8,"remedy":2},"tokens":16000000,"input_tokens":16000000,"output_tokens":16000000,"cost_usd":32.0},"assumptions":["at most 8 iterations","a bad answer is asked again once","an ask that finds no answer and is put again counts once","nobody answers questions or lets the run go on with more","an ask uses at most 1000000 tokens","an ask costs at most $2.00"],"unbounded_because":[],"dearest":[{"step":"initial.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":2},{"step":"initial.fix","times":1}],"bounded_by":"iterations","lever":{"key":"--max-iterations","file":null,"line":null,"column":null,"from":8,"to":4,"asks":8,"tokens":8000000,"cost_usd":16.0}}"#);
+        insta::assert_snapshot!(price_json(&found, &Sources::default()), @r#"{"schema":"cuegate/price/v1","bounded":true,"max":{"visits":8,"iterations":8,"asks":16,"asks_by_kind":{"work":8,"repair":8,"remedy":2},"tokens":48000000,"input_tokens":48000000,"output_tokens":48000000,"cost_usd":96.0},"assumptions":["at most 8 iterations","a bad answer is asked again once","an ask whose agent breaks off is put 3 times at most: that is one ask, paid each time","nobody answers questions or lets the run go on with more","an ask uses at most 1000000 tokens","an ask costs at most $2.00"],"unbounded_because":[],"dearest":[{"step":"initial.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":2},{"step":"initial.fix","times":1}],"bounded_by":"iterations","lever":{"key":"--max-iterations","file":null,"line":null,"column":null,"from":8,"to":4,"asks":8,"tokens":24000000,"cost_usd":48.0}}"#);
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
         lower       `--max-iterations` from 30 to 15: then at most 32 asks
         assuming    at most 30 iterations
         assuming    a bad answer is not asked again
-        assuming    an ask that finds no answer and is put again counts once
+        assuming    an ask whose agent breaks off is put 3 times at most: that is one ask, paid each time
         assuming    nobody answers questions or lets the run go on with more
         unbounded   nothing limits the tokens of an ask: set `--ask-tokens` or a budget of tokens
         unbounded   what an ask of the provider's own model costs is not known: set `--ask-usd`, a budget of money, or prices and `--ask-tokens`

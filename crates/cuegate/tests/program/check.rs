@@ -380,15 +380,15 @@ fn the_most_that_a_run_can_do() {
     assert_eq!(json(&["--max-iterations", "3"])["max"]["asks"], 6);
     assert_eq!(json(&["--budget-asks", "4"])["max"]["asks"], 4);
     let capped = json(&["--ask-usd", "0.5", "--ask-tokens", "1000"]);
-    assert_eq!((&capped["bounded"], &capped["max"]["cost_usd"]), (&json!(true), &json!(10.0)));
-    assert_eq!(capped["max"]["tokens"], 20_000);
+    assert_eq!((&capped["bounded"], &capped["max"]["cost_usd"]), (&json!(true), &json!(30.0)));
+    assert_eq!(capped["max"]["tokens"], 60_000);
     assert_eq!(json(&["--budget-usd", "3"])["max"]["cost_usd"], 3.0);
 
     // Prices are configured by the provider's names of models.
     let config = "[prices.big]\ninput = 5.0\noutput = 20.0\n[models.claude]\nopus = \"big\"\n";
     std::fs::write(project.path().join("cuegate.toml"), config).unwrap();
     let priced = json(&["--provider", "claude", "--ask-tokens", "1000000"]);
-    assert_eq!(priced["max"]["cost_usd"], 400.0);
+    assert_eq!(priced["max"]["cost_usd"], 1200.0);
     let text = project.run(&["price", "fixer"]);
     assert!(text.stdout.contains("bounded by  the limit of iterations"), "{}", text.stdout);
 

@@ -39,7 +39,7 @@ pub(crate) fn judges(gate: &Gate<StepId>) -> Vec<StepId> {
 }
 
 /// What readers of an answer can make of it themselves.
-pub(super) fn outcomes_of_readers(readers: &[Reader<StepId>]) -> Vec<Outcome> {
+pub(crate) fn outcomes_of_readers(readers: &[Reader<StepId>]) -> Vec<Outcome> {
     let mut all = Vec::new();
     for (index, reader) in readers.iter().enumerate() {
         match reader {

@@ -26,6 +26,9 @@ use terms::Loose;
 use unroll::Unrolled;
 use weights::{Measure, Weights};
 
+/// How often an ask is put at most whose agent breaks off, with what it used until then paid each time.
+pub const TRIES_MAX: u64 = 3;
+
 /// The most that a run can do and cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Certificate {
@@ -141,6 +144,8 @@ pub fn bound(flow: &Flow, terms: &Terms) -> Certificate {
     let most = |measure: Measure| walked.most(terms, measure);
     let asks = most(Measure::Asks);
     let budget = terms.asks.unwrap_or(u64::MAX);
+    // A budget of asks counts each try, as the ledger does.
+    let tries = asks.saturating_mul(TRIES_MAX).min(budget);
     let by_role = AskRole::ALL
         .into_iter()
         .map(|role| (role, most(Measure::Role(role)).min(budget)))
@@ -153,8 +158,8 @@ pub fn bound(flow: &Flow, terms: &Terms) -> Certificate {
         iterations: walk.iterations,
         asks: asks.min(budget),
         by_role,
-        tokens: terms.tokens_of(asks.min(budget)),
-        usd_micro: money(flow, terms, asks.min(budget), || most(Measure::Money)),
+        tokens: terms.tokens_of(tries),
+        usd_micro: money(flow, terms, tries, || most(Measure::Money)),
         assumptions: terms.assumptions(flow, &walked.loose),
         unbounded_because: Vec::new(),
         endless: !walked.ways.endless.is_empty(),
@@ -220,14 +225,14 @@ fn remedies_max(flow: &Flow) -> Option<u32> {
 }
 
 /// What the dearest walk costs: each ask at its cap, never more than the budget.
-fn money(flow: &Flow, terms: &Terms, asks: u64, most: impl FnOnce() -> u64) -> Option<u64> {
+fn money(flow: &Flow, terms: &Terms, tries: u64, most: impl FnOnce() -> u64) -> Option<u64> {
     let unknown = flow.steps.iter().any(|step| match &step.act {
         Act::Ask(ask) => terms.usd_of(flow, ask).is_none(),
         _ => false,
     });
-    let walked = (!unknown).then(most);
+    let walked = (!unknown).then(|| most().saturating_mul(TRIES_MAX));
     // A budget of asks bounds money as well: so many of the dearest.
-    let by_asks = terms.asks.and_then(|_| terms.dearest(flow)).map(|dearest| dearest.saturating_mul(asks));
+    let by_asks = terms.asks.and_then(|_| terms.dearest(flow)).map(|dearest| dearest.saturating_mul(tries));
     [walked, by_asks, terms.usd_micro].into_iter().flatten().min()
 }
 

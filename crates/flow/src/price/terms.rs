@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Certificate;
+use super::{Certificate, TRIES_MAX};
 use crate::{Act, Ask, Conduct, Flow, Str};
 
 /// What a model's tokens cost.
@@ -76,10 +76,10 @@ impl Terms {
         Some(dearest)
     }
 
-    /// The most tokens of so many asks.
-    pub(super) fn tokens_of(&self, asks: u64) -> Option<u64> {
-        let by_asks = self.ask_tokens.map(|tokens| tokens.saturating_mul(asks));
-        by_asks.into_iter().chain(self.tokens).min()
+    /// The most tokens of so many tries of asks.
+    pub(super) fn tokens_of(&self, tries: u64) -> Option<u64> {
+        let by_tries = self.ask_tokens.map(|tokens| tokens.saturating_mul(tries));
+        by_tries.into_iter().chain(self.tokens).min()
     }
 
     pub(super) fn assumptions(&self, flow: &Flow, loose: &Loose) -> Vec<String> {
@@ -90,7 +90,9 @@ impl Terms {
                 1 => "a bad answer is asked again once".to_owned(),
                 times => format!("a bad answer is asked again {times} times"),
             },
-            "an ask that finds no answer and is put again counts once".to_owned(),
+            format!(
+                "an ask whose agent breaks off is put {TRIES_MAX} times at most: that is one ask, paid each time"
+            ),
             match flow.conduct.auto_response {
                 None => "nobody answers questions or lets the run go on with more".to_owned(),
                 Some(_) => format!(

@@ -81,7 +81,7 @@ fn the_key_that_lowers_most_is_one_of_the_definition() {
     let looping = price(&bounded(9), &Terms { ask_usd_micro: Some(10), ..terms(40) });
     let best = looping.lever.clone().unwrap();
     assert_eq!((lever(&looping).unwrap().0, best.to), ("maxIterations", 20));
-    assert_eq!(best.usd_micro, Some(best.asks * 10));
+    assert_eq!(best.usd_micro, Some(best.asks * 10 * TRIES_MAX));
     // Another limit was given: then that is what can be lowered.
     assert_eq!(lever(&price(&bounded(9), &terms(30))).unwrap().0, "--max-iterations");
 }
@@ -224,7 +224,7 @@ fn answered_questions_cost_money() {
         draft.conduct.auto_response = Some("go on".into());
     });
     let found = price(&answered, &Terms { ask_usd_micro: Some(10), ..terms(9) });
-    assert_eq!((found.asks, found.usd_micro), (12, Some(120)));
+    assert_eq!((found.asks, found.usd_micro), (12, Some(360)));
     assert_eq!(found.by_role, [(AskRole::Work, 12)], "nothing is repaired, so that nobody asks in a repair");
 }
 
@@ -254,14 +254,18 @@ fn money_is_bounded_by_caps_prices_or_budgets() {
         (found.tokens, found.usd_micro, found.unbounded_because.len())
     };
     assert_eq!(priced(terms(9)), (None, None, 2));
-    assert_eq!(priced(Terms { ask_usd_micro: Some(500), ..terms(9) }), (None, Some(1000), 1));
+    assert_eq!(
+        priced(Terms { ask_usd_micro: Some(500), ..terms(9) }),
+        (None, Some(3_000), 1),
+        "each ask three times"
+    );
     let rates = [("m".into(), Rate { input: 1.0, output: 4.0 })].into();
     let by_price = Terms { ask_tokens: Some(1_000), rates, ..terms(9) };
-    assert_eq!(priced(by_price.clone()), (Some(2_000), Some(8_000), 0));
-    assert_eq!(priced(Terms { usd_micro: Some(7_000), ..by_price.clone() }), (Some(2_000), Some(7_000), 0));
+    assert_eq!(priced(by_price.clone()), (Some(6_000), Some(24_000), 0));
+    assert_eq!(priced(Terms { usd_micro: Some(7_000), ..by_price.clone() }), (Some(6_000), Some(7_000), 0));
     assert_eq!(priced(Terms { asks: Some(1), ..by_price.clone() }), (Some(1_000), Some(4_000), 0));
     // Another model for all asks has another price, or none.
-    assert_eq!(priced(Terms { model: Some("x".into()), ..by_price }), (Some(2_000), None, 1));
+    assert_eq!(priced(Terms { model: Some("x".into()), ..by_price }), (Some(6_000), None, 1));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What one visit of a step costs at most.
 
 use super::Terms;
-use crate::check::graph::judges;
+use crate::check::graph::{judges, outcomes_of_readers};
 use crate::{Act, Ask, Conduct, Edge, Flow, Gate, Reader, Role, Step, StepId, Target};
 
 /// What an ask is for, as it is counted.
@@ -201,10 +201,16 @@ fn can_be_rejected(step: &Step<StepId>, ask: &Ask) -> bool {
         let others = step.edges.iter().filter(|other| other.on == edge.on);
         !named && others.map(|other| other.bound).any(|bound| bound.is_none())
     };
+    // What only a judge says is the judge's to say otherwise.
+    let own = match &step.gate {
+        Gate::Readers(readers) => Some(outcomes_of_readers(readers)),
+        _ => None,
+    };
+    let says = |edge: &&Edge<StepId>| own.as_ref().is_none_or(|own| own.contains(&edge.on));
     if ask.fused.is_some()
         || ask.blocked_mark.is_some()
         || !step.boundary.permission.may_write()
-        || !step.edges.iter().all(leads)
+        || !step.edges.iter().filter(says).all(leads)
     {
         return true;
     }
