@@ -88,7 +88,7 @@ fn the_key_that_would_lower_it_most_is_named_with_its_place() {
     let (file, line) = (found["file"].as_str().unwrap(), found["line"].as_u64().unwrap());
     let text = project.read(file);
     assert!(text.lines().nth(line as usize - 1).unwrap().contains("20"), "{found}");
-    assert_eq!(found["cost_usd"].as_f64().unwrap(), found["asks"].as_f64().unwrap() * 0.5);
+    assert_eq!(found["cost_usd"].as_f64().unwrap(), found["asks"].as_f64().unwrap() * 3.0 * 0.5);
     // What it says comes true: the lower value is priced the same.
     let lowered = text.replace("20", "10");
     project.write(file, &lowered);
