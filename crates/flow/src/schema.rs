@@ -15,7 +15,7 @@ use crate::{FieldPath, values};
 /// Its references are resolved before it gets here, so that validating never reads a file.
 #[derive(Clone)]
 pub struct Schema {
-    value: Value,
+    value: Arc<Value>,
     /// The compiled schema, when an answer was held against it or it had to be found out whether it compiles.
     validator: Arc<OnceLock<jsonschema::Validator>>,
 }
@@ -65,7 +65,7 @@ impl Schema {
             })?;
             _ = validator.set(compiled);
         }
-        Ok(Schema { value, validator: validator.into() })
+        Ok(Schema { value: value.into(), validator: validator.into() })
     }
 
     fn validator(&self) -> &jsonschema::Validator {
@@ -92,7 +92,7 @@ impl Schema {
 
     /// The sub-schema that describes the value at a path, when the schema says anything about it.
     pub fn at(&self, path: &FieldPath) -> Option<&Value> {
-        let mut at = &self.value;
+        let mut at = &*self.value;
         for segment in path.segments() {
             at = match segment.parse::<usize>() {
                 Ok(_) if at.get("items").is_some() => at.get("items")?,
@@ -104,7 +104,7 @@ impl Schema {
 
     /// Whether an answer that fits can have a value at this path. Open objects can hold anything.
     pub fn can_produce(&self, path: &FieldPath) -> bool {
-        let mut at = &self.value;
+        let mut at = &*self.value;
         for segment in path.segments() {
             if let Some(next) = at.get("properties").and_then(|properties| properties.get(&**segment)) {
                 at = next;

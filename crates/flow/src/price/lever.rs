@@ -11,6 +11,9 @@ use crate::{Act, Flow, Key, Span, Str, Turn, Verdict};
 
 /// How many keys are tried.
 const KEYS_MAX: usize = 32;
+/// How many steps they are tried on, all together: of a flow with more of them fewer keys are tried, and at least the
+/// limit of iterations and one more.
+const STEPS_TRIED_MAX: usize = 32 * STEPS_MAX;
 
 /// A key, and what lowering it does.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +37,14 @@ pub struct Lever {
 /// The key whose half would lower the number of asks most; `None` when no key lowers it.
 pub(super) fn best(flow: &Flow, terms: &Terms, now: &Certificate) -> Option<Lever> {
     let mut best: Option<(u64, Key, u32)> = None;
-    for key in keys(flow, terms).into_iter().take(KEYS_MAX) {
+    let mut keys = keys(flow, terms);
+    let tried = (STEPS_TRIED_MAX / flow.steps.len().max(1)).clamp(2, KEYS_MAX);
+    if keys.len() > tried {
+        // The limit and the repairs are about all of a run, so that they come first where not all can be tried.
+        keys.sort_by_key(|key| !(key.turns.is_empty() || key.turns == [Turn::Iterations]));
+        keys.truncate(tried);
+    }
+    for key in keys {
         let to = (key.value / 2).max(key.least);
         if to >= key.value {
             continue;

@@ -9,6 +9,14 @@ use serde_json::{Map, Value};
 /// The deepest that is looked at, so that looking cannot go too deep.
 const DEPTH_MAX: usize = 64;
 
+/// The drafts in which these keywords are the same, by what `$schema` says.
+const DRAFTS: [&str; 4] = [
+    "http://json-schema.org/draft-07/schema#",
+    "http://json-schema.org/draft-07/schema",
+    "https://json-schema.org/draft/2019-09/schema",
+    "https://json-schema.org/draft/2020-12/schema",
+];
+
 /// Whether a schema holds nothing but the keywords that nearly all schemas of answers are made of, each as it has to be.
 /// References, patterns of one's own and whatever else can be wrong in more than its form are not among them.
 pub(super) fn is_plain(schema: &Value) -> bool {
@@ -28,6 +36,7 @@ fn is_schema(schema: &Value, depth: usize) -> bool {
 fn is_keyword(key: &str, value: &Value, depth: usize) -> bool {
     let inner = |value: &Value| is_schema(value, depth + 1);
     match key {
+        "$schema" => depth == 0 && value.as_str().is_some_and(|draft| DRAFTS.contains(&draft)),
         "title" | "description" => value.is_string(),
         "type" => value.as_str().is_some_and(is_type),
         "const" | "default" => true,
@@ -124,6 +133,8 @@ mod tests {
             json!("["),
             json!(["string", "null"]),
             json!([{}]),
+            json!("http://json-schema.org/draft-07/schema#"),
+            json!("https://json-schema.org/draft/2019-09/schema"),
         ];
         let mut schema = json!({});
         for _ in 0..dice.below(5) {
@@ -155,6 +166,7 @@ mod tests {
     fn a_schema_of_an_answer_is_plain() {
         assert!(is_plain(&json!({"type": "object", "required": ["a"], "additionalProperties": false,
             "properties": {"a": {"enum": ["x", "y"]}, "b": {"type": "array", "items": {"const": 1}}}})));
+        assert!(is_plain(&json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"})));
         for other in [json!({"pattern": "["}), json!({"$ref": "#"}), json!({"type": "text"}), json!(3)] {
             assert!(!is_plain(&other), "{other}");
         }
