@@ -171,6 +171,10 @@ pub fn bound(flow: &Flow, terms: &Terms) -> Certificate {
         },
         lever: None,
     };
+    if terms.iterations_max > walk::FOLLOWED_MAX {
+        let said = "so many iterations are not followed one by one: the bound is an upper one".to_owned();
+        certificate.assumptions.push(said);
+    }
     certificate.unbounded_because = terms.unbounded(flow, &certificate);
     if certificate.endless {
         let names: BTreeSet<&str> =

@@ -81,6 +81,15 @@ pub(super) fn search(question: &Question<'_>) -> Option<Answer> {
     question.follow(&hopes, best).filter(|found| found.cost > NOWHERE / 2)
 }
 
+/// What no walk costs more than, by the best pace and what is gained on it: not followed to its end, so that it may be a
+/// little more than the dearest one costs. `None` where no pace is found.
+pub(super) fn upper(question: &Question<'_>) -> Option<i128> {
+    let (pace, gains) = question.pace(&vec![false; question.counts.len()])?;
+    let (entry, left) = (question.entry, i128::from(question.iterations - 1));
+    let most = gains.most[entry as usize].max(0) + pace.cost * left;
+    Some(question.cost(entry, false) + most.div_euclid(pace.iterations))
+}
+
 impl Question<'_> {
     fn cost(&self, step: u32, remedy: bool) -> i128 {
         self.costs[step as usize][usize::from(remedy)]

@@ -2,7 +2,7 @@
 
 use super::components::Components;
 use super::graph::Ways;
-use super::search::{Answer, Question, search};
+use super::search::{self, Answer, Question, search};
 use super::weights::Weights;
 use crate::{Flow, Str};
 
@@ -34,6 +34,10 @@ const HOPS_MAX: u64 = 2_000_000;
 /// What costs more is walked one by one: a sum of so many such costs is exact.
 const COST_MAX: u64 = 1 << 40;
 
+/// Longer runs than this are not followed to their end: what is said of them is an upper bound, and the walk that is told
+/// has so many iterations.
+pub(super) const FOLLOWED_MAX: u32 = 100_000;
+
 /// What the most that walks to each step cost; `None` where none comes.
 type Costs = Vec<Option<u64>>;
 
@@ -42,6 +46,9 @@ pub(super) fn most(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> u64
     if weights.dearest() == 0 {
         return 0;
     }
+    if max > FOLLOWED_MAX {
+        return upper(flow, ways, weights, max);
+    }
     if is_large(ways, max) {
         let searched = searched(flow, ways, weights, max, Goal::Cost);
         if let Some(found) = searched {
@@ -49,6 +56,15 @@ pub(super) fn most(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> u64
         }
     }
     walked(flow, ways, weights, max)
+}
+
+/// More than any walk costs, without following one.
+fn upper(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> u64 {
+    let paced = asked(flow, ways, weights, max, Goal::Cost, search::upper);
+    let each = |step: usize| weights.of(step, false).max(weights.of(step, true));
+    // In an iteration each step is done once at most, where none go round without one.
+    let all = || (0..flow.steps.len()).map(each).fold(0, u64::saturating_add).saturating_mul(u64::from(max));
+    paced.map_or_else(all, |cost| u64::try_from(cost).unwrap_or(u64::MAX))
 }
 
 /// The same, walked one by one.
@@ -63,6 +79,9 @@ fn walked(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> u64 {
 
 /// A walk that costs the most, the longest of those.
 pub(super) fn dearest(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> Walk {
+    if max > FOLLOWED_MAX {
+        return Walk { iterations: longest(flow, ways, max), ..dearest(flow, ways, weights, FOLLOWED_MAX) };
+    }
     if is_large(ways, max)
         && let Some(found) = searched(flow, ways, weights, max, Goal::Longest)
     {
@@ -132,6 +151,18 @@ enum Goal {
 
 /// The dearest walk without walking one by one; `None` where that has to be done.
 fn searched(flow: &Flow, ways: &Ways, weights: &Weights, max: u32, goal: Goal) -> Option<Answer> {
+    asked(flow, ways, weights, max, goal, search)
+}
+
+/// Puts the question for the dearest walk; `None` where it has no answer, or cannot be put.
+fn asked<A>(
+    flow: &Flow,
+    ways: &Ways,
+    weights: &Weights,
+    max: u32,
+    goal: Goal,
+    find: impl FnOnce(&Question<'_>) -> Option<A>,
+) -> Option<A> {
     if max == 0 || weights.dearest() > COST_MAX || !ways.endless.is_empty() {
         return None;
     }
@@ -145,7 +176,7 @@ fn searched(flow: &Flow, ways: &Ways, weights: &Weights, max: u32, goal: Goal) -
         .map(|step| [false, true].map(|remedy| scale(weights.of(step, remedy), counts[step])))
         .collect();
     let entry = flow.entry.0;
-    search(&Question {
+    find(&Question {
         ways,
         components: ways.components.get_or_init(|| Components::of(ways, entry)),
         counts: &counts,

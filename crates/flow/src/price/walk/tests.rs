@@ -1,6 +1,6 @@
 //! What is searched for is what is found by walking one by one.
 
-use super::{Goal, Weights, dearest_walked, longest, searched, walked};
+use super::{FOLLOWED_MAX, Goal, Weights, dearest, dearest_walked, longest, most, searched, upper, walked};
 use crate::check::{check, testing::draft};
 use crate::price::{AskRole, Terms, graph::Ways, weights::Measure};
 use crate::{Draft, Edge, Flow, Name, Report, Span, Str, Target, Template};
@@ -66,6 +66,8 @@ fn agrees_with_walking() {
             let expected = walked(&flow, &ways, &weights, max);
             let found = searched(&flow, &ways, &weights, max, Goal::Cost).expect("a small flow is searched");
             assert_eq!(found.cost, i128::from(expected), "{max} iterations of {flow:?}");
+            let upper = upper(&flow, &ways, &weights, max);
+            assert!(upper >= expected, "{upper} < {expected}: {max} iterations of {flow:?}");
             compared += 1;
         }
         let weights = Weights::new(&flow, false, &terms, Measure::Asks);
@@ -91,6 +93,20 @@ fn agrees_with_walking() {
         assert_eq!(found.cost.div_euclid(scale), i128::from(cost(&found.steps)), "{max} of {flow:?}");
     }
     assert!(compared > 20_000 && rounds > 1_000, "{compared} {rounds}");
+}
+
+/// The largest limit that can be written: nothing is followed for so long.
+#[test]
+fn a_run_of_billions_of_iterations_is_bounded_at_once() {
+    let checked = check(draft("a: again → a, next → b\nb: back → a, done → end"));
+    let flow = checked.flow.or(checked.unsound).expect("its names lead somewhere");
+    let (ways, max) = (Ways::of(&flow), u32::MAX);
+    let terms = Terms { iterations_max: max, repairs_max: 1, ..Terms::default() };
+    let weights = Weights::new(&flow, false, &terms, Measure::Asks);
+    assert_eq!(most(&flow, &ways, &weights, max), 2 * u64::from(max));
+    let walk = dearest(&flow, &ways, &weights, max);
+    assert_eq!(walk.iterations, u64::from(max));
+    assert_eq!(walk.legs.iter().map(|(_, times)| times).sum::<u64>(), u64::from(FOLLOWED_MAX));
 }
 
 #[test]
