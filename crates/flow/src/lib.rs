@@ -15,6 +15,7 @@
 mod allowed;
 mod boundary;
 mod check;
+mod components;
 mod conduct;
 mod dangling;
 mod diagnostic;

@@ -9,7 +9,7 @@ const PIECE: &str = "name: p\nmax_iterations: 3\ninitial_movement: a\ninstructio
 #[test]
 fn it_checks_again_whenever_something_changes_that_is_read_or_looked_for() {
     let project = Project::empty();
-    let job = project.job(&["check", "--watch", "p.yaml"]);
+    let job = project.job(&["check", "--watch", "--phases", "separate", "p.yaml"]);
     job.says("`p.yaml` is no file");
     job.says("watching; Ctrl-C ends it");
     project.write("p.yaml", PIECE);

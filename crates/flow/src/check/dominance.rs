@@ -18,13 +18,18 @@ pub(super) struct Dominance {
 impl Dominance {
     /// Of the walks that [`Live::shortest`] goes.
     pub(super) fn of(flow: &Flow, live: &Live) -> Dominance {
-        let count = flow.steps.len();
-        let ways: Vec<Vec<u32>> =
-            (0..count).map(|at| live.walks(flow, StepId(at as u32)).map(|way| way.to.0).collect()).collect();
+        let leads = |at: usize| live.walks(flow, StepId(at as u32)).map(|way| way.to.0).collect::<Vec<u32>>();
+        let ways: Vec<Vec<u32>> = (0..flow.steps.len()).map(leads).collect();
         let entries: Vec<u32> = live.entries().iter().map(|entry| entry.0).collect();
+        Dominance::over(&ways, &entries)
+    }
+
+    /// Of the walks from some entries by the ways out of each step.
+    pub(super) fn over(ways: &[Vec<u32>], entries: &[u32]) -> Dominance {
+        let count = ways.len();
         // The root is one more than the last step.
         let root = count as u32;
-        let order = postorder(&ways, &entries);
+        let order = postorder(ways, entries);
         let mut rank = vec![NONE; count + 1];
         order.iter().enumerate().for_each(|(at, step)| rank[*step as usize] = at as u32);
         rank[root as usize] = order.len() as u32;
@@ -124,18 +129,11 @@ fn spans(above: &[u32], order: &[u32], root: u32) -> Vec<Option<(u32, u32)>> {
 #[cfg(test)]
 mod tests {
     use super::{Dominance, Live};
-    use crate::check::{check, testing::draft};
+    use crate::check::{
+        check,
+        testing::{Dice, draft},
+    };
     use crate::{Flow, StepId};
-
-    /// Numbers that look random, the same each time.
-    struct Dice(u64);
-
-    impl Dice {
-        fn below(&mut self, bound: u64) -> u64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 33) % bound
-        }
-    }
 
     fn random(dice: &mut Dice) -> Flow {
         let steps = 2 + dice.below(9);

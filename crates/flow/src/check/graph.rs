@@ -1,6 +1,6 @@
 //! What the parts of a flow can lead to.
 
-use crate::{Gate, Outcome, Reader, Step, StepId, Target};
+use crate::{Act, Flow, Gate, Outcome, Reader, Step, StepId, Target};
 
 /// The steps that a target can lead to.
 pub(crate) fn targets(to: &Target<StepId>) -> Vec<StepId> {
@@ -21,6 +21,14 @@ pub(crate) fn is_takeable(step: &Step<StepId>, edge: usize) -> bool {
     let taken = &step.edges[edge];
     let shadowed = step.edges[..edge].iter().any(|before| before.on == taken.on && before.bound.is_none());
     !shadowed && taken.bound.is_none_or(|bound| bound.max > 0)
+}
+
+/// Who is asked where control stands on a step: the step, or its members.
+pub(super) fn asked(flow: &Flow, at: usize) -> Vec<&Step<StepId>> {
+    match &flow.steps[at].act {
+        Act::All { members, .. } => members.iter().map(|member| flow.step(*member)).collect(),
+        _ => vec![&flow.steps[at]],
+    }
 }
 
 /// The steps that are asked when a gate cannot read an outcome by itself.

@@ -115,7 +115,6 @@ pub fn check(draft: Draft) -> Checked {
             maybe_unassigned::check(&flow, &live, &passing, &mut diagnostics);
             join_never_fires::check(&flow, &mut diagnostics);
             monitor_never_acts::check(&flow, &live, &mut diagnostics);
-            transition_without_default::check(&flow, &live, &mut diagnostics);
             look_around(&flow, &live, &mut diagnostics);
             no_way_to_end::check_completes(&flow, &live, &mut diagnostics);
         }
@@ -131,6 +130,7 @@ pub fn check(draft: Draft) -> Checked {
 /// What is asked of flows in which nothing could be misread.
 fn look_around(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
     let walks = Walks::of(flow, live);
+    transition_without_default::check(flow, live, &walks, found);
     edge_without_outcome::check(flow, found);
     unmatched_join::check(flow, found);
     ambiguous_join::check(flow, found);

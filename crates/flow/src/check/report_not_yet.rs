@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::walk::{Dominators, FAR, Hop, Walks, Work};
-use super::{Code, live::Live};
+use super::walk::{FAR, Hop, Walks, Work, id};
+use super::{Code, dominance::Dominance, graph::asked, live::Live};
 use crate::{Act, Ask, Diagnostic, Flow, Source, Step, StepId, Str};
 
 pub(super) const CODE: Code = Code {
@@ -26,11 +26,11 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
     if writers.is_empty() {
         return;
     }
-    let dominators = walks.dominators();
-    let reading = Reading { flow, live, walks, writers: &writers, dominators: &dominators };
+    let dominance = walks.dominance();
+    let reading = Reading { flow, live, walks, writers: &writers, dominance: &dominance };
     let (mut work, mut searches) = (walks.work(), 0);
-    for (at, place) in flow.steps.iter().enumerate().filter(|(at, _)| walks.far[*at] != FAR) {
-        for step in asked(flow, place) {
+    for at in (0..flow.steps.len()).filter(|at| walks.far[*at] != FAR) {
+        for step in asked(flow, at) {
             let Act::Ask(ask) = &step.act else { continue };
             for report in read(ask) {
                 if ask.reports.iter().any(|own| own.name == *report) {
@@ -47,19 +47,11 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
     }
 }
 
-/// Who is asked where control stands on a step: the step, or its members.
-fn asked<'f>(flow: &'f Flow, step: &'f Step<StepId>) -> Vec<&'f Step<StepId>> {
-    match &step.act {
-        Act::All { members, .. } => members.iter().map(|member| flow.step(*member)).collect(),
-        _ => vec![step],
-    }
-}
-
 /// By report, the steps that have written it when control leaves them.
 fn writers(flow: &Flow) -> BTreeMap<&Str, BTreeSet<usize>> {
     let mut writers: BTreeMap<&Str, BTreeSet<usize>> = BTreeMap::new();
-    for (at, place) in flow.steps.iter().enumerate() {
-        for step in asked(flow, place) {
+    for at in 0..flow.steps.len() {
+        for step in asked(flow, at) {
             let Act::Ask(ask) = &step.act else { continue };
             for report in &ask.reports {
                 writers.entry(&report.name).or_default().insert(at);
@@ -86,7 +78,7 @@ struct Reading<'r, 'f> {
     live: &'r Live,
     walks: &'r Walks<'f>,
     writers: &'r BTreeMap<&'f Str, BTreeSet<usize>>,
-    dominators: &'r Dominators,
+    dominance: &'r Dominance,
 }
 
 impl Reading<'_, '_> {
@@ -94,7 +86,7 @@ impl Reading<'_, '_> {
     /// nobody writes it, which is said of the text, or where too much was looked at.
     fn missing(&self, at: usize, report: &Str, work: &mut Work) -> Option<Vec<Hop>> {
         let writers = self.writers.get(report)?;
-        if writers.iter().any(|writer| self.dominators.passes(*writer, at)) {
+        if writers.iter().any(|writer| !self.dominance.is_avoidable(id(at), id(*writer))) {
             return None;
         }
         // A monitor acts when all steps of its cycle were visited.

@@ -3,6 +3,16 @@
 use super::check;
 use crate::*;
 
+/// Numbers that look random, the same each time.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
 pub(crate) fn draft(text: &str) -> Draft {
     let mut draft = Draft::empty("test", "example");
     for line in text.lines() {

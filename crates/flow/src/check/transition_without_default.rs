@@ -1,12 +1,12 @@
-use std::collections::{BTreeSet, VecDeque};
-
 use super::{
     Code,
+    graph::asked,
     live::{Live, open_edges},
     newest::{self, Value, Values},
     unassigned_value,
+    walk::{Hop, Walks},
 };
-use crate::{Act, Diagnostic, Edge, Flow, Selector, Step, StepId, Str, Target};
+use crate::{Diagnostic, Edge, Flow, Selector, Step, StepId, Str, Target};
 
 pub(super) const CODE: Code = Code {
     name: "transition-without-default",
@@ -30,7 +30,7 @@ struct Selecting<'f> {
     cases: &'f [(Str, StepId)],
 }
 
-pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
     for (index, step) in flow.steps.iter().enumerate().filter(|(index, _)| live.steps[*index]) {
         for edge in open_edges(flow, step, true) {
             let edge = &step.edges[edge];
@@ -41,7 +41,7 @@ pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
                     let values = newest::answered(newest::schema_of(flow, step), path);
                     selecting.own(&path.to_string(), &values)
                 }
-                Selector::Handoff(key) => selecting.handed_on(flow, live, key),
+                Selector::Handoff(key) => selecting.handed_on(live, walks, key),
             };
             found.extend(finding.map(|finding| finding.step(&step.name)));
         }
@@ -66,17 +66,17 @@ impl Selecting<'_> {
     }
 
     /// What is wrong with a value that this step or an earlier one leaves.
-    fn handed_on(&self, flow: &Flow, live: &Live, key: &Str) -> Option<Diagnostic> {
-        let mut own: Vec<Values> = leaves(flow, self.step, key).into_iter().collect();
-        if let Act::All { members, .. } = &self.step.act {
-            own.extend(members.iter().filter_map(|member| leaves(flow, flow.step(*member), key)));
-        }
+    fn handed_on(&self, live: &Live, walks: &Walks<'_>, key: &Str) -> Option<Diagnostic> {
+        let flow = walks.flow;
+        let asked = asked(flow, self.id.0 as usize);
+        let own: Vec<Values> = asked.into_iter().filter_map(|step| leaves(flow, step, key)).collect();
         let values = live.leaving(flow, self.id, key);
         let mine: Values = own.iter().flatten().filter(|value| **value != Value::Absent).cloned().collect();
         let is_own = |value: &Value| mine.contains(value);
         let bad = self.without_case(&values);
         if bad.contains(&Value::Absent) && own.is_empty() {
-            let trace = walk(flow, live, live.entries(), self.id, |step| takes_away(flow, step, key))?;
+            let hops = walks.to(self.id.0 as usize, |hop| !takes_away(flow, hop.from, key))?;
+            let trace = walks.tell(&hops, self.id.0 as usize);
             let name = &self.step.name;
             let message =
                 format!("`{name}` selects by `{key}`, but a run can come here before any step has left it");
@@ -87,23 +87,25 @@ impl Selecting<'_> {
             bad.iter().filter(|value| !is_own(value) && **value != Value::Absent).cloned().collect();
         let mine = bad.iter().filter(|value| is_own(value)).cloned().collect();
         self.own(key, &mine)
-            .or_else(|| self.of_others(flow, live, key, &others))
+            .or_else(|| self.of_others(live, walks, key, &others))
             .or_else(|| self.own(key, &bad))
     }
 
     /// What is wrong with a value that an earlier step left.
-    fn of_others(&self, flow: &Flow, live: &Live, key: &Str, bad: &Values) -> Option<Diagnostic> {
-        let value = bad.first()?;
-        let leaving = |step: &StepId| {
-            live.steps[step.0 as usize]
-                && leaves(flow, flow.step(*step), key).is_some_and(|values| values.contains(value))
-        };
-        let ids = (0..flow.steps.len() as u32).map(StepId);
-        let (from, trace) = ids.filter(leaving).find_map(|from| {
-            let begin = [parent(flow, from)];
-            Some((from, walk(flow, live, &begin, self.id, |step| takes_away(flow, step, key))?))
-        })?;
-        let (name, from) = (&self.step.name, &flow.step(from).name);
+    fn of_others(&self, live: &Live, walks: &Walks<'_>, key: &Str, bad: &Values) -> Option<Diagnostic> {
+        let (flow, value) = (walks.flow, bad.first()?);
+        let leaves_it =
+            |step: &Step<StepId>| leaves(flow, step, key).is_some_and(|left| left.contains(value));
+        // Control stands on a parallel step while its members answer.
+        let from: Vec<usize> = (0..flow.steps.len())
+            .filter(|at| live.steps[*at] && asked(flow, *at).iter().any(|step| leaves_it(step)))
+            .collect();
+        let may = |hop: &Hop| from.binary_search(&hop.from).is_ok() || !takes_away(flow, hop.from, key);
+        let search = walks.search(&from, may, |step| step == self.id.0 as usize);
+        let hops = search.walk(search.found?);
+        let leaver = hops.first().map_or(self.id.0 as usize, |hop| hop.from);
+        let from = &asked(flow, leaver).into_iter().find(|step| leaves_it(step))?.name;
+        let (name, trace) = (&self.step.name, walks.tell(&hops, self.id.0 as usize));
         let what = match value {
             Value::Is(text) => format!("can be `{text}`"),
             _ => "can be anything".to_owned(),
@@ -134,52 +136,8 @@ fn leaves(flow: &Flow, step: &Step<StepId>, key: &str) -> Option<Values> {
 }
 
 /// Whether what was there under a name before is not there any more after this step.
-fn takes_away(flow: &Flow, step: StepId, key: &str) -> bool {
-    leaves(flow, flow.step(step), key).is_some_and(|values| !values.contains(&Value::Absent))
-}
-
-/// The step that control stands on while this one answers.
-fn parent(flow: &Flow, id: StepId) -> StepId {
-    let has = |step: &Step<StepId>| matches!(&step.act, Act::All { members, .. } if members.contains(&id));
-    flow.steps.iter().position(has).map_or(id, |at| StepId(at as u32))
-}
-
-/// A shortest walk from some steps to another one, over none (but where it begins) that is to be avoided.
-fn walk(
-    flow: &Flow,
-    live: &Live,
-    from: &[StepId],
-    to: StepId,
-    avoid: impl Fn(StepId) -> bool,
-) -> Option<Vec<String>> {
-    let mut queue: VecDeque<StepId> = from.iter().copied().collect();
-    let mut seen: BTreeSet<StepId> = from.iter().copied().collect();
-    let mut came: Vec<Option<(StepId, String)>> = vec![None; flow.steps.len()];
-    while let Some(at) = queue.pop_front() {
-        for way in live.ways[at.0 as usize].iter().filter(|way| !way.inner) {
-            let step = flow.step(at);
-            let hop = match way.edge {
-                Some(edge) => format!("{} --{}→", step.name, step.edges[edge].on),
-                None => format!("{} →", step.name),
-            };
-            if way.to == to {
-                let mut trace = vec![flow.step(to).name.to_string(), hop];
-                let mut next = at;
-                while let Some((before, hop)) = came[next.0 as usize].take() {
-                    trace.push(hop);
-                    next = before;
-                }
-                trace.reverse();
-                return Some(trace);
-            }
-            if !avoid(way.to) && seen.insert(way.to) {
-                came[way.to.0 as usize] = Some((at, hop));
-                queue.push_back(way.to);
-            }
-        }
-    }
-    // Where it begins.
-    from.contains(&to).then(|| vec![flow.step(to).name.to_string()])
+fn takes_away(flow: &Flow, step: usize, key: &str) -> bool {
+    leaves(flow, &flow.steps[step], key).is_some_and(|values| !values.contains(&Value::Absent))
 }
 
 #[cfg(test)]

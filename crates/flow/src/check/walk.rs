@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::live::Live;
-use crate::{Flow, StepId};
+use super::{dominance::Dominance, live::Live};
+use crate::{Flow, StepId, components::Components};
 
 /// The distance of what no walk comes to.
 pub(super) const FAR: u32 = u32::MAX;
@@ -133,137 +133,16 @@ impl<'f> Walks<'f> {
     /// By step: which of the sets of steps that come to each other it belongs to. Sets are numbered from 0, those that
     /// others lead to first.
     pub(super) fn components(&self, may: impl Fn(&Hop) -> bool) -> Vec<usize> {
-        let count = self.out.len();
-        let (mut component, mut order, mut low) = (vec![usize::MAX; count], vec![0; count], vec![0; count]);
-        let (mut stack, mut number, mut components) = (Vec::new(), 0, 0);
-        for root in 0..count {
-            if order[root] > 0 {
-                continue;
-            }
-            // Not by recursion: a flow may be a chain of any length.
-            let mut calls = vec![(root, 0)];
-            while let Some((at, next)) = calls.pop() {
-                if next == 0 {
-                    number += 1;
-                    (order[at], low[at]) = (number, number);
-                    stack.push(at);
-                }
-                let mut hops = self.out[at].iter().enumerate().skip(next).filter(|(_, hop)| may(hop));
-                let open = hops.find(|(_, hop)| {
-                    let known = order[hop.to] > 0;
-                    if known && component[hop.to] == usize::MAX {
-                        low[at] = low[at].min(order[hop.to]);
-                    }
-                    !known
-                });
-                if let Some((index, hop)) = open {
-                    calls.push((at, index + 1));
-                    calls.push((hop.to, 0));
-                    continue;
-                }
-                if low[at] == order[at] {
-                    while let Some(member) = stack.pop() {
-                        component[member] = components;
-                        if member == at {
-                            break;
-                        }
-                    }
-                    components += 1;
-                }
-                if let Some((caller, _)) = calls.last() {
-                    low[*caller] = low[*caller].min(low[at]);
-                }
-            }
-        }
-        component
+        let to = |hop: &Hop| may(hop).then_some(hop.to as u32);
+        let found = Components::of(&self.out, to, 0..self.out.len() as u32);
+        found.of.into_iter().map(|component| component as usize).collect()
     }
 
     /// What every walk from the entry to a step passes before it.
-    pub(super) fn dominators(&self) -> Dominators {
-        let order = self.in_order();
-        let mut place = vec![usize::MAX; self.out.len()];
-        order.iter().enumerate().for_each(|(at, step)| place[*step] = at);
-        let mut before = vec![Vec::new(); self.out.len()];
-        order.iter().flat_map(|step| &self.out[*step]).for_each(|hop| before[hop.to].push(hop.from));
-        // By place in the order, the last that is passed; the entry has place 0.
-        let mut passed: Vec<Option<usize>> = vec![None; order.len()];
-        passed[0] = Some(0);
-        loop {
-            let mut changed = false;
-            for at in 1..order.len() {
-                let known = before[order[at]].iter().map(|step| place[*step]);
-                let new = known.filter(|from| passed[*from].is_some()).reduce(|a, b| meet(&passed, a, b));
-                if new.is_some() && passed[at] != new {
-                    passed[at] = new;
-                    changed = true;
-                }
-            }
-            if !changed {
-                break;
-            }
-        }
-        // As a tree: what passes a step has its place below it. Later places are never above earlier ones.
-        let mut below = vec![1; order.len()];
-        for at in (1..order.len()).rev() {
-            below[passed[at].unwrap_or_default()] += below[at];
-        }
-        let (mut first, mut free) = (vec![0; order.len()], vec![1; order.len()]);
-        for at in 1..order.len() {
-            let above = passed[at].unwrap_or_default();
-            first[at] = first[above] + free[above];
-            free[above] += below[at];
-        }
-        let mut spans = vec![None; self.out.len()];
-        for (at, step) in order.iter().enumerate() {
-            spans[*step] = Some((first[at], first[at] + below[at]));
-        }
-        Dominators { spans }
-    }
-
-    /// The steps that walks come to, each before those that it leads to, as far as they do not go round.
-    fn in_order(&self) -> Vec<usize> {
-        let entry = self.flow.entry.0 as usize;
-        let (mut seen, mut order) = (vec![false; self.out.len()], Vec::new());
-        seen[entry] = true;
-        let mut calls = vec![(entry, 0)];
-        while let Some((at, next)) = calls.pop() {
-            match self.out[at].get(next) {
-                Some(hop) => {
-                    calls.push((at, next + 1));
-                    if !std::mem::replace(&mut seen[hop.to], true) {
-                        calls.push((hop.to, 0));
-                    }
-                }
-                None => order.push(at),
-            }
-        }
-        order.reverse();
-        order
-    }
-}
-
-/// The last place that all walks to both pass.
-fn meet(passed: &[Option<usize>], mut a: usize, mut b: usize) -> usize {
-    while a != b {
-        let later = if a > b { &mut a } else { &mut b };
-        *later = passed[*later].unwrap_or_default();
-    }
-    a
-}
-
-/// What walks from the entry pass.
-pub(super) struct Dominators {
-    /// By step: its number, and one past those of the steps to which every walk passes it.
-    spans: Vec<Option<(usize, usize)>>,
-}
-
-impl Dominators {
-    /// Whether every walk from the entry to `step` passes `first` before it.
-    pub(super) fn passes(&self, first: usize, step: usize) -> bool {
-        match (self.spans[first], self.spans[step]) {
-            (Some((from, to)), Some((at, _))) => from < at && at < to,
-            _ => false,
-        }
+    pub(super) fn dominance(&self) -> Dominance {
+        let ways: Vec<Vec<u32>> =
+            self.out.iter().map(|hops| hops.iter().map(|hop| hop.to as u32).collect()).collect();
+        Dominance::over(&ways, &[self.flow.entry.0])
     }
 }
 
@@ -334,9 +213,10 @@ mod tests {
         with(
             "a: x → b, y → c\nb: x → d\nc: x → d, y → a\nd: x → e, y → b\ne: x → end",
             |walks| {
-                let every = walks.dominators();
-                assert!(every.passes(3, 4) && every.passes(0, 4) && every.passes(0, 3));
-                assert!(!every.passes(1, 4) && !every.passes(4, 4) && !every.passes(4, 3));
+                let every = walks.dominance();
+                let passes = |first, step| !every.is_avoidable(id(step), id(first));
+                assert!(passes(3, 4) && passes(0, 4) && passes(0, 3));
+                assert!(!passes(1, 4) && !passes(4, 4) && !passes(4, 3));
             },
         );
     }
@@ -348,7 +228,7 @@ mod tests {
         with(&format!("{text}s50000: x → s0, y → end"), |walks| {
             assert_eq!(walks.components(|_| true).iter().max(), Some(&0));
             assert_eq!(walks.far[50_000], 50_001);
-            assert!(walks.dominators().passes(49_999, 50_000));
+            assert!(!walks.dominance().is_avoidable(id(50_000), id(49_999)));
         });
     }
 }

@@ -2,8 +2,8 @@
 
 use std::cell::OnceCell;
 
-use super::components::Components;
 use crate::check::graph::{is_takeable, targets};
+use crate::components::Components;
 use crate::{Flow, StepId};
 
 /// A way to another step.

@@ -5,7 +5,6 @@
 //! cost. What else decides where a walk may go is unrolled first: a step for each state of it. Where that comes to too
 //! many, a walk may take a bounded edge as often as it likes; that makes the bound an upper one, never a lower one.
 
-mod components;
 mod graph;
 mod lever;
 mod search;

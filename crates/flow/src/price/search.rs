@@ -10,8 +10,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::components::{Components, NONE};
 use super::graph::Ways;
+use crate::components::{Components, NONE};
 
 /// What is looked for.
 pub(super) struct Question<'q> {

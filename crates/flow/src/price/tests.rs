@@ -1,7 +1,10 @@
 //! Bounds of small flows, counted by hand, and of random ones, counted by walking all walks.
 
 use super::{AskRole, BoundedBy, Certificate, Rate, Terms, price, rest};
-use crate::check::{check, testing::draft};
+use crate::check::{
+    check,
+    testing::{Dice, draft},
+};
 use crate::*;
 
 fn flow(text: &str, change: impl FnOnce(&mut Draft)) -> Flow {
@@ -281,16 +284,6 @@ fn what_nothing_counts_is_said() {
         found.unbounded_because.last().map(String::as_str),
         Some("x, y lead to each other without an iteration between them: nothing counts how often")
     );
-}
-
-/// A small generator: the same seed gives the same flows.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
 }
 
 /// The most asks of any walk, by walking all of them: each step costs as many asks as its name has letters.

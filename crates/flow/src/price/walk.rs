@@ -1,9 +1,9 @@
 //! The dearest walk, iteration by iteration; of long runs in large flows, by what can be gained on their pace.
 
-use super::components::Components;
 use super::graph::Ways;
 use super::search::{self, Answer, Question, search};
 use super::weights::Weights;
+use crate::components::Components;
 use crate::{Flow, Str};
 
 /// A dearest walk.
@@ -134,6 +134,11 @@ fn dearest_walked(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> Walk
     walk
 }
 
+/// The steps that lead to each other, of those that a walk comes to.
+fn components(ways: &Ways, entry: u32) -> Components {
+    Components::of(&ways.out, |way| Some(way.to), [entry])
+}
+
 /// Whether a run is so long, in a flow so large, that it is not walked one by one.
 fn is_large(ways: &Ways, max: u32) -> bool {
     let hops: usize = ways.out.iter().map(Vec::len).sum();
@@ -178,7 +183,7 @@ fn asked<A>(
     let entry = flow.entry.0;
     find(&Question {
         ways,
-        components: ways.components.get_or_init(|| Components::of(ways, entry)),
+        components: ways.components.get_or_init(|| components(ways, entry)),
         counts: &counts,
         costs: &costs,
         entry,
@@ -189,7 +194,7 @@ fn asked<A>(
 
 /// How many iterations the longest walk has, at most `max`.
 fn longest(flow: &Flow, ways: &Ways, max: u32) -> u64 {
-    let components = ways.components.get_or_init(|| Components::of(ways, flow.entry.0));
+    let components = ways.components.get_or_init(|| components(ways, flow.entry.0));
     let mut longest = vec![0_u64; flow.steps.len()];
     for members in components.iter() {
         for step in members {

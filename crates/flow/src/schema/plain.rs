@@ -72,17 +72,8 @@ fn all_differ(values: &[Value]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::is_plain;
+    use crate::check::testing::Dice;
     use serde_json::{Value, json};
-
-    /// Numbers that look random, the same each time.
-    struct Dice(u64);
-
-    impl Dice {
-        fn below(&mut self, bound: u64) -> usize {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            ((self.0 >> 33) % bound) as usize
-        }
-    }
 
     /// A schema of keywords with values that fit them or do not.
     fn random(dice: &mut Dice, depth: usize) -> Value {
@@ -138,11 +129,11 @@ mod tests {
         ];
         let mut schema = json!({});
         for _ in 0..dice.below(5) {
-            let key = KEYS[dice.below(KEYS.len() as u64)];
+            let key = KEYS[dice.below(KEYS.len() as u64) as usize];
             let value = match dice.below(3) {
                 0 if depth < 3 => random(dice, depth + 1),
                 1 if depth < 3 => json!({"a": random(dice, depth + 1), "b": random(dice, depth + 1)}),
-                _ => values[dice.below(values.len() as u64)].clone(),
+                _ => values[dice.below(values.len() as u64) as usize].clone(),
             };
             schema[key] = value;
         }

@@ -1,6 +1,6 @@
 //! A budget of money, asked for before a run begins that nothing keeps from spending any amount.
 
-use cuegate_flow::{Certificate, Sources};
+use cuegate_flow::Certificate;
 
 use super::question;
 use crate::{
@@ -16,17 +16,17 @@ use crate::{
 pub(super) fn wanted(
     args: &Run,
     wishes: &Wishes,
-    most: (&Certificate, &Sources),
+    most: &Certificate,
+    shown: impl FnOnce() -> String,
     config: &Config,
 ) -> Result<Option<u64>, Failure> {
-    let (most, sources) = most;
     let bounded = most.usd_micro.is_some() || most.tokens.is_some();
     let settled = args.unlimited || config.budget.unlimited;
     if bounded || settled || !costs(&wishes.provider, config) || !print::is_interactive() {
         return Ok(None);
     }
     print::line("the most that this run can do:");
-    for line in cuegate_view::price(most, sources).lines() {
+    for line in shown().lines() {
         print::line(&format!("  {line}"));
     }
     loop {

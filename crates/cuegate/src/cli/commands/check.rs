@@ -29,9 +29,9 @@ pub(super) fn check(place: &Place, args: &Check) -> Result<u8, Failure> {
 /// Looks at all definitions.
 pub(super) fn look(place: &Place, args: &Check) -> Result<Vec<Found>, Failure> {
     let mut checked = Vec::new();
-    // Beside a piece there may be others; where there is none at all, the flag does nothing.
-    let pieces = || args.paths.iter().filter_map(|path| place.locate(path).ok()).any(|at| how::of_piece(&at));
-    if args.phases.is_some() && !pieces() {
+    // Beside a piece there may be others; where there is none at all, the flag does nothing. What is not there may be one.
+    let no_piece = |path: &String| place.locate(path).is_ok_and(|at| !how::of_piece(&at));
+    if args.phases.is_some() && args.paths.iter().all(no_piece) {
         return Err(how::no_piece(&args.paths.join("`, `")));
     }
     for path in &args.paths {

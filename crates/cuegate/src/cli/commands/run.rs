@@ -70,16 +70,17 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     let program = Program::current()?;
     // What cannot work is said before anything is made.
     let mut agent = found(&flow, &wishes, &program, &config)?;
-    let priced = |wishes: &Wishes| {
+    let terms = |wishes: &Wishes| {
         let asked = Asked { provider: Some(&wishes.provider), model: wishes.model.as_deref() };
-        let terms = terms(&flow, asked, &wishes.budget, wishes.iterations_max, wishes.repairs_max, &config);
-        cuegate_flow::price(&flow, &terms)
+        terms(&flow, asked, &wishes.budget, wishes.iterations_max, wishes.repairs_max, &config)
     };
-    let mut most = priced(&wishes);
-    if let Some(usd_micro) = budget::wanted(&args, &wishes, (&most, &definition.sources), &config)? {
+    let mut most = cuegate_flow::bound(&flow, &terms(&wishes));
+    // What would lower it is looked for only where somebody reads it.
+    let shown = || cuegate_view::price(&cuegate_flow::price(&flow, &terms(&wishes)), &definition.sources);
+    if let Some(usd_micro) = budget::wanted(&args, &wishes, &most, shown, &config)? {
         wishes.budget.usd_micro = Some(usd_micro);
         agent = found(&flow, &wishes, &program, &config)?;
-        most = priced(&wishes);
+        most = cuegate_flow::bound(&flow, &terms(&wishes));
     }
     let wall = walled::raise(&flow, wishes.unwalled, &program)?;
     let home = Home::create(place.home.root())?;

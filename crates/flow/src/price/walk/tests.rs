@@ -1,19 +1,12 @@
 //! What is searched for is what is found by walking one by one.
 
 use super::{FOLLOWED_MAX, Goal, Weights, dearest, dearest_walked, longest, most, searched, upper, walked};
-use crate::check::{check, testing::draft};
+use crate::check::{
+    check,
+    testing::{Dice, draft},
+};
 use crate::price::{AskRole, Terms, graph::Ways, weights::Measure};
 use crate::{Draft, Edge, Flow, Name, Report, Span, Str, Target, Template};
-
-/// Numbers that look random, the same each time.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-}
 
 /// A flow whose steps cost different amounts, with remedies, and with steps that do not count and lead forward only.
 fn random(dice: &mut Dice) -> Flow {

@@ -1,0 +1,90 @@
+//! Which steps lead to each other, round and round.
+
+/// The components of a flow: sets of steps that all lead to each other, each before those that lead to it.
+#[derive(Debug)]
+pub(crate) struct Components {
+    /// The steps, each component's one after the other; within one mostly before those that lead to them.
+    pub(crate) steps: Vec<u32>,
+    /// Where each component begins in `steps`, and where the last one ends.
+    pub(crate) starts: Vec<usize>,
+    /// By step: its component; [`NONE`] where no walk comes.
+    pub(crate) of: Vec<u32>,
+}
+
+/// No component.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// When steps were come to first, and the earliest that each comes back to.
+struct Numbers {
+    next: u32,
+    of: Vec<u32>,
+    low: Vec<u32>,
+}
+
+impl Components {
+    /// Of what can be come to from some steps, by Tarjan's algorithm. `out` has the ways out of each step, `to` says where
+    /// one leads, if it counts.
+    pub(crate) fn of<W>(
+        out: &[Vec<W>],
+        to: impl Fn(&W) -> Option<u32>,
+        roots: impl IntoIterator<Item = u32>,
+    ) -> Components {
+        let mut found = Components { steps: Vec::new(), starts: vec![0], of: vec![NONE; out.len()] };
+        let mut numbers = Numbers { next: 0, of: vec![NONE; out.len()], low: vec![0; out.len()] };
+        for root in roots {
+            if numbers.of[root as usize] == NONE {
+                found.follow(out, &to, root, &mut numbers);
+            }
+        }
+        found
+    }
+
+    /// Adds what can be come to from a step. Flows are as deep as they are large, so that it keeps a stack of its own.
+    fn follow<W>(
+        &mut self,
+        out: &[Vec<W>],
+        to: &impl Fn(&W) -> Option<u32>,
+        root: u32,
+        Numbers { next: next_number, of: number, low }: &mut Numbers,
+    ) {
+        let (mut pending, mut open) = (Vec::new(), vec![(root, 0)]);
+        while let Some((step, next)) = open.last_mut() {
+            let at = *step as usize;
+            if *next == 0 && number[at] == NONE {
+                (number[at], low[at]) = (*next_number, *next_number);
+                *next_number += 1;
+                pending.push(*step);
+            }
+            if let Some(way) = out[at].get(*next) {
+                *next += 1;
+                let Some(to) = to(way) else { continue };
+                if number[to as usize] == NONE {
+                    open.push((to, 0));
+                } else if self.of[to as usize] == NONE {
+                    low[at] = low[at].min(number[to as usize]);
+                }
+                continue;
+            }
+            let (step, mine) = (*step, low[at]);
+            open.pop();
+            if let Some((above, _)) = open.last() {
+                low[*above as usize] = low[*above as usize].min(mine);
+            }
+            if mine == number[at] {
+                let from = pending.iter().rposition(|known| *known == step).unwrap_or(0);
+                let component = self.starts.len() as u32 - 1;
+                // What was come to last stands first.
+                for member in pending.drain(from..).rev() {
+                    self.of[member as usize] = component;
+                    self.steps.push(member);
+                }
+                self.starts.push(self.steps.len());
+            }
+        }
+    }
+
+    /// The steps of each component.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u32]> {
+        self.starts.windows(2).map(|ends| &self.steps[ends[0]..ends[1]])
+    }
+}
