@@ -1,11 +1,10 @@
 //! Where the files of a definition are opened: each once, with the findings about its bytes.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use cuegate_flow::{Diagnostic, FileId, Sources, Span, Str};
-use serde_json::Value;
 
 use crate::files::FILE_BYTES_MAX;
 use crate::findings::Findings;
@@ -21,7 +20,8 @@ pub(crate) struct Desk<'f> {
     sources: RefCell<Sources>,
     pages: RefCell<BTreeMap<String, Page>>,
     parsed: RefCell<BTreeMap<String, Option<Rc<Json>>>>,
-    values: RefCell<BTreeMap<String, Rc<Value>>>,
+    /// Files that were looked at once.
+    seen: RefCell<BTreeSet<String>>,
 }
 
 /// What opening a file gave.
@@ -49,7 +49,7 @@ impl<'f> Desk<'f> {
             sources: RefCell::default(),
             pages: RefCell::default(),
             parsed: RefCell::default(),
-            values: RefCell::default(),
+            seen: RefCell::default(),
         }
     }
 
@@ -124,21 +124,18 @@ impl<'f> Desk<'f> {
         parsed.map(Some).ok_or(Faulty)
     }
 
-    /// The value of a JSON file without its places, converted once and looked at once: many steps have their schemas in
-    /// one file. As [`Desk::json`] otherwise.
-    pub(crate) fn value(
+    /// As [`Desk::json`]; the file is looked at when it is first asked for. Many steps have their schemas in one file.
+    pub(crate) fn looked_at(
         &self,
         path: &str,
         look: impl FnOnce(&Json, &Findings),
-    ) -> Result<Option<Rc<Value>>, Faulty> {
-        if let Some(value) = self.values.borrow().get(path) {
-            return Ok(Some(value.clone()));
+    ) -> Result<Option<Rc<Json>>, Faulty> {
+        let json = self.json(path)?;
+        if let Some(json) = json.as_ref().filter(|_| !self.seen.borrow().contains(path)) {
+            look(json, &self.found);
+            self.seen.borrow_mut().insert(path.to_owned());
         }
-        let Some(json) = self.json(path)? else { return Ok(None) };
-        look(&json, &self.found);
-        let value = Rc::new(json.to_value());
-        self.values.borrow_mut().insert(path.to_owned(), value.clone());
-        Ok(Some(value))
+        Ok(json)
     }
 
     /// The beginning of a file of the project, for findings about it as a whole. It may not exist.

@@ -78,6 +78,11 @@ impl Schema {
         &self.value
     }
 
+    /// The schema itself, to make another one of.
+    pub fn into_value(self) -> Value {
+        Arc::unwrap_or_clone(self.value)
+    }
+
     /// What is wrong with an answer, one line a problem, at most eight; empty when it fits.
     pub fn problems(&self, answer: &Value) -> Vec<String> {
         self.validator()

@@ -2,6 +2,7 @@
 
 mod fields;
 mod parse;
+mod read;
 mod value;
 
 pub(crate) use fields::{Fields, Text};

@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 
 use cuegate_flow::{Diagnostic, FileId, Span};
 use jsonc_parser::{
-    CollectOptions, CommentCollectionStrategy, ParseOptions, ParseResult, ast, common::Ranged, parse_to_ast,
+    CollectOptions, CommentCollectionStrategy, ParseOptions, ParseResult, ast,
+    common::{Range, Ranged},
+    parse_to_ast,
     tokens::Token,
 };
 
-use super::{Entry, Json, Kind};
+use super::{Entry, Json, Kind, read::read};
 use crate::{codes, findings::Findings};
 
 /// The deepest nesting of a definition. Everything that walks a definition recurses.
@@ -17,6 +19,11 @@ pub(crate) const NESTING_MAX: usize = 64;
 
 /// Reads the text of a file; `None` when it is no JSON, which a finding says.
 pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> {
+    read(text, file).or_else(|| faults(text, file, found))
+}
+
+/// The same, taking care to say what is wrong.
+pub(super) fn faults(text: &str, file: FileId, found: &Findings) -> Option<Json> {
     if let Some(at) = too_deep(text) {
         found.push(
             Diagnostic::error(
@@ -45,6 +52,7 @@ pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> 
         }
     };
     report_leniencies(&parsed, file, found);
+    report_controls(text, &parsed, file, found);
     let Some(value) = &parsed.value else {
         found.push(
             Diagnostic::error(codes::INVALID_JSON, Span::start_of(file), "the file is empty")
@@ -99,6 +107,28 @@ fn report_leniencies(parsed: &ParseResult<'_>, file: FileId, found: &Findings) {
                 .hint("remove the comma"),
             );
         }
+    }
+}
+
+/// Reports the first control character of each string: JSON wants them escaped.
+fn report_controls(text: &str, parsed: &ParseResult<'_>, file: FileId, found: &Findings) {
+    for token in parsed.tokens.iter().flatten() {
+        if !matches!(token.token, Token::String(_)) {
+            continue;
+        }
+        let Range { start, end } = token.range;
+        let Some(at) = text.as_bytes()[start..end].iter().position(|byte| *byte < 0x20) else { continue };
+        let escape = match text.as_bytes()[start + at] {
+            b'\t' => "\\t".to_owned(),
+            b'\n' => "\\n".to_owned(),
+            b'\r' => "\\r".to_owned(),
+            other => format!("\\u{other:04x}"),
+        };
+        let place = span(file, start + at, start + at + 1);
+        found.push(
+            Diagnostic::error(codes::INVALID_JSON, place, "a control character stands in a text")
+                .hint(format!("write it as `{escape}`")),
+        );
     }
 }
 
@@ -231,6 +261,7 @@ mod tests {
                 vec![("invalid-json", 5, "expected colon after the string or word in object property")],
             ),
             ("[01]", vec![("invalid-json", 2, "expected comma")]),
+            ("[\"a\tb\"]", vec![("invalid-json", 3, "a control character stands in a text")]),
             ("[1e999]", vec![("invalid-json", 1, "`1e999` is no number that JSON knows")]),
             ("{} {}", vec![("invalid-json", 3, "text cannot contain more than one JSON value")]),
             ("{\"a\": NaN}", vec![("invalid-json", 6, "unexpected token")]),

@@ -58,6 +58,21 @@ impl Json {
         }
     }
 
+    /// The value that a JSON pointer leads to.
+    pub(crate) fn pointer(&self, pointer: &str) -> Option<&Json> {
+        if pointer.is_empty() {
+            return Some(self);
+        }
+        pointer.strip_prefix('/')?.split('/').try_fold(self, |at, token| match &at.kind {
+            Kind::List(items) => {
+                let plain = token == "0" || !token.starts_with(['0', '+']);
+                items.get(token.parse::<usize>().ok().filter(|_| plain)?)
+            }
+            _ if token.contains('~') => at.get(&token.replace("~1", "/").replace("~0", "~")),
+            _ => at.get(token),
+        })
+    }
+
     /// The value of a key, the first when it is repeated.
     pub(crate) fn get(&self, key: &str) -> Option<&Json> {
         self.entry(key).map(|entry| &entry.value)

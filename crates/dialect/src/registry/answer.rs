@@ -8,7 +8,7 @@ use super::answer_words::{bind_step_id, check_words, say_intents};
 use super::generation::Generation;
 use super::kinds::Intent;
 use super::schema_resolver::{SchemaFault, resolve_in_draft};
-use super::schema_shape::closed;
+use super::schema_shape::close;
 use super::step::{GateDefinition, SchemaReference, StepDefinition};
 use crate::codes;
 use crate::desk::Desk;
@@ -20,12 +20,16 @@ use crate::nearest::list;
 pub(crate) fn answer_schema(step: &StepDefinition<'_>, bases: &[String], desk: &Desk<'_>) -> Option<Schema> {
     let reference = step.schema?;
     let (open, file) = resolve(step, &reference, bases, desk)?;
-    let mut sent = closed(open.clone());
     let written = Written { step: step.id, reference: &reference, file: &file, desk };
-    let plain = compile(&written, sent.clone())?;
+    // Only where something is to be left is it asked what the author left open.
+    let as_written = step.gate.iter().any(|gate| !gate.handoff.is_empty()).then(|| open.clone());
+    let mut sent = open;
+    close(&mut sent);
+    let plain = compile(&written, sent)?;
     if !written.admits(&plain) {
         return None;
     }
+    let mut sent = plain.into_value();
     for pointer in step.gate.iter().flat_map(intent_places) {
         list_values(&mut sent, &pointer);
     }
@@ -47,7 +51,7 @@ pub(crate) fn answer_schema(step: &StepDefinition<'_>, bases: &[String], desk: &
         }
     }
     let schema = compile(&written, sent)?;
-    let open = Schema::new(open).ok();
+    let open = as_written.and_then(|open| Schema::new(open).ok());
     if let Some(gate) = &step.gate {
         check_field(step.id, gate, &schema, desk);
         check_presence(step, gate, &schema, desk);

@@ -8,10 +8,11 @@ use std::rc::Rc;
 use serde_json::{Map, Value};
 
 use super::beside_ref::check_refs;
-use super::schema_shape::{closed, merge};
+use super::schema_shape::{close, merge};
 use crate::Files;
 use crate::desk::Desk;
 use crate::files::{join, lies_in};
+use crate::json::{Json, Kind};
 
 /// Why a schema cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -74,7 +75,9 @@ const VALUES_MAX: usize = 50_000;
 /// Why it cannot be resolved.
 pub fn resolve_schema(files: &dyn Files, base: &str, file: &str, id: &str) -> Result<Value, SchemaFault> {
     let desk = Desk::new(files);
-    resolve_open(&desk, base, file, id).map(closed)
+    let mut schema = resolve_open(&desk, base, file, id)?;
+    close(&mut schema);
+    Ok(schema)
 }
 
 /// Resolves a schema without closing its objects.
@@ -110,19 +113,20 @@ fn resolve_with_draft(
     let document = resolver.document(&path)?;
     let found = look_up(&document, id, file)?;
     resolver.chain.push((path.clone(), id.to_owned()));
-    let draft = document.get("$schema").filter(|draft| is_draft(draft)).cloned();
+    let draft = document.get("$schema").and_then(Json::as_text).filter(|draft| is_draft(draft));
+    let draft = draft.map(Value::from);
     Ok((resolver.schema(found, &path, 0)?, draft))
 }
 
 /// Whether a `$schema` names a draft that answers are validated by. Another one changes nothing.
-fn is_draft(written: &Value) -> bool {
-    let name = written.as_str().and_then(|name| name.split_once("://json-schema.org/"));
+fn is_draft(written: &str) -> bool {
+    let name = written.split_once("://json-schema.org/");
     let path = name.map(|(_, path)| path.trim_end_matches('#').trim_end_matches('/'));
     path.is_some_and(|path| DRAFTS.contains(&path))
 }
 
 /// What an identifier names in a document.
-fn look_up<'v>(document: &'v Value, id: &str, file: &str) -> Result<&'v Value, SchemaFault> {
+fn look_up<'j>(document: &'j Json, id: &str, file: &str) -> Result<&'j Json, SchemaFault> {
     let malformed = |why| Err(SchemaFault::Malformed { id: id.to_owned(), why });
     if id.starts_with("##") {
         return malformed("a double `##` is no JSON pointer");
@@ -145,16 +149,16 @@ struct Resolver<'d, 'f> {
     base: &'d str,
     /// The references being followed: file and pointer.
     chain: Vec<(String, String)>,
-    documents: BTreeMap<String, Rc<Value>>,
+    documents: BTreeMap<String, Rc<Json>>,
     values: usize,
 }
 
 impl Resolver<'_, '_> {
-    fn document(&mut self, path: &str) -> Result<Rc<Value>, SchemaFault> {
+    fn document(&mut self, path: &str) -> Result<Rc<Json>, SchemaFault> {
         if let Some(document) = self.documents.get(path) {
             return Ok(document.clone());
         }
-        match self.desk.value(path, check_refs) {
+        match self.desk.looked_at(path, check_refs) {
             Ok(Some(document)) => {
                 self.documents.insert(path.to_owned(), document.clone());
                 Ok(document)
@@ -165,27 +169,28 @@ impl Resolver<'_, '_> {
     }
 
     /// A value where a schema stands.
-    fn schema(&mut self, value: &Value, path: &str, depth: usize) -> Result<Value, SchemaFault> {
+    fn schema(&mut self, json: &Json, path: &str, depth: usize) -> Result<Value, SchemaFault> {
         self.count(depth)?;
-        let map = match value {
-            Value::Object(map) => map,
-            Value::Array(items) => {
+        let entries = match &json.kind {
+            Kind::Object(entries) => entries,
+            Kind::List(items) => {
                 let items = items.iter().map(|item| self.schema(item, path, depth + 1));
                 return items.collect::<Result<Vec<_>, _>>().map(Value::Array);
             }
-            other => return Ok(other.clone()),
+            _ => return Ok(json.to_value()),
         };
-        if let Some(Value::String(reference)) = map.get("$ref") {
+        if let Some(reference) = json.get("$ref").and_then(Json::as_text) {
             // What stands beside a `$ref` has no force before draft 2019-09, the draft these files are written in.
             return self.reference(reference, path, depth);
         }
-        let mut own = Map::new();
-        for (key, value) in map.iter().filter(|(key, _)| *key != "allOf") {
-            own.insert(key.clone(), self.keyword(key, value, path, depth)?);
+        let all_of = json.get("allOf");
+        let mut own = Map::with_capacity(entries.len() + 1);
+        for entry in entries.iter().filter(|entry| &*entry.key != "allOf") {
+            own.insert(entry.key.to_string(), self.keyword(&entry.key, &entry.value, path, depth)?);
         }
-        let Some(bases) = map.get("allOf").and_then(Value::as_array) else {
-            if let Some(other) = map.get("allOf") {
-                own.insert("allOf".to_owned(), other.clone());
+        let Some(Kind::List(bases)) = all_of.map(|all_of| &all_of.kind) else {
+            if let Some(other) = all_of {
+                own.insert("allOf".to_owned(), other.to_value());
             }
             return Ok(Value::Object(own));
         };
@@ -194,22 +199,22 @@ impl Resolver<'_, '_> {
         Ok(merge(bases, own))
     }
 
-    fn keyword(&mut self, key: &str, value: &Value, path: &str, depth: usize) -> Result<Value, SchemaFault> {
-        match (key, value) {
+    fn keyword(&mut self, key: &str, json: &Json, path: &str, depth: usize) -> Result<Value, SchemaFault> {
+        match (key, &json.kind) {
             // Values of answers, not schemas: what looks like a reference in them is none.
-            ("enum" | "const" | "default" | "examples" | "required", _) => Ok(value.clone()),
+            ("enum" | "const" | "default" | "examples" | "required", _) => Ok(json.to_value()),
             (
                 "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas",
-                Value::Object(map),
+                Kind::Object(named),
             ) => {
                 self.count(depth + 1)?;
-                let mut resolved = Map::new();
-                for (name, schema) in map {
-                    resolved.insert(name.clone(), self.schema(schema, path, depth + 2)?);
+                let mut resolved = Map::with_capacity(named.len());
+                for entry in named {
+                    resolved.insert(entry.key.to_string(), self.schema(&entry.value, path, depth + 2)?);
                 }
                 Ok(Value::Object(resolved))
             }
-            _ => self.schema(value, path, depth + 1),
+            _ => self.schema(json, path, depth + 1),
         }
     }
 

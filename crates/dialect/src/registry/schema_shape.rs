@@ -76,52 +76,51 @@ pub(super) fn merge(bases: Vec<Value>, own: Map<String, Value>) -> Value {
 ///
 /// What stands beside its `properties` (`anyOf`, `then` and their like) is about the same object, so that this is closed
 /// as a whole: around all names that any of them has.
-pub(crate) fn closed(schema: Value) -> Value {
-    close(schema, false)
+pub(crate) fn close(schema: &mut Value) {
+    close_part(schema, false);
 }
 
 /// Schemas about the same object as the one that has them.
 const BESIDE: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
 
 /// `is_part`: the schema is about an object that is closed elsewhere.
-fn close(schema: Value, is_part: bool) -> Value {
+fn close_part(schema: &mut Value, is_part: bool) {
     match schema {
-        Value::Array(items) => Value::Array(items.into_iter().map(|item| close(item, is_part)).collect()),
+        Value::Array(items) => items.iter_mut().for_each(|item| close_part(item, is_part)),
         Value::Object(map) => {
             let is_object = map.get("type").and_then(Value::as_str) == Some("object");
             let names = map.contains_key("properties");
             let closes = is_object && names && !map.contains_key("additionalProperties") && !is_part;
-            let beside = if closes { named_beside(&map) } else { Some(Vec::new()) };
-            let mut result: Map<String, Value> =
-                map.into_iter().map(|(key, value)| close_keyword(key, value, names || is_part)).collect();
-            if let (true, Some(beside)) = (closes, beside) {
-                result.insert("additionalProperties".to_owned(), Value::Bool(false));
-                if let Some(Value::Object(own)) = result.get_mut("properties") {
+            let beside = if closes { named_beside(map) } else { None };
+            for (key, value) in map.iter_mut() {
+                close_keyword(key, value, names || is_part);
+            }
+            if let Some(beside) = beside {
+                map.insert("additionalProperties".to_owned(), Value::Bool(false));
+                if let Some(Value::Object(own)) = map.get_mut("properties") {
                     for name in beside {
                         own.entry(name).or_insert_with(|| Value::Object(Map::new()));
                     }
                 }
             }
-            Value::Object(result)
         }
-        other => other,
+        _ => {}
     }
 }
 
-fn close_keyword(key: String, value: Value, is_part: bool) -> (String, Value) {
-    let value = match (key.as_str(), value) {
-        ("enum" | "const" | "default" | "examples" | "required", value) => value,
+fn close_keyword(key: &str, value: &mut Value, is_part: bool) {
+    match (key, value) {
+        ("enum" | "const" | "default" | "examples" | "required", _) => {}
         ("properties" | "patternProperties" | "definitions" | "$defs", Value::Object(map)) => {
-            Value::Object(map.into_iter().map(|(name, schema)| (name, closed(schema))).collect())
+            map.values_mut().for_each(close);
         }
         ("dependentSchemas", Value::Object(map)) => {
-            Value::Object(map.into_iter().map(|(name, schema)| (name, close(schema, is_part))).collect())
+            map.values_mut().for_each(|schema| close_part(schema, is_part));
         }
         // What tells objects apart must not tell more of them apart than it says.
-        ("not" | "if", value) => close(value, true),
-        (key, value) => close(value, is_part && BESIDE.contains(&key)),
-    };
-    (key, value)
+        ("not" | "if", value) => close_part(value, true),
+        (key, value) => close_part(value, is_part && BESIDE.contains(&key)),
+    }
 }
 
 /// The properties that schemas beside an object's own name; `None` where they cannot be listed.
@@ -152,9 +151,14 @@ fn parts<'v>(key: &str, value: Option<&'v Value>) -> Vec<&'v Map<String, Value>>
 
 #[cfg(test)]
 mod tests {
-    use super::closed;
+    use super::close;
     use cuegate_flow::Schema;
-    use serde_json::json;
+    use serde_json::{Value, json};
+
+    fn closed(mut schema: Value) -> Value {
+        close(&mut schema);
+        schema
+    }
 
     #[test]
     fn an_object_is_closed_around_all_that_is_said_of_it() {

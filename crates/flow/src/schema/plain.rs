@@ -37,20 +37,26 @@ fn is_keyword(key: &str, value: &Value, depth: usize) -> bool {
     let inner = |value: &Value| is_schema(value, depth + 1);
     match key {
         "$schema" => depth == 0 && value.as_str().is_some_and(|draft| DRAFTS.contains(&draft)),
-        "title" | "description" => value.is_string(),
-        "type" => value.as_str().is_some_and(is_type),
+        "title" | "description" | "$comment" => value.is_string(),
+        "examples" => value.is_array(),
+        "type" => is_type(value),
         "const" | "default" => true,
         "enum" => value.as_array().is_some_and(|values| !values.is_empty() && all_differ(values)),
         "required" => {
             value.as_array().is_some_and(|names| names.iter().all(Value::is_string) && all_differ(names))
         }
-        "properties" => value.as_object().is_some_and(|map: &Map<String, Value>| map.values().all(inner)),
+        "properties" | "definitions" => {
+            value.as_object().is_some_and(|map: &Map<String, Value>| map.values().all(inner))
+        }
+        "allOf" | "anyOf" | "oneOf" => {
+            value.as_array().is_some_and(|parts| !parts.is_empty() && parts.iter().all(inner))
+        }
         // A list of schemas means different things in different drafts.
-        "items" | "additionalProperties" => inner(value),
+        "items" | "additionalProperties" | "contains" | "propertyNames" | "not" => inner(value),
         "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
             value.is_u64()
         }
-        "minimum" | "maximum" => value.is_number(),
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_number(),
         "uniqueItems" => value.is_boolean(),
         "if" | "then" | "else" => inner(value),
         // The one pattern that definitions of pieces are given: something is there.
@@ -59,8 +65,13 @@ fn is_keyword(key: &str, value: &Value, depth: usize) -> bool {
     }
 }
 
-fn is_type(name: &str) -> bool {
-    ["string", "number", "integer", "boolean", "object", "array", "null"].contains(&name)
+fn is_type(value: &Value) -> bool {
+    const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+    let known = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
+    match value {
+        Value::Array(names) => !names.is_empty() && names.iter().all(known) && all_differ(names),
+        name => known(name),
+    }
 }
 
 /// Whether no value stands twice. Lists are short; long ones are left to the compiler.
@@ -77,7 +88,7 @@ mod tests {
 
     /// A schema of keywords with values that fit them or do not.
     fn random(dice: &mut Dice, depth: usize) -> Value {
-        const KEYS: [&str; 27] = [
+        const KEYS: [&str; 37] = [
             "title",
             "description",
             "type",
@@ -100,6 +111,16 @@ mod tests {
             "pattern",
             "$ref",
             "allOf",
+            "anyOf",
+            "oneOf",
+            "not",
+            "contains",
+            "propertyNames",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "definitions",
+            "examples",
+            "$comment",
             "$schema",
             "$id",
             "if",
@@ -123,7 +144,10 @@ mod tests {
             json!({"a": {}}),
             json!("["),
             json!(["string", "null"]),
+            json!(["string", "string"]),
+            json!(["string", "text"]),
             json!([{}]),
+            json!([{"type": "string"}, true]),
             json!("http://json-schema.org/draft-07/schema#"),
             json!("https://json-schema.org/draft/2019-09/schema"),
         ];
