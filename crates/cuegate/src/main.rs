@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// Reading a large definition makes millions of small values.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

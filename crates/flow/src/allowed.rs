@@ -116,6 +116,10 @@ fn of_kinds(schema: &Value, kinds: &[&str], pointer: &str) -> Option<Impossible>
         Value::Object(map) => map,
         _ => return None,
     };
+    // What says no more than a type refuses nothing of that type.
+    if map.keys().all(|key| ["type", "title", "description"].contains(&key.as_str())) {
+        return None;
+    }
     if refuses_all(map) {
         return fault("has a `not` that excludes every value");
     }

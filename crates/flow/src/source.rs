@@ -51,8 +51,8 @@ impl SourceFile {
     /// Where each of its lines begins.
     fn lines(&self) -> &[u32] {
         self.lines.get_or_init(|| {
-            let ends = self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-            std::iter::once(0).chain(ends.map(|(at, _)| at as u32 + 1)).collect()
+            let ends = self.text.match_indices('\n').map(|(at, _)| at as u32 + 1);
+            std::iter::once(0).chain(ends).collect()
         })
     }
 }

@@ -15,8 +15,11 @@ pub(crate) fn listed(schema: &Value) -> Option<Vec<Value>> {
     if *schema == Value::Bool(false) {
         return Some(Vec::new());
     }
-    let mut values = shortest(schema)?;
     let keywords = schema.as_object()?;
+    if !keywords.iter().any(|(key, value)| may_list(key, value)) {
+        return None;
+    }
+    let mut values = shortest(schema)?;
     let lists = keywords.keys().filter(|key| ["enum", "const", "anyOf"].contains(&key.as_str())).count();
     let texts =
         || keywords.get("type").is_none_or(|kind| kind == "string" && values.iter().all(Value::is_string));
@@ -26,6 +29,15 @@ pub(crate) fn listed(schema: &Value) -> Option<Vec<Value>> {
         values.retain(|value| validator.is_valid(value));
     }
     Some(values)
+}
+
+/// Whether a keyword can be one that lists values. Most schemas have none.
+fn may_list(key: &str, value: &Value) -> bool {
+    match key {
+        "enum" | "const" | "anyOf" | "oneOf" | "allOf" => true,
+        "type" => !["string", "object", "array", "number"].iter().any(|kind| value == kind),
+        _ => false,
+    }
 }
 
 /// Whether a value that reads like a text fits a schema: the text itself, or what it is as JSON.

@@ -31,6 +31,8 @@ pub struct Definition {
     pub settings: RunSettings,
     /// Every file that was read, by path.
     pub files: BTreeMap<String, Vec<u8>>,
+    /// Whether a run is another one where a person is there to answer.
+    pub by_presence: bool,
 }
 
 impl Definition {
@@ -79,6 +81,7 @@ pub fn load(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], h
         sources: loaded.sources,
         settings: loaded.run,
         files: recorded.into_files(),
+        by_presence: loaded.by_presence,
     }
 }
 

@@ -4,7 +4,7 @@ use cuegate_dialect::Files;
 use cuegate_engine::Load;
 use cuegate_flow::{Diagnostic, Sources, sort};
 
-use super::{Definition, is_piece, load};
+use super::{Definition, load};
 
 /// What is said of a finding that is there in one way only.
 const NOBODY: &str = "with nobody there";
@@ -22,7 +22,7 @@ pub fn load_each_way(
     how: &Load,
 ) -> Definition {
     let alone = load(files, base, file, set, &Load { interactive: false, ..how.clone() });
-    if !file.is_some_and(is_piece) {
+    if !alone.by_presence {
         return alone;
     }
     let there = load(files, base, file, set, &Load { interactive: true, ..how.clone() });

@@ -44,7 +44,9 @@ pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> Loaded {
     let desk = Desk::new(files);
     let mut draft = Draft::empty(DIALECT, DIALECT);
     let mut run = RunSettings::default();
+    let mut by_presence = false;
     if let Some((value, source)) = open(&desk, &options.file) {
+        by_presence = has_key(&value, "interactive_only");
         run = load(&desk, options, &value, &source, &mut draft);
     }
     let (found, sources) = desk.into_parts();
@@ -52,7 +54,16 @@ pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> Loaded {
     run.unsupported = unsupported;
     sort(&mut diagnostics, &sources);
     draft.faulted = diagnostics.iter().any(|finding| finding.severity == Severity::Error);
-    Loaded { draft, diagnostics, sources, run }
+    Loaded { draft, diagnostics, sources, run, by_presence }
+}
+
+/// Whether a key stands anywhere in a value.
+fn has_key(value: &Json, key: &str) -> bool {
+    match &value.kind {
+        Kind::List(items) => items.iter().any(|item| has_key(item, key)),
+        Kind::Object(entries) => entries.iter().any(|entry| &*entry.key == key || has_key(&entry.value, key)),
+        _ => false,
+    }
 }
 
 /// The piece's file; `None` when findings say why it cannot be read.
@@ -108,18 +119,20 @@ fn load(
 
 /// Says which part of the piece is about which movement, member or monitor.
 fn say_places(value: &Json, piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
-    let items = |of: &Json, key: &str| match of.get(key).map(|list| &list.kind) {
-        Some(Kind::List(items)) => items.clone(),
-        _ => Vec::new(),
-    };
+    fn items<'j>(of: &'j Json, key: &str) -> &'j [Json] {
+        match of.get(key).map(|list| &list.kind) {
+            Some(Kind::List(items)) => items,
+            _ => &[],
+        }
+    }
     let say = |item: &Json| {
         if let Some(name) = item.get("name").and_then(Json::as_text) {
             desk.found.about(item.span, name.trim());
         }
     };
     for movement in ["movements", "steps"].iter().flat_map(|key| items(value, key)) {
-        say(&movement);
-        items(&movement, "parallel").iter().for_each(say);
+        say(movement);
+        items(movement, "parallel").iter().for_each(say);
     }
     for monitor in &piece.monitors {
         desk.found.about(monitor.span, &monitor.name());

@@ -35,25 +35,37 @@ pub(super) struct Subject<'s, 'j> {
 #[derive(Default)]
 pub(super) struct Page {
     pieces: Vec<Piece>,
+    /// The text that comes after those.
+    text: String,
 }
 
 impl Page {
     pub(super) fn text(&mut self, text: &str) {
-        match self.pieces.last_mut() {
-            Some(Piece::Text(last)) => *last = format!("{last}{text}").into(),
-            _ => self.pieces.push(Piece::Text(text.into())),
-        }
+        self.text.push_str(text);
     }
 
     fn value(&mut self, source: Source) {
-        self.pieces.push(Piece::Value(source));
+        self.push(Piece::Value(source));
+    }
+
+    /// Adds what is no text.
+    fn push(&mut self, piece: Piece) {
+        self.flush();
+        self.pieces.push(piece);
+    }
+
+    fn flush(&mut self) {
+        if !self.text.is_empty() {
+            self.pieces.push(Piece::Text(self.text.as_str().into()));
+            self.text.clear();
+        }
     }
 
     pub(super) fn pieces(&mut self, pieces: Vec<Piece>) {
         for piece in pieces {
             match piece {
                 Piece::Text(text) => self.text(&text),
-                other => self.pieces.push(other),
+                other => self.push(other),
             }
         }
     }
@@ -62,10 +74,11 @@ impl Page {
     fn filled(&mut self, heading: &str, source: Source) {
         let body =
             vec![Piece::Text(heading.into()), Piece::Value(source.clone()), Piece::Text("\n\n".into())];
-        self.pieces.push(Piece::Filled { source, body });
+        self.push(Piece::Filled { source, body });
     }
 
-    pub(super) fn template(self) -> Template {
+    pub(super) fn template(mut self) -> Template {
+        self.flush();
         Template { pieces: self.pieces }
     }
 }
@@ -281,10 +294,10 @@ fn titled(report: &ReportDefinition) -> String {
 /// Ends a part with an empty line.
 pub(super) fn end(page: &mut Page) {
     match page.pieces.last() {
-        Some(Piece::Text(text)) if text.ends_with("\n\n") => {}
+        _ if page.text.ends_with("\n\n") => {}
+        _ if page.text.ends_with('\n') => page.text("\n"),
         // What is filled in ends its own part.
-        Some(Piece::Filled { .. }) => {}
-        Some(Piece::Text(text)) if text.ends_with('\n') => page.text("\n"),
+        Some(Piece::Filled { .. }) if page.text.is_empty() => {}
         _ => page.text("\n\n"),
     }
 }

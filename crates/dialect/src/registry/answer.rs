@@ -1,6 +1,10 @@
 //! The schema of a step's answer: resolved, compared with what the gate allows, with `abort` added.
 
-use cuegate_flow::{Diagnostic, FieldPath, Schema};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use cuegate_flow::{Diagnostic, FieldPath, Schema, Str};
 use serde_json::Value;
 
 use super::answer_fit::{Written, check_presence, intent_places, list_values, pointer_of};
@@ -16,49 +20,88 @@ use crate::files::join;
 use crate::json::Text;
 use crate::nearest::list;
 
-/// The schema of a step's answer, when all is well with it; findings say what is not.
-pub(crate) fn answer_schema(step: &StepDefinition<'_>, bases: &[String], desk: &Desk<'_>) -> Option<Schema> {
-    let reference = step.schema?;
-    let (open, file) = resolve(step, &reference, bases, desk)?;
-    let written = Written { step: step.id, reference: &reference, file: &file, desk };
-    // Only where something is to be left is it asked what the author left open.
-    let as_written = step.gate.iter().any(|gate| !gate.handoff.is_empty()).then(|| open.clone());
-    let mut sent = open;
-    close(&mut sent);
-    let plain = compile(&written, sent)?;
-    if !written.admits(&plain) {
-        return None;
+/// The schemas of the answers of a registry's steps. Many steps may name the same one, which is then made once.
+pub(super) struct Answers<'a, 'f> {
+    bases: Vec<String>,
+    desk: &'a Desk<'f>,
+    /// By file, name and the places of intents; each with the file that it was found in.
+    known: RefCell<HashMap<(String, String, Vec<String>), (Schema, Str)>>,
+}
+
+impl<'a, 'f> Answers<'a, 'f> {
+    /// The schemas in files below some bases.
+    pub(super) fn new(bases: Vec<String>, desk: &'a Desk<'f>) -> Answers<'a, 'f> {
+        Answers { bases, desk, known: RefCell::default() }
     }
-    let mut sent = plain.into_value();
-    for pointer in step.gate.iter().flat_map(intent_places) {
-        list_values(&mut sent, &pointer);
+
+    /// The schema of a step's answer, when all is well with it; findings say what is not.
+    pub(super) fn schema(&self, step: &StepDefinition<'_>) -> Option<Schema> {
+        let (reference, desk) = (step.schema?, self.desk);
+        let (mut schema, file) = self.shared(step, &reference)?;
+        if let Some(gate) = &step.gate {
+            // That `abort` is there already changes nothing: it counts on neither side.
+            if let Some(pointer) = gate.schema_pointer {
+                check_intents(step.id, gate, pointer, schema.value(), desk);
+            }
+        }
+        if step.generation == Generation::Complete {
+            let written = Written { step: step.id, reference: &reference, file: &file, desk };
+            schema = for_step(step, &written, schema)?;
+        }
+        if let Some(gate) = &step.gate {
+            check_field(step.id, gate, &schema, desk);
+            check_presence(step, gate, &schema, desk);
+            check_target(step.id, gate, &schema, desk);
+            let open =
+                || resolve(step, &reference, &self.bases, desk).and_then(|(open, _)| Schema::new(open).ok());
+            check_handoff(step.id, gate, &schema, open, desk);
+        }
+        Some(schema)
     }
-    if step.generation == Generation::Complete {
-        bind_step_id(step, &reference, &mut sent, desk);
+
+    /// What is the same for all steps that name a schema and have their intents at the same places in it.
+    fn shared(&self, step: &StepDefinition<'_>, reference: &SchemaReference<'_>) -> Option<(Schema, Str)> {
+        let places: Vec<String> = step.gate.iter().flat_map(intent_places).collect();
+        let key = (reference.file.text.to_owned(), reference.schema.text.to_owned(), places);
+        if let Some(known) = self.known.borrow().get(&key) {
+            return Some(known.clone());
+        }
+        let (mut open, file) = resolve(step, reference, &self.bases, self.desk)?;
+        close(&mut open);
+        let written = Written { step: step.id, reference, file: &file, desk: self.desk };
+        let closed = compile(&written, open)?;
+        if !written.admits(&closed) {
+            return None;
+        }
+        let mut sent = closed.into_value();
+        for place in &key.2 {
+            list_values(&mut sent, place);
+            if step.generation != Generation::Complete {
+                allow_abort(&mut sent, place);
+            }
+        }
+        let found = (compile(&written, sent)?, Str::from(file.as_str()));
+        self.known.borrow_mut().insert(key, found.clone());
+        Some(found)
     }
+}
+
+/// What the "complete" generation binds to one step.
+fn for_step(step: &StepDefinition<'_>, written: &Written<'_, '_>, shared: Schema) -> Option<Schema> {
+    let mut sent = shared.into_value();
+    bind_step_id(step, written.reference, &mut sent, written.desk);
     if let Some(gate) = &step.gate {
         if let Some(pointer) = gate.schema_pointer {
-            check_intents(step.id, gate, pointer, &sent, desk);
             allow_abort(&mut sent, pointer.text.trim_start_matches('#'));
         }
         if let Some((field, _)) = &gate.field {
             let pointer = pointer_of(field);
-            if step.generation == Generation::Complete {
-                check_words(step.id, gate, &pointer, &sent, desk);
-                say_intents(&mut sent, &pointer);
-            }
+            check_words(step.id, gate, &pointer, &sent, written.desk);
+            say_intents(&mut sent, &pointer);
             allow_abort(&mut sent, &pointer);
         }
     }
-    let schema = compile(&written, sent)?;
-    let open = as_written.and_then(|open| Schema::new(open).ok());
-    if let Some(gate) = &step.gate {
-        check_field(step.id, gate, &schema, desk);
-        check_presence(step, gate, &schema, desk);
-        check_target(step.id, gate, &schema, desk);
-        check_handoff(step.id, gate, &schema, open.as_ref(), desk);
-    }
-    Some(schema)
+    compile(written, sent)
 }
 
 fn resolve(
@@ -130,7 +173,7 @@ fn check_intents(id: &str, gate: &GateDefinition<'_>, pointer: Text<'_>, schema:
     let push = |message: String, hint: String| {
         desk.found.push(Diagnostic::error(codes::INTENT_MISMATCH, pointer.span, message).step(id).hint(hint));
     };
-    let Some(listed) = listed(schema.pointer(pointer.text.trim_start_matches('#'))) else {
+    let Some(listed) = listed(at(schema, pointer.text.trim_start_matches('#'))) else {
         push(
             format!("`{}` leads to no `enum` in the schema of `{id}`", pointer.text),
             "point to the `enum` that lists the intents".to_owned(),
@@ -162,6 +205,40 @@ fn check_intents(id: &str, gate: &GateDefinition<'_>, pointer: Text<'_>, schema:
     );
 }
 
+/// Where a JSON pointer leads in a schema. As [`Value::pointer`], which makes two texts of each part of the pointer; this is
+/// asked several times for each step.
+fn at<'v>(schema: &'v Value, pointer: &str) -> Option<&'v Value> {
+    parts(pointer)?.try_fold(schema, |at, part| match at {
+        Value::Object(map) => map.get(&*part),
+        Value::Array(items) => items.get(index(&part)?),
+        _ => None,
+    })
+}
+
+/// The same, to be changed.
+pub(super) fn at_mut<'v>(schema: &'v mut Value, pointer: &str) -> Option<&'v mut Value> {
+    parts(pointer)?.try_fold(schema, |at, part| match at {
+        Value::Object(map) => map.get_mut(&*part),
+        Value::Array(items) => items.get_mut(index(&part)?),
+        _ => None,
+    })
+}
+
+/// The parts of a JSON pointer; `None` where it is none.
+fn parts(pointer: &str) -> Option<impl Iterator<Item = Cow<'_, str>>> {
+    let well = pointer.is_empty() || pointer.starts_with('/');
+    let part = |part| match str::contains(part, '~') {
+        true => Cow::Owned(part.replace("~1", "/").replace("~0", "~")),
+        false => Cow::Borrowed(part),
+    };
+    well.then(|| pointer.split('/').skip(1).map(part))
+}
+
+/// The place in a list that a part of a JSON pointer names.
+fn index(part: &str) -> Option<usize> {
+    (part == "0" || !part.starts_with(['0', '+'])).then(|| part.parse().ok()).flatten()
+}
+
 pub(super) fn listed(schema: Option<&Value>) -> Option<Vec<String>> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let schema = schema?;
@@ -175,7 +252,7 @@ pub(super) fn listed(schema: Option<&Value>) -> Option<Vec<String>> {
 /// Adds `abort` to the values that a place lists: giving up is always allowed.
 fn allow_abort(schema: &mut Value, pointer: &str) {
     let abort = Value::from(Intent::Abort.as_str());
-    let Some(Value::Object(place)) = schema.pointer_mut(pointer) else { return };
+    let Some(Value::Object(place)) = at_mut(schema, pointer) else { return };
     if let Some(only) = place.remove("const") {
         place.insert("enum".to_owned(), Value::Array(vec![only]));
     }
@@ -199,7 +276,7 @@ fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &Desk
     }
     // What is read has to be what was checked: otherwise free text would choose the way.
     if let (Some((field, span)), Some(pointer)) = (&gate.field, gate.schema_pointer) {
-        let described = listed(schema.value().pointer(pointer.text.trim_start_matches('#')));
+        let described = listed(at(schema.value(), pointer.text.trim_start_matches('#')));
         if described.is_some() && listed(schema.at(field)) != described {
             let message = format!(
                 "`intentField` of `{id}` is `{field}`, which is not what `{}` describes",
@@ -251,14 +328,20 @@ fn deepest<'v>(path: &FieldPath, schema: &'v Value) -> (String, Vec<&'v str>) {
 /// What a step declares to leave has to be something its answer can hold. An answer's top level holds what the
 /// schema names. Deeper, an object that its author left open is closed only when it is sent: real definitions
 /// name fields there that no answer can have, so that is a warning.
-fn check_handoff(id: &str, gate: &GateDefinition<'_>, sent: &Schema, open: Option<&Schema>, desk: &Desk<'_>) {
+fn check_handoff(
+    id: &str,
+    gate: &GateDefinition<'_>,
+    sent: &Schema,
+    open: impl Fn() -> Option<Schema>,
+    desk: &Desk<'_>,
+) {
     for (path, span) in &gate.handoff {
         if sent.can_produce(path) {
             continue;
         }
         let named =
             path.segments().first().is_some_and(|first| sent.value().pointer(&top_level(first)).is_some());
-        let left_open = named && open.is_some_and(|open| open.can_produce(path));
+        let left_open = named && open().is_some_and(|open| open.can_produce(path));
         let message = format!("`{id}` is to leave `{path}`, which its schema does not provide");
         let finding = if left_open {
             Diagnostic::warning(codes::HANDOFF_NOT_IN_SCHEMA, *span, message)

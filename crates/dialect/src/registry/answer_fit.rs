@@ -3,7 +3,7 @@
 use cuegate_flow::{Diagnostic, FieldPath, Schema, Span};
 use serde_json::Value;
 
-use super::answer::top_level;
+use super::answer::{at_mut, top_level};
 use super::generation::Generation;
 use super::step::{GateDefinition, SchemaReference, StepDefinition};
 use crate::codes;
@@ -86,14 +86,17 @@ pub(super) fn pointer_of(path: &FieldPath) -> String {
 /// Where a schema describes the intent of a gate, as pointers.
 pub(super) fn intent_places(gate: &GateDefinition<'_>) -> Vec<String> {
     let written = gate.schema_pointer.map(|pointer| pointer.text.trim_start_matches('#').to_owned());
-    written.into_iter().chain(gate.field.as_ref().map(|(field, _)| pointer_of(field))).collect()
+    let mut places: Vec<String> =
+        written.into_iter().chain(gate.field.as_ref().map(|(field, _)| pointer_of(field))).collect();
+    places.dedup();
+    places
 }
 
 /// Writes a place whose texts can be listed as an `enum` of those that fit: `abort` and the intents that aliases stand
 /// for join them there.
 pub(super) fn list_values(schema: &mut Value, pointer: &str) {
     const SAYS_NOTHING: [&str; 6] = ["type", "title", "description", "default", "examples", "$comment"];
-    let Some(place) = schema.pointer_mut(pointer) else { return };
+    let Some(place) = at_mut(schema, pointer) else { return };
     let Some(values) = Schema::values_of(place).filter(|values| values.iter().all(Value::is_string)) else {
         return;
     };

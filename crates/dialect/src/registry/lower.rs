@@ -9,7 +9,7 @@ use cuegate_flow::{
 
 use super::actions::HandlerFile;
 use super::agent::AgentDefinition;
-use super::answer::answer_schema;
+use super::answer::Answers;
 use super::breakdown::check_breakdown;
 use super::builtin::{SYSTEM, built_in};
 use super::definition::RegistryDefinition;
@@ -93,7 +93,7 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
         agent,
         compiler: &compiler,
         world: &World::new(&registry.steps, &entries),
-        schema_bases: schema_bases(definition),
+        answers: Answers::new(schema_bases(definition), desk),
         system: system_prompt(definition, &compiler),
     };
     for (step, (_, inputs)) in registry.steps.iter().zip(&inputs) {
@@ -282,7 +282,7 @@ struct StepLowering<'l, 'c, 'f, 'j> {
     agent: &'l AgentDefinition<'j>,
     compiler: &'l Compiler<'c, 'f, 'j>,
     world: &'l World<'l, 'j>,
-    schema_bases: Vec<String>,
+    answers: Answers<'c, 'f>,
     system: Option<Template>,
 }
 
@@ -292,7 +292,7 @@ impl StepLowering<'_, '_, '_, '_> {
         if step.section {
             return;
         }
-        let schema = answer_schema(step, &self.schema_bases, self.compiler.desk);
+        let schema = self.answers.schema(step);
         let LoweredGate { gate, handoff, mut edges } =
             lower(step, schema.as_ref(), self.world, &self.compiler.desk.found);
         stand_in(step, &gate, &mut edges);

@@ -1,5 +1,7 @@
 //! The front matter of a prompt file: YAML between two lines of `---`.
 
+mod plain;
+
 use serde_json::Value;
 
 /// A prompt file taken apart.
@@ -47,8 +49,8 @@ impl FrontMatter<'_> {
 /// follows and what stands between is a YAML mapping, or is no YAML at all (which is a fault): two horizontal
 /// rules around a paragraph are none.
 pub(crate) fn split(text: &str) -> FrontMatter<'_> {
-    let plain = FrontMatter { matter: None, fault: None, body: text, body_at: 0, yaml: ("", 0) };
-    let Some((matter_at, matter_end, body_at)) = borders(text) else { return plain };
+    let no_matter = FrontMatter { matter: None, fault: None, body: text, body_at: 0, yaml: ("", 0) };
+    let Some((matter_at, matter_end, body_at)) = borders(text) else { return no_matter };
     let body = text[body_at..].trim_start_matches(['\r', '\n']);
     let body_at = text.len() - body.len();
     let yaml = &text[matter_at..matter_end];
@@ -56,9 +58,12 @@ pub(crate) fn split(text: &str) -> FrontMatter<'_> {
     if yaml.trim().is_empty() {
         return with(Some(serde_json::Map::new()), None);
     }
+    if let Some(matter) = plain::read(yaml) {
+        return with(Some(matter), None);
+    }
     match serde_saphyr::from_str::<Value>(yaml) {
         Ok(Value::Object(matter)) => with(Some(matter), None),
-        Ok(_) => plain,
+        Ok(_) => no_matter,
         Err(error) => {
             let at = error.location().map_or(0, |location| line_start(yaml, location.line()));
             let reason = error.without_snippet().to_string();

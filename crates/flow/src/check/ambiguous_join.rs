@@ -1,6 +1,10 @@
 use std::collections::BTreeSet;
 
-use super::{Code, graph, live, unmatched_join::tell};
+use super::{
+    Code, graph,
+    live::{self, Yields},
+    unmatched_join::tell,
+};
 use crate::{Act, Diagnostic, Flow, Gate, JoinPattern, JoinRule, Outcome, Step, StepId, Target};
 
 pub(super) const CODE: Code = Code {
@@ -16,11 +20,10 @@ See that the rule that has to win stands first. Nothing has to change where it d
 ",
 };
 
-pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
     for step in &flow.steps {
         let (Gate::Join { rules, .. }, Act::All { members, .. }) = (&step.gate, &step.act) else { continue };
-        let outcomes: Vec<BTreeSet<Outcome>> =
-            members.iter().map(|member| live::outcomes(flow, flow.step(*member))).collect();
+        let outcomes = yields.of_members(members);
         let counts: Vec<&JoinRule> = rules
             .iter()
             .enumerate()

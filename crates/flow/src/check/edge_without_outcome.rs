@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use super::{Code, graph, live};
+use super::{Code, graph, live::Yields};
 use crate::{Diagnostic, Flow, Gate, Outcome, Step, StepId};
 
 pub(super) const CODE: Code = Code {
@@ -15,11 +15,11 @@ Remove it; or let the gate yield the outcome, move it before the one that takes 
 ",
 };
 
-pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
-    for step in &flow.steps {
-        let outcomes = live::outcomes(flow, step);
+pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
+    for (at, step) in flow.steps.iter().enumerate() {
+        let outcomes = yields.of_step(StepId(at as u32));
         for (index, edge) in step.edges.iter().enumerate().filter(|(_, edge)| !edge.implied) {
-            let Some(why) = why(step, index, &outcomes) else { continue };
+            let Some(why) = why(step, index, outcomes) else { continue };
             let message = format!("`{}` on `{}` is never taken: {why}", step.name, edge.on);
             found.push(
                 Diagnostic::warning(CODE.name, edge.span, message)

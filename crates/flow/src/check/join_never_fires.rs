@@ -1,6 +1,8 @@
-use super::{Code, live};
-use crate::{Act, Diagnostic, Flow, Gate, Outcome};
-use std::collections::BTreeSet;
+use super::{
+    Code,
+    live::{self, Yields},
+};
+use crate::{Act, Diagnostic, Flow, Gate};
 
 pub(super) const CODE: Code = Code {
     name: "join-never-fires",
@@ -15,11 +17,10 @@ Move it before the rule that takes its cases, correct its condition, or remove i
 ",
 };
 
-pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
     for step in &flow.steps {
         let (Gate::Join { rules, .. }, Act::All { members, .. }) = (&step.gate, &step.act) else { continue };
-        let outcomes: Vec<BTreeSet<Outcome>> =
-            members.iter().map(|member| live::outcomes(flow, flow.step(*member))).collect();
+        let outcomes = yields.of_members(members);
         for (at, rule) in rules.iter().enumerate() {
             if live::fires(rules, at, &outcomes) {
                 continue;

@@ -39,8 +39,8 @@ pub(crate) struct Live {
     newest: Vec<Vec<Values>>,
     /// By step: whether it is still to be followed.
     waiting: Vec<bool>,
-    /// Whether only outcomes count that gates can yield.
-    strict: bool,
+    /// By step: the edges that can be taken.
+    open: Vec<Vec<usize>>,
     /// How often a walk to a step was looked for.
     #[cfg(test)]
     pub(super) searches: std::cell::Cell<usize>,
@@ -50,6 +50,11 @@ impl Live {
     /// What can be in runs that begin at one of some steps. Where a definition has faults (`!strict`) every edge counts:
     /// what an outcome lacks there may be what could not be read.
     pub(crate) fn of(flow: &Flow, entries: &[StepId], strict: bool) -> Live {
+        Live::where_yields(flow, &Yields::of(flow), entries, strict)
+    }
+
+    /// The same, where it is known what gates can yield.
+    pub(super) fn where_yields(flow: &Flow, yields: &Yields, entries: &[StepId], strict: bool) -> Live {
         let (count, keys) = (flow.steps.len(), newest::keys(flow));
         let mut live = Live {
             entries: entries.to_vec(),
@@ -60,7 +65,7 @@ impl Live {
             monitors: vec![false; flow.monitors.len()],
             newest: vec![vec![Values::new(); keys.len()]; count],
             waiting: vec![false; count],
-            strict,
+            open: open_edges(flow, yields, strict),
             keys,
             #[cfg(test)]
             searches: std::cell::Cell::default(),
@@ -116,7 +121,7 @@ impl Live {
             self.go(at, Way { edge: None, to, inner: true }, &entered, queue);
         }
         let left = self.left(flow, at);
-        for index in open_edges(flow, step, self.strict) {
+        for index in self.open[at].clone() {
             let way = |to: StepId| Way { edge: Some(index), to, inner: false };
             match &step.edges[index].to {
                 Target::Step(to) => self.go(at, way(*to), &left, queue),
@@ -144,6 +149,11 @@ impl Live {
                 }
             }
         }
+    }
+
+    /// The edges of a step that can be taken.
+    pub(super) fn open_edges(&self, id: StepId) -> &[usize] {
+        &self.open[id.0 as usize]
     }
 
     /// What the newest values can be when a step is left.
@@ -176,7 +186,7 @@ impl Live {
             if !self.steps[at] || !returns {
                 continue;
             }
-            for index in open_edges(flow, step, self.strict) {
+            for index in self.open[at].clone() {
                 let Target::Origin { among } = &step.edges[index].to else { continue };
                 let left = self.left(flow, at);
                 for to in self.origins(flow, StepId(at as u32), among) {
@@ -296,11 +306,35 @@ impl Live {
     }
 }
 
-/// The edges that can be taken: of each outcome that the gate can yield those before one that is always open, and that.
-pub(super) fn open_edges(flow: &Flow, step: &Step<StepId>, strict: bool) -> Vec<usize> {
-    let outcomes = outcomes(flow, step);
-    let yielded = |edge: usize| !strict || outcomes.contains(&step.edges[edge].on);
-    (0..step.edges.len()).filter(|edge| yielded(*edge) && is_takeable(step, *edge)).collect()
+/// By step the edges that can be taken: of each outcome that its gate can yield those before one that is always open, and
+/// that.
+fn open_edges(flow: &Flow, yields: &Yields, strict: bool) -> Vec<Vec<usize>> {
+    let open = |(at, step): (usize, &Step<StepId>)| {
+        let outcomes = yields.of_step(StepId(at as u32));
+        let yielded = |edge: usize| !strict || outcomes.contains(&step.edges[edge].on);
+        (0..step.edges.len()).filter(|edge| yielded(*edge) && is_takeable(step, *edge)).collect()
+    };
+    flow.steps.iter().enumerate().map(open).collect()
+}
+
+/// Every outcome that each step of a flow can come to.
+pub(crate) struct Yields(Vec<BTreeSet<Outcome>>);
+
+impl Yields {
+    /// What the steps of a flow can come to.
+    pub(super) fn of(flow: &Flow) -> Yields {
+        Yields(flow.steps.iter().map(|step| outcomes(flow, step)).collect())
+    }
+
+    /// What a step can come to.
+    pub(super) fn of_step(&self, id: StepId) -> &BTreeSet<Outcome> {
+        &self.0[id.0 as usize]
+    }
+
+    /// What each of some members can come to.
+    pub(super) fn of_members(&self, members: &[StepId]) -> Vec<BTreeSet<Outcome>> {
+        members.iter().map(|member| self.of_step(*member).clone()).collect()
+    }
 }
 
 /// Every outcome that a step can come to.

@@ -33,7 +33,7 @@ mod unreachable_step;
 mod walk;
 
 use crate::{Diagnostic, Draft, Flow, Severity, StepId};
-use live::Live;
+use live::{Live, Yields};
 use walk::Walks;
 
 /// What came out of checking.
@@ -96,16 +96,18 @@ pub fn check(draft: Draft) -> Checked {
         return Checked { flow: None, unsound: None, diagnostics };
     };
     let flow = resolved.flow;
-    outcome_without_edge::check(&flow, &mut diagnostics);
+    let yields = Yields::of(&flow);
+    outcome_without_edge::check(&flow, &yields, &mut diagnostics);
     optional_parameter::check(&flow, &mut diagnostics);
     // Where paths lead can be asked only when every name leads somewhere.
     if resolved.complete {
-        let live = Live::of(&flow, &[flow.entry], !faulted);
+        let live = Live::where_yields(&flow, &yields, &[flow.entry], !faulted);
         if resolved.other_entries.is_empty() {
             unreachable_step::check(&flow, &live, &mut diagnostics);
         } else {
             let entries: Vec<StepId> = [flow.entry].into_iter().chain(resolved.other_entries).collect();
-            unreachable_step::check(&flow, &Live::of(&flow, &entries, !faulted), &mut diagnostics);
+            let live = Live::where_yields(&flow, &yields, &entries, !faulted);
+            unreachable_step::check(&flow, &live, &mut diagnostics);
         }
         unknown_variable::check(&flow, &live.steps, &mut diagnostics);
         no_way_to_end::check(&flow, &live, &mut diagnostics);
@@ -113,9 +115,9 @@ pub fn check(draft: Draft) -> Checked {
         unassigned_value::check(&flow, &live, &passing, &mut diagnostics);
         if !faulted {
             maybe_unassigned::check(&flow, &live, &passing, &mut diagnostics);
-            join_never_fires::check(&flow, &mut diagnostics);
+            join_never_fires::check(&flow, &yields, &mut diagnostics);
             monitor_never_acts::check(&flow, &live, &mut diagnostics);
-            look_around(&flow, &live, &mut diagnostics);
+            look_around(&flow, &yields, &live, &mut diagnostics);
             no_way_to_end::check_completes(&flow, &live, &mut diagnostics);
         }
     } else {
@@ -128,12 +130,12 @@ pub fn check(draft: Draft) -> Checked {
 }
 
 /// What is asked of flows in which nothing could be misread.
-fn look_around(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
+fn look_around(flow: &Flow, yields: &Yields, live: &Live, found: &mut Vec<Diagnostic>) {
     let walks = Walks::of(flow, live);
     transition_without_default::check(flow, live, &walks, found);
-    edge_without_outcome::check(flow, found);
-    unmatched_join::check(flow, found);
-    ambiguous_join::check(flow, found);
+    edge_without_outcome::check(flow, yields, found);
+    unmatched_join::check(flow, yields, found);
+    ambiguous_join::check(flow, yields, found);
     type_mismatch::check(flow, &walks, found);
     retry_without_change::check(flow, found);
     report_not_yet::check(flow, live, &walks, found);

@@ -1,5 +1,5 @@
-use super::{Code, graph, live};
-use crate::{Diagnostic, Flow};
+use super::{Code, graph, live::Yields};
+use crate::{Diagnostic, Flow, StepId};
 
 pub(super) const CODE: Code = Code {
     name: "outcome-without-edge",
@@ -13,15 +13,15 @@ Give the outcome a transition, or take it out of what the gate accepts.
 ",
 };
 
-pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
     let asked_by_others = asked_by_others(flow);
     for (index, step) in flow.steps.iter().enumerate() {
         // What a member or a judge results in is read by the step that asked it; it needs no edges.
         if step.edges.is_empty() && asked_by_others[index] {
             continue;
         }
-        for outcome in live::outcomes(flow, step) {
-            if step.edges.iter().any(|edge| edge.on == outcome && edge.bound.is_none()) {
+        for outcome in yields.of_step(StepId(index as u32)) {
+            if step.edges.iter().any(|edge| edge.on == *outcome && edge.bound.is_none()) {
                 continue;
             }
             found.push(

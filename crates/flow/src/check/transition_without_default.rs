@@ -1,7 +1,7 @@
 use super::{
     Code,
     graph::asked,
-    live::{Live, open_edges},
+    live::Live,
     newest::{self, Value, Values},
     unassigned_value,
     walk::{Hop, Walks},
@@ -32,8 +32,8 @@ struct Selecting<'f> {
 
 pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
     for (index, step) in flow.steps.iter().enumerate().filter(|(index, _)| live.steps[*index]) {
-        for edge in open_edges(flow, step, true) {
-            let edge = &step.edges[edge];
+        for edge in live.open_edges(StepId(index as u32)) {
+            let edge = &step.edges[*edge];
             let Target::Select { by, cases, default: None } = &edge.to else { continue };
             let selecting = Selecting { id: StepId(index as u32), step, edge, cases };
             let finding = match by {

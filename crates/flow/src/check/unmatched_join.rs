@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use super::{Code, live};
+use super::{Code, live::Yields};
 use crate::{Act, Diagnostic, Flow, Gate, JoinPattern, JoinRule, Outcome, StepId};
 
 pub(super) const CODE: Code = Code {
@@ -16,13 +16,12 @@ takes what no other rule does.
 ",
 };
 
-pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
     for step in &flow.steps {
         let (Gate::Join { rules, judges }, Act::All { members, .. }) = (&step.gate, &step.act) else {
             continue;
         };
-        let outcomes: Vec<BTreeSet<Outcome>> =
-            members.iter().map(|member| live::outcomes(flow, flow.step(*member))).collect();
+        let outcomes = yields.of_members(members);
         if !judges.is_empty() {
             continue;
         }

@@ -6,7 +6,7 @@
 
 use super::unroll::STEPS_MAX;
 use super::weights::Measure;
-use super::{Certificate, Terms, Walked, bound};
+use super::{Certificate, Terms, Walked, money, tries_of};
 use crate::{Act, Flow, Key, Span, Str, Turn, Verdict};
 
 /// How many keys are tried.
@@ -50,30 +50,37 @@ pub(super) fn best(flow: &Flow, terms: &Terms, now: &Certificate) -> Option<Leve
             continue;
         }
         let (flow, terms) = lowered(flow, terms, &key, to);
-        let asks = Walked::of(&flow, &terms).most(&terms, Measure::Asks).min(terms.asks.unwrap_or(u64::MAX));
+        let walked = Walked::of(&flow, &terms);
+        let terms = Terms { iterations_max: walked.iterations_max, ..terms };
+        let asks = walked.most(&terms, Measure::Asks).min(terms.asks.unwrap_or(u64::MAX));
         if asks < best.as_ref().map_or(now.asks, |(asks, ..)| *asks) {
             best = Some((asks, key, to));
         }
     }
     let (asks, key, to) = best?;
     let (flow, terms) = lowered(flow, terms, &key, to);
-    let found = bound(&flow, &terms);
+    let walked = Walked::of(&flow, &terms);
+    let terms = Terms { iterations_max: walked.iterations_max, ..terms };
+    let tries = tries_of(walked.most(&terms, Measure::Asks), &terms);
     Some(Lever {
         key: key.name,
         span: key.span,
         from: u64::from(key.value),
         to: u64::from(to),
         asks,
-        tokens: found.tokens,
-        usd_micro: found.usd_micro,
+        tokens: terms.tokens_of(tries),
+        usd_micro: money(&flow, &terms, tries, || walked.most(&terms, Measure::Money)),
     })
 }
 
 /// The keys that can be lowered: those of the definition, then what the run is begun with.
 fn keys(flow: &Flow, terms: &Terms) -> Vec<Key> {
-    // Where a flow has too many steps for counters to be followed, no counter lowers anything.
+    // Where a flow has too many steps for what it counts to be followed, no counter and no monitor lowers anything.
     let followed = flow.steps.len() <= STEPS_MAX;
-    let counts = |key: &Key| key.turns.iter().all(|turn| matches!(turn, Turn::Counter(_)));
+    let counts = |key: &Key| {
+        key.turns.iter().all(|turn| matches!(turn, Turn::Counter(_) | Turn::Monitor(_)))
+            && !key.turns.is_empty()
+    };
     let holds = |key: &&Key| match key.turns.as_slice() {
         [Turn::Iterations] => key.value == terms.iterations_max,
         _ => followed || !counts(key),

@@ -17,7 +17,11 @@ pub use lever::Lever;
 pub use terms::{Rate, Terms};
 pub use weights::AskRole;
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{
+    borrow::Cow,
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use crate::{Act, CounterId, Flow, StepId, Str, Verdict};
 use graph::Ways;
@@ -85,6 +89,10 @@ struct Walked<'f> {
     iterations_max: u32,
     /// What is counted as if it were not there.
     loose: Loose,
+    /// By step: whether answers of it may be asked again.
+    rejected: Vec<bool>,
+    /// What was found already, by what steps cost, divided by what all of that can be divided by.
+    known: RefCell<BTreeMap<Vec<u64>, u64>>,
 }
 
 impl<'f> Walked<'f> {
@@ -99,7 +107,7 @@ impl<'f> Walked<'f> {
         match unrolled {
             Some(Unrolled { flow, ways, loose, .. }) => {
                 let loose = if loose.is_empty() { Loose::Nothing } else { Loose::Counters(loose) };
-                Walked { flow: Cow::Owned(flow), ways, apart: true, iterations_max, loose }
+                Walked::new(Cow::Owned(flow), ways, true, iterations_max, loose)
             }
             None => Walked::loosely(flow, iterations_max),
         }
@@ -111,14 +119,43 @@ impl<'f> Walked<'f> {
             true => Loose::Nothing,
             false => Loose::All,
         };
-        Walked { flow: Cow::Borrowed(flow), ways: Ways::of(flow), apart: false, iterations_max, loose }
+        Walked::new(Cow::Borrowed(flow), Ways::of(flow), false, iterations_max, loose)
+    }
+
+    fn new(flow: Cow<'f, Flow>, ways: Ways, apart: bool, iterations_max: u32, loose: Loose) -> Walked<'f> {
+        let rejected = weights::rejected(&flow);
+        Walked { flow, ways, apart, iterations_max, loose, rejected, known: RefCell::default() }
+    }
+
+    fn weights(&self, terms: &Terms, measure: Measure) -> Weights {
+        Weights::new((&self.flow, &self.rejected), self.apart, terms, measure)
     }
 
     /// The most of one measure, what monitors' judges add included.
     fn most(&self, terms: &Terms, measure: Measure) -> u64 {
-        let weights = Weights::new(&self.flow, self.apart, terms, measure);
-        let walked = walk::most(&self.flow, &self.ways, &weights, self.iterations_max);
+        let weights = self.weights(terms, measure);
+        let walked = self.walked(&weights);
         walked.saturating_add(weights.of_monitors(&self.flow, self.iterations_max))
+    }
+
+    /// The most that a walk costs. Measures are often in proportion to each other at every step, and then what walks cost
+    /// is, too.
+    fn walked(&self, weights: &Weights) -> u64 {
+        let most = || walk::most(&self.flow, &self.ways, weights, self.iterations_max);
+        // Only what is followed to its end is exact.
+        if self.iterations_max > walk::FOLLOWED_MAX {
+            return most();
+        }
+        let Some((unit, shape)) = weights.shape() else { return 0 };
+        if let Some(known) = self.known.borrow().get(&shape) {
+            return known.saturating_mul(unit);
+        }
+        let found = most();
+        // What is too much to be counted stands for no proportion.
+        if found < u64::MAX {
+            self.known.borrow_mut().insert(shape, found / unit);
+        }
+        found
     }
 }
 
@@ -143,14 +180,13 @@ pub fn bound(flow: &Flow, terms: &Terms) -> Certificate {
     let most = |measure: Measure| walked.most(terms, measure);
     let asks = most(Measure::Asks);
     let budget = terms.asks.unwrap_or(u64::MAX);
-    // A budget of asks counts each try, as the ledger does.
-    let tries = asks.saturating_mul(TRIES_MAX).min(budget);
+    let tries = tries_of(asks, terms);
     let by_role = AskRole::ALL
         .into_iter()
         .map(|role| (role, most(Measure::Role(role)).min(budget)))
         .filter(|(_, most)| *most > 0)
         .collect();
-    let weights = Weights::new(&walked.flow, walked.apart, terms, Measure::Asks);
+    let weights = walked.weights(terms, Measure::Asks);
     let walk = walk::dearest(&walked.flow, &walked.ways, &weights, terms.iterations_max);
     let mut certificate = Certificate {
         visits: most(Measure::Visits),
@@ -187,6 +223,11 @@ pub fn bound(flow: &Flow, terms: &Terms) -> Certificate {
     certificate
 }
 
+/// How often something is asked at most. A budget of asks counts each try, as the ledger does.
+fn tries_of(asks: u64, terms: &Terms) -> u64 {
+    asks.saturating_mul(TRIES_MAX).min(terms.asks.unwrap_or(u64::MAX))
+}
+
 /// The most asks that a run can still need that stands on a step with so many iterations left, whatever it counted,
 /// saw and left until then, and though its present visit is done anew.
 ///
@@ -196,7 +237,7 @@ pub fn rest(flow: &Flow, at: StepId, terms: &Terms) -> u64 {
     let walked = Walked::loosely(&here, terms.iterations_max.saturating_add(1));
     let most = walked.most(terms, Measure::Asks);
     // A monitor may act on what it saw before, or be about to.
-    let dearest = Weights::new(&here, false, terms, Measure::Asks).of_monitor();
+    let dearest = walked.weights(terms, Measure::Asks).of_monitor();
     if walked.ways.endless.is_empty() { most.saturating_add(dearest) } else { u64::MAX }
 }
 

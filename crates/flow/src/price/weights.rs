@@ -58,16 +58,18 @@ pub(super) struct Weights {
 
 impl Weights {
     /// `apart` says that control goes to judges: then they are no part of what asks for them, but for members.
-    pub(super) fn new(flow: &Flow, apart: bool, terms: &Terms, measure: Measure) -> Weights {
-        let scale = Scale { flow, apart, terms, measure };
-        let mut weights = Weights {
-            usual: flow.steps.iter().map(|step| scale.visit(step, false)).collect(),
-            remedy: flow.steps.iter().map(|step| scale.visit(step, true)).collect(),
-            monitors: Vec::new(),
-        };
+    /// `rejected` is what [`rejected`] says of the flow.
+    pub(super) fn new(
+        (flow, rejected): (&Flow, &[bool]),
+        apart: bool,
+        terms: &Terms,
+        measure: Measure,
+    ) -> Weights {
+        let scale = Scale { flow, rejected, apart, terms, measure };
+        let of = |remedy: bool| (0..flow.steps.len()).map(|at| scale.visit(at, remedy)).collect();
+        let mut weights = Weights { usual: of(false), remedy: of(true), monitors: Vec::new() };
         for monitor in &flow.monitors {
-            let judge = monitor.judge.0 as usize;
-            weights.monitors.push(scale.visit(&flow.steps[judge], false));
+            weights.monitors.push(scale.visit(monitor.judge.0 as usize, false));
         }
         for monitor in flow.monitors.iter().filter(|monitor| !flow.step(monitor.judge).counts) {
             weights.usual[monitor.judge.0 as usize] = 0;
@@ -77,6 +79,13 @@ impl Weights {
 
     pub(super) fn of(&self, step: usize, remedy: bool) -> u64 {
         if remedy { self.remedy[step] } else { self.usual[step] }
+    }
+
+    /// What all costs can be divided by, and what they are then; `None` where nothing costs anything.
+    pub(super) fn shape(&self) -> Option<(u64, Vec<u64>)> {
+        let all = || self.usual.iter().chain(&self.remedy).copied();
+        let unit = all().fold(0, common);
+        (unit > 0).then(|| (unit, all().map(|cost| cost / unit).collect()))
     }
 
     /// The most that a visit of any step costs.
@@ -100,8 +109,14 @@ impl Weights {
     }
 }
 
+/// The largest number that divides both; the other one of 0.
+fn common(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { common(other, one % other) }
+}
+
 struct Scale<'s> {
     flow: &'s Flow,
+    rejected: &'s [bool],
     apart: bool,
     terms: &'s Terms,
     measure: Measure,
@@ -109,8 +124,8 @@ struct Scale<'s> {
 
 impl Scale<'_> {
     /// A visit: what its step does, and the questions that the definition answers.
-    fn visit(&self, step: &Step<StepId>, remedy: bool) -> u64 {
-        let usual = self.step(step, remedy, !self.apart);
+    fn visit(&self, at: usize, remedy: bool) -> u64 {
+        let usual = self.step(at, remedy, !self.apart);
         if self.measure == Measure::Visits || self.flow.conduct.auto_response.is_none() {
             return usual;
         }
@@ -123,18 +138,19 @@ impl Scale<'_> {
     }
 
     /// A member that mends what its commands found is asked again with all that follows.
-    fn step(&self, step: &Step<StepId>, remedy: bool, judged: bool) -> u64 {
-        let once = self.once(step, remedy, judged);
-        match &step.act {
+    fn step(&self, at: usize, remedy: bool, judged: bool) -> u64 {
+        let once = self.once(at, remedy, judged);
+        match &self.flow.steps[at].act {
             Act::Ask(Ask { guard: Some(guard), .. }) if self.measure != Measure::Visits => {
-                let again = self.once(step, true, judged).saturating_mul(u64::from(guard.mends_max));
+                let again = self.once(at, true, judged).saturating_mul(u64::from(guard.mends_max));
                 once.saturating_add(again)
             }
             _ => once,
         }
     }
 
-    fn once(&self, step: &Step<StepId>, remedy: bool, judged: bool) -> u64 {
+    fn once(&self, at: usize, remedy: bool, judged: bool) -> u64 {
+        let step = &self.flow.steps[at];
         let own = match &step.act {
             Act::Ask(ask) => {
                 let role = match ask.role {
@@ -144,15 +160,15 @@ impl Scale<'_> {
                     Role::Check => AskRole::Check,
                 };
                 let visit = u64::from(self.measure == Measure::Visits && step.counts);
-                let repairs = if can_be_rejected(step, ask) { self.terms.repairs_max } else { 0 };
+                let repairs = if self.rejected[at] { self.terms.repairs_max } else { 0 };
                 let reports = self.ask(ask, AskRole::Report, self.terms.repairs_max);
                 visit + self.ask(ask, role, repairs) + reports * ask.reports.len() as u64
             }
             Act::All { members, .. } => {
                 let member = |id: &StepId| {
-                    let member = self.flow.step(*id);
-                    let visit = u64::from(self.measure == Measure::Visits && !member.counts);
-                    visit + self.step(member, false, true)
+                    let counts = self.flow.step(*id).counts;
+                    let visit = u64::from(self.measure == Measure::Visits && !counts);
+                    visit + self.step(id.0 as usize, false, true)
                 };
                 members.iter().map(member).fold(0, u64::saturating_add)
             }
@@ -186,6 +202,15 @@ impl Scale<'_> {
             }
         }
     }
+}
+
+/// By step: whether an answer of it can be one that is asked again.
+pub(super) fn rejected(flow: &Flow) -> Vec<bool> {
+    let rejected = |step: &Step<StepId>| match &step.act {
+        Act::Ask(ask) => can_be_rejected(step, ask),
+        _ => false,
+    };
+    flow.steps.iter().map(rejected).collect()
 }
 
 /// Whether an answer can be one that is asked again. It never is where its definition says at once what an unusable one

@@ -1,7 +1,8 @@
 //! `check`, `explain` and `show`.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, mem, path::PathBuf};
 
+use cuegate_dialect::Files;
 use cuegate_flow::{Code, Diagnostic, Severity, Sources, Span};
 use cuegate_view::Checked;
 use serde_json::{Value, json};
@@ -23,7 +24,9 @@ pub(super) fn check(place: &Place, args: &Check) -> Result<u8, Failure> {
         return watch::watch(place, args);
     }
     let checked = look(place, args)?;
-    Ok(report(&checked, args))
+    let code = report(&checked, args);
+    mem::forget(checked);
+    Ok(code)
 }
 
 /// Looks at all definitions.
@@ -86,13 +89,19 @@ fn each_way(place: &Place, location: &Location, args: &Check) -> Result<Found, F
     let phases = args.phases.filter(|_| how::of_piece(location));
     let how = how::how(place, "", location, phases)?;
     let disk = disk(location)?;
-    let files = Watched::new(&disk);
-    let definition = load_each_way(&files, &location.base, location.file.as_deref(), &args.set, &how);
+    let watched = args.watch.then(|| Watched::new(&disk));
+    let files: &dyn Files = watched.as_ref().map_or(&disk, |watched| watched);
+    let mut definition = load_each_way(files, &location.base, location.file.as_deref(), &args.set, &how);
+    let (diagnostics, sources) = (mem::take(&mut definition.diagnostics), mem::take(&mut definition.sources));
+    if !args.watch {
+        // The program ends soon: taking a large definition apart first would be time for nothing.
+        mem::forget(definition);
+    }
     Ok(Found {
-        diagnostics: definition.diagnostics,
-        sources: definition.sources,
+        diagnostics,
+        sources,
         failure: None,
-        looked_for: files.into_stamps(),
+        looked_for: watched.map(Watched::into_stamps).unwrap_or_default(),
     })
 }
 
@@ -102,7 +111,7 @@ pub(super) struct Found {
     sources: Sources,
     /// Why there was nothing to look at.
     pub(super) failure: Option<Failure>,
-    /// The files that were looked for, whether they are there or not, as they were then.
+    /// Where changes are waited for, the files that were looked for, whether they are there or not, as they were then.
     pub(super) looked_for: BTreeMap<PathBuf, Stamp>,
 }
 

@@ -31,7 +31,7 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
     let budget = config.budget.budget().with(args.limits.budget());
     let terms = terms(flow, asked, &budget, args.max_iterations, args.repairs, &config);
     let mut found = cuegate_flow::price(flow, &terms);
-    if how::of_piece(&location) {
+    if definition.by_presence {
         let there = load_as(&location, &args.set, &Load { interactive: true, ..how })?;
         let there = there.flow.map(|flow| cuegate_flow::price(&flow, &terms));
         found = dearer(found, there);
@@ -41,6 +41,8 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
     } else {
         print::data(&cuegate_view::price(&found, &definition.sources));
     }
+    // The program ends: taking a large definition apart first would be time for nothing.
+    std::mem::forget(definition);
     Ok(exit::DONE)
 }
 

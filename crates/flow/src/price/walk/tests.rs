@@ -1,5 +1,6 @@
 //! What is searched for is what is found by walking one by one.
 
+use super::super::weights::rejected;
 use super::{FOLLOWED_MAX, Goal, Weights, dearest, dearest_walked, longest, most, searched, upper, walked};
 use crate::check::{
     check,
@@ -55,7 +56,7 @@ fn agrees_with_walking() {
         for measure in
             [Measure::Asks, Measure::Visits, Measure::Role(AskRole::Report), Measure::Role(AskRole::Remedy)]
         {
-            let weights = Weights::new(&flow, false, &terms, measure);
+            let weights = Weights::new((&flow, &rejected(&flow)), false, &terms, measure);
             let expected = walked(&flow, &ways, &weights, max);
             let found = searched(&flow, &ways, &weights, max, Goal::Cost).expect("a small flow is searched");
             assert_eq!(found.cost, i128::from(expected), "{max} iterations of {flow:?}");
@@ -63,7 +64,7 @@ fn agrees_with_walking() {
             assert!(upper >= expected, "{upper} < {expected}: {max} iterations of {flow:?}");
             compared += 1;
         }
-        let weights = Weights::new(&flow, false, &terms, Measure::Asks);
+        let weights = Weights::new((&flow, &rejected(&flow)), false, &terms, Measure::Asks);
         let expected = dearest_walked(&flow, &ways, &weights, max);
         assert_eq!(longest(&flow, &ways, max), expected.iterations, "{max} iterations of {flow:?}");
         rounds += u64::from(expected.iterations == u64::from(max));
@@ -95,7 +96,7 @@ fn a_run_of_billions_of_iterations_is_bounded_at_once() {
     let flow = checked.flow.or(checked.unsound).expect("its names lead somewhere");
     let (ways, max) = (Ways::of(&flow), u32::MAX);
     let terms = Terms { iterations_max: max, repairs_max: 1, ..Terms::default() };
-    let weights = Weights::new(&flow, false, &terms, Measure::Asks);
+    let weights = Weights::new((&flow, &rejected(&flow)), false, &terms, Measure::Asks);
     assert_eq!(most(&flow, &ways, &weights, max), 2 * u64::from(max));
     let walk = dearest(&flow, &ways, &weights, max);
     assert_eq!(walk.iterations, u64::from(max));

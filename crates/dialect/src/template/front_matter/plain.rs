@@ -1,0 +1,130 @@
+//! Front matters that are nothing but names, words and lists of words.
+//!
+//! Nearly all are, and a definition has as many of them as it has prompts: reading them as YAML would be a tenth of what
+//! checking it takes. Whatever could mean anything else in YAML is left to its reader.
+
+use serde_json::{Map, Value};
+
+/// Reads lines of `name: word` and of `name:` with words in a list below; `None` where there is anything else.
+pub(super) fn read(yaml: &str) -> Option<Map<String, Value>> {
+    let mut matter = Map::new();
+    let mut lines = yaml.lines().peekable();
+    while let Some(line) = lines.next() {
+        let (name, rest) = line.split_once(':')?;
+        if !is_name(name) || matter.contains_key(name) {
+            return None;
+        }
+        let value = match rest {
+            "" => {
+                let mut items = Vec::new();
+                while let Some(item) = lines.peek().and_then(|line| line.strip_prefix("  - ")) {
+                    items.push(word(item)?);
+                    lines.next();
+                }
+                // Without a list it is `null`, and what is indented otherwise is something else.
+                (!items.is_empty()).then_some(Value::Array(items))?
+            }
+            rest => word(rest.strip_prefix(' ')?)?,
+        };
+        matter.insert(name.to_owned(), value);
+    }
+    (!matter.is_empty()).then_some(matter)
+}
+
+/// Letters, and digits and underscores after the first: no key of any other kind looks like that, but for words that YAML
+/// reads as something else.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && !is_reserved(text)
+}
+
+/// A word: a text that is written like one, or `true` or `false`.
+fn word(text: &str) -> Option<Value> {
+    match text {
+        "true" => return Some(Value::Bool(true)),
+        "false" => return Some(Value::Bool(false)),
+        _ => {}
+    }
+    let plain = text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/'));
+    (plain && !is_reserved(text)).then(|| text.into())
+}
+
+/// Whether a word is, or was in some version of YAML, something other than a text.
+fn is_reserved(text: &str) -> bool {
+    const WORDS: [&str; 11] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"];
+    WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+    use serde_json::Value;
+
+    #[test]
+    fn it_reads_what_yaml_reads() {
+        let lines = [
+            "stepId: initial.issue",
+            "name: a",
+            "list:",
+            "  - a",
+            "  - b-c",
+            "- a",
+            "on: x",
+            "x: yes",
+            "x: True",
+            "x: true",
+            "x: 1",
+            "x: a b",
+            "x: a # b",
+            "x: \"a\"",
+            "x:a",
+            "x:  a",
+            "  - a: b",
+            "x: e1",
+            "x: .5",
+            "y: z",
+            "",
+            " x: a",
+            "x: ~",
+            "x: null",
+            "x: a:",
+            "x: a:b",
+            "z_9: a/b.c",
+            "# c",
+            "  - false",
+            "x: a\t",
+            "? a",
+            "é: a",
+            "x: é",
+            "...",
+            "x: Infinity",
+            "x: nan",
+            "a: &b",
+            "a: |",
+            "   - a",
+            "\t- a",
+        ];
+        let mut seed = 11u64;
+        let mut below = |n: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) as usize % n
+        };
+        let mut plain = 0;
+        for _ in 0..30_000 {
+            let count = 1 + below(5);
+            // Most are of the first few lines, so that many are plain.
+            let chosen: Vec<&str> = (0..count)
+                .map(|_| if below(3) > 0 { lines[below(5)] } else { lines[below(lines.len())] })
+                .collect();
+            let yaml = format!("{}\n", chosen.join(if below(9) == 0 { "\r\n" } else { "\n" }));
+            if let Some(read) = read(&yaml) {
+                plain += 1;
+                let known = serde_saphyr::from_str::<Value>(&yaml).ok();
+                assert_eq!(Some(Value::Object(read)), known, "{yaml}");
+            }
+        }
+        assert!(plain > 2_000, "{plain}");
+    }
+}
