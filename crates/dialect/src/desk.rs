@@ -1,7 +1,7 @@
 //! Where the files of a definition are opened: each once, with the findings about its bytes.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use cuegate_flow::{Diagnostic, FileId, Sources, Span, Str};
@@ -18,10 +18,10 @@ pub(crate) struct Desk<'f> {
     pub(crate) found: Findings,
     files: &'f dyn Files,
     sources: RefCell<Sources>,
-    pages: RefCell<BTreeMap<String, Page>>,
-    parsed: RefCell<BTreeMap<String, Option<Rc<Json>>>>,
+    pages: RefCell<HashMap<String, Page>>,
+    parsed: RefCell<HashMap<String, Option<Rc<Json>>>>,
     /// Files that were looked at once.
-    seen: RefCell<BTreeSet<String>>,
+    seen: RefCell<HashSet<String>>,
 }
 
 /// What opening a file gave.

@@ -26,8 +26,6 @@ pub struct Loaded {
     pub sources: Sources,
     /// What the runner needs besides the flow.
     pub run: RunSettings,
-    /// Whether a run is another one where a person is there to answer.
-    pub by_presence: bool,
 }
 
 impl Loaded {

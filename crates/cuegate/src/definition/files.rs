@@ -7,6 +7,7 @@ use std::{
     io::{self, Read},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
     time::SystemTime,
 };
 #[cfg(target_os = "linux")]
@@ -127,25 +128,27 @@ pub fn stamp(path: &Path) -> Stamp {
 /// could change what is read.
 pub struct Watched<'f> {
     files: &'f DiskFiles,
-    stamps: RefCell<BTreeMap<PathBuf, Stamp>>,
+    stamps: Mutex<BTreeMap<PathBuf, Stamp>>,
 }
 
 impl<'f> Watched<'f> {
     /// Remembers what is looked for among these.
     pub fn new(files: &'f DiskFiles) -> Watched<'f> {
-        Watched { files, stamps: RefCell::default() }
+        Watched { files, stamps: Mutex::default() }
     }
 
     /// What was looked for.
     pub fn into_stamps(self) -> BTreeMap<PathBuf, Stamp> {
-        self.stamps.into_inner()
+        self.stamps.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Files for Watched<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         let place = self.files.root.join(path);
-        self.stamps.borrow_mut().entry(place).or_insert_with_key(|place| stamp(place));
+        let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        stamps.entry(place).or_insert_with_key(|place| stamp(place));
+        drop(stamps);
         self.files.read(path)
     }
 }
@@ -182,7 +185,7 @@ impl Files for KeptFiles<'_> {
 /// Keeps what is read.
 pub struct Recorded<'f> {
     files: &'f dyn Files,
-    seen: RefCell<BTreeMap<String, Vec<u8>>>,
+    seen: RefCell<Vec<(String, Vec<u8>)>>,
 }
 
 impl<'f> Recorded<'f> {
@@ -193,14 +196,14 @@ impl<'f> Recorded<'f> {
 
     /// What was read, by path.
     pub fn into_files(self) -> BTreeMap<String, Vec<u8>> {
-        self.seen.into_inner()
+        self.seen.into_inner().into_iter().collect()
     }
 }
 
 impl Files for Recorded<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         let bytes = self.files.read(path)?;
-        self.seen.borrow_mut().insert(path.to_owned(), bytes.clone());
+        self.seen.borrow_mut().push((path.to_owned(), bytes.clone()));
         Ok(bytes)
     }
 }

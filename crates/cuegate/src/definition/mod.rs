@@ -6,7 +6,7 @@ mod ways;
 
 pub use files::{DiskFiles, KeptFiles, Recorded, Stamp, Watched, stamp};
 pub use locate::{Location, locate};
-pub use ways::load_each_way;
+pub use ways::{each_way, load_each_way};
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -31,8 +31,6 @@ pub struct Definition {
     pub settings: RunSettings,
     /// Every file that was read, by path.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// Whether a run is another one where a person is there to answer.
-    pub by_presence: bool,
 }
 
 impl Definition {
@@ -81,7 +79,6 @@ pub fn load(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], h
         sources: loaded.sources,
         settings: loaded.run,
         files: recorded.into_files(),
-        by_presence: loaded.by_presence,
     }
 }
 

@@ -1,10 +1,12 @@
 //! The ways in which a piece can be read: rules for persons exist where somebody is there to answer.
 
+use std::{panic::resume_unwind, thread};
+
 use cuegate_dialect::Files;
 use cuegate_engine::Load;
 use cuegate_flow::{Diagnostic, Sources, sort};
 
-use super::{Definition, load};
+use super::{Definition, is_piece, load};
 
 /// What is said of a finding that is there in one way only.
 const NOBODY: &str = "with nobody there";
@@ -15,23 +17,51 @@ const SOMEBODY: &str = "when a person is there";
 ///
 /// A run is of one way, so that each of them has to be sound.
 pub fn load_each_way(
-    files: &dyn Files,
+    files: &(dyn Files + Sync),
     base: &str,
     file: Option<&str>,
     set: &[String],
     how: &Load,
 ) -> Definition {
-    let alone = load(files, base, file, set, &Load { interactive: false, ..how.clone() });
-    if !alone.by_presence {
-        return alone;
-    }
-    let there = load(files, base, file, set, &Load { interactive: true, ..how.clone() });
+    let (alone, there) = each_way(files, base, file, |interactive| {
+        load(files, base, file, set, &Load { interactive, ..how.clone() })
+    });
+    let Some(there) = there else { return alone };
     let (mut sources, mut files) = (alone.sources, alone.files);
     let others = there.diagnostics.into_iter().map(|finding| moved(finding, &there.sources, &mut sources));
     let mut diagnostics = merged(alone.diagnostics, others.collect());
     sort(&mut diagnostics, &sources);
     files.extend(there.files);
     Definition { diagnostics, sources, files, ..alone }
+}
+
+/// Does something for a run with nobody there, and, where that may be another one, for a run with a person there. Both at
+/// the same time.
+pub fn each_way<T: Send>(
+    files: &dyn Files,
+    base: &str,
+    file: Option<&str>,
+    work: impl Fn(bool) -> T + Sync,
+) -> (T, Option<T>) {
+    if !file.is_some_and(|file| may_differ(files, base, file)) {
+        return (work(false), None);
+    }
+    thread::scope(|scope| {
+        let there = scope.spawn(|| work(true));
+        let alone = work(false);
+        (alone, Some(there.join().unwrap_or_else(|panic| resume_unwind(panic))))
+    })
+}
+
+/// Whether a run of a definition may be another one where a person is there: of a piece that has the one key which says so.
+/// A key that is written with escapes has a backslash.
+fn may_differ(files: &dyn Files, base: &str, file: &str) -> bool {
+    let path = if base.is_empty() { file.to_owned() } else { format!("{base}/{file}") };
+    is_piece(file)
+        && files.read(&path).is_ok_and(|bytes| {
+            let text = String::from_utf8_lossy(&bytes);
+            text.contains("interactive_only") || text.contains('\\')
+        })
 }
 
 /// A finding, with its place in other sources, which gain the file where they do not have it.

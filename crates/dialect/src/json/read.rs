@@ -38,6 +38,19 @@ const SHARED_MAX: usize = 32;
 /// The most keys of an object that are compared one by one.
 const COMPARED_MAX: usize = 16;
 
+/// Whether a byte ends the plain part of a string: a quotation mark, an escape, or what has to be one.
+const ENDS_TEXT: [bool; 256] = {
+    let mut ends = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        ends[byte] = true;
+        byte += 1;
+    }
+    ends[b'"' as usize] = true;
+    ends[b'\\' as usize] = true;
+    ends
+};
+
 struct Reader<'t> {
     text: &'t str,
     bytes: &'t [u8],
@@ -147,7 +160,7 @@ impl<'t> Reader<'t> {
     fn string(&mut self) -> Option<Str> {
         let start = self.at + 1;
         let inner = &self.bytes[start..];
-        let end = inner.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
+        let end = inner.iter().position(|byte| ENDS_TEXT[usize::from(*byte)])?;
         match inner[end] {
             b'"' => {
                 self.at = start + end + 1;

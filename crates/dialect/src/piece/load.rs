@@ -44,9 +44,7 @@ pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> Loaded {
     let desk = Desk::new(files);
     let mut draft = Draft::empty(DIALECT, DIALECT);
     let mut run = RunSettings::default();
-    let mut by_presence = false;
     if let Some((value, source)) = open(&desk, &options.file) {
-        by_presence = has_key(&value, "interactive_only");
         run = load(&desk, options, &value, &source, &mut draft);
     }
     let (found, sources) = desk.into_parts();
@@ -54,16 +52,7 @@ pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> Loaded {
     run.unsupported = unsupported;
     sort(&mut diagnostics, &sources);
     draft.faulted = diagnostics.iter().any(|finding| finding.severity == Severity::Error);
-    Loaded { draft, diagnostics, sources, run, by_presence }
-}
-
-/// Whether a key stands anywhere in a value.
-fn has_key(value: &Json, key: &str) -> bool {
-    match &value.kind {
-        Kind::List(items) => items.iter().any(|item| has_key(item, key)),
-        Kind::Object(entries) => entries.iter().any(|entry| &*entry.key == key || has_key(&entry.value, key)),
-        _ => false,
-    }
+    Loaded { draft, diagnostics, sources, run }
 }
 
 /// The piece's file; `None` when findings say why it cannot be read.

@@ -37,7 +37,7 @@ pub fn load_agent(files: &dyn Files, options: &Options) -> Loaded {
     sort(&mut diagnostics, &sources);
     run.unsupported = unsupported;
     draft.faulted = diagnostics.iter().any(|finding| finding.severity == Severity::Error);
-    Loaded { draft, diagnostics, sources, run, by_presence: false }
+    Loaded { draft, diagnostics, sources, run }
 }
 
 fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {

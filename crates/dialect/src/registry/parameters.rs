@@ -226,7 +226,8 @@ pub(crate) fn set_parameter(name: &str) -> Param {
 
 /// Whether two names mean the same variable: `iterateMax` is `iterate-max`.
 pub(crate) fn same_name(a: &str, b: &str) -> bool {
-    a == b || kebab(a) == kebab(b)
+    let plain = |name: &str| !name.bytes().any(|byte| byte.is_ascii_uppercase());
+    a == b || (!(plain(a) && plain(b)) && kebab(a) == kebab(b))
 }
 
 fn kebab(name: &str) -> String {

@@ -1,7 +1,7 @@
 //! Compiles prompt files to templates.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Source, Span, Template};
 
@@ -28,7 +28,7 @@ pub(crate) struct Compiler<'c, 'f, 'j> {
     /// The steps by their names.
     pub(crate) index: StepIndex<'j>,
     /// Files that have been looked at: findings about one as a whole come once, however many steps use it.
-    seen: RefCell<BTreeSet<String>>,
+    seen: RefCell<HashSet<String>>,
     /// What prompts have read so far.
     pub(crate) reads: Reads,
     /// What front matters say that the registry does not.

@@ -260,9 +260,9 @@ fn remedies_max(flow: &Flow) -> Option<u32> {
     let bounds: Option<BTreeSet<(CounterId, u32)>> =
         remedies.map(|edge| edge.bound.map(|bound| (bound.counter, bound.max))).collect();
     let bounds = bounds?;
-    let resets =
-        |counter| flow.steps.iter().flat_map(|step| &step.edges).any(|edge| edge.resets.contains(&counter));
-    if bounds.iter().any(|(counter, _)| resets(*counter)) {
+    let edges = flow.steps.iter().flat_map(|step| &step.edges);
+    let reset: BTreeSet<CounterId> = edges.flat_map(|edge| edge.resets.iter().copied()).collect();
+    if bounds.iter().any(|(counter, _)| reset.contains(counter)) {
         return None;
     }
     Some(bounds.iter().fold(0, |sum, (_, max)| sum.saturating_add(*max)))

@@ -30,7 +30,7 @@ impl Walk {
 pub(super) const PLACES_MAX: usize = 20_000_000;
 
 /// More hops than this, iterations × ways, are not walked one by one.
-const HOPS_MAX: u64 = 2_000_000;
+const HOPS_MAX: u64 = 100_000;
 /// What costs more is walked one by one: a sum of so many such costs is exact.
 const COST_MAX: u64 = 1 << 40;
 

@@ -90,7 +90,7 @@ fn each_way(place: &Place, location: &Location, args: &Check) -> Result<Found, F
     let how = how::how(place, "", location, phases)?;
     let disk = disk(location)?;
     let watched = args.watch.then(|| Watched::new(&disk));
-    let files: &dyn Files = watched.as_ref().map_or(&disk, |watched| watched);
+    let files: &(dyn Files + Sync) = watched.as_ref().map_or(&disk, |watched| watched);
     let mut definition = load_each_way(files, &location.base, location.file.as_deref(), &args.set, &how);
     let (diagnostics, sources) = (mem::take(&mut definition.diagnostics), mem::take(&mut definition.sources));
     if !args.watch {

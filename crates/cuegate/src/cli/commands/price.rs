@@ -3,11 +3,13 @@
 use cuegate_engine::Load;
 use cuegate_flow::Certificate;
 
-use super::{Place, check, how, load_as};
+use super::{Place, check, disk, how};
 use crate::{
     Failure,
     cli::{args, print},
-    config, exit,
+    config,
+    definition::{each_way, load},
+    exit,
     terms::{Asked, terms},
 };
 
@@ -15,45 +17,46 @@ use crate::{
 pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
     let how = how::how(place, &args.path, &location, args.phases)?;
-    let definition = load_as(&location, &args.set, &how)?;
-    let Some(flow) = &definition.flow else {
-        check::tell(&definition.diagnostics, &definition.sources, false);
-        return Err(Failure::usage(
-            format!("`{}` is not sound", args.path),
-            format!("mend what is found above, then `cuegate check {}`", args.path),
-        ));
-    };
     let config = config::load(place.home.root())?;
     let asked = Asked {
         provider: args.provider.as_deref().or(config.run.provider.as_deref()),
         model: args.model.as_deref(),
     };
     let budget = config.budget.budget().with(args.limits.budget());
-    let terms = terms(flow, asked, &budget, args.max_iterations, args.repairs, &config);
-    let mut found = cuegate_flow::price(flow, &terms);
-    if definition.by_presence {
-        let there = load_as(&location, &args.set, &Load { interactive: true, ..how })?;
-        let there = there.flow.map(|flow| cuegate_flow::price(&flow, &terms));
-        found = dearer(found, there);
-    }
+    let files = disk(&location)?;
+    let (base, file) = (&location.base, location.file.as_deref());
+    let (alone, there) = each_way(&files, base, file, |interactive| {
+        let definition = load(&files, base, file, &args.set, &Load { interactive, ..how.clone() });
+        let found = definition.flow.as_ref().map(|flow| {
+            let terms = terms(flow, asked, &budget, args.max_iterations, args.repairs, &config);
+            cuegate_flow::price(flow, &terms)
+        });
+        (definition, found)
+    });
+    let (definition, Some(found)) = alone else {
+        check::tell(&alone.0.diagnostics, &alone.0.sources, false);
+        return Err(Failure::usage(
+            format!("`{}` is not sound", args.path),
+            format!("mend what is found above, then `cuegate check {}`", args.path),
+        ));
+    };
+    // Rules for persons exist only where somebody is there, and what a run costs at most holds for both.
+    let there = there.and_then(|(definition, found)| Some((definition, found?)));
+    let dearest = match there {
+        Some((definition, dearer)) if cost(&dearer) > cost(&found) => (definition, dearer),
+        _ => (definition, found),
+    };
     if args.json {
-        print::json(&cuegate_view::price_json(&found, &definition.sources));
+        print::json(&cuegate_view::price_json(&dearest.1, &dearest.0.sources));
     } else {
-        print::data(&cuegate_view::price(&found, &definition.sources));
+        print::data(&cuegate_view::price(&dearest.1, &dearest.0.sources));
     }
     // The program ends: taking a large definition apart first would be time for nothing.
-    std::mem::forget(definition);
+    std::mem::forget(dearest);
     Ok(exit::DONE)
 }
 
-/// The dearer one: rules for persons exist only where somebody is there, and what a run costs at most holds for both.
-fn dearer(alone: Certificate, there: Option<Certificate>) -> Certificate {
-    // What is not bounded is more than all that is.
-    let cost = |most: &Certificate| {
-        (most.asks, most.usd_micro.unwrap_or(u64::MAX), most.tokens.unwrap_or(u64::MAX), most.visits)
-    };
-    match there {
-        Some(there) if cost(&there) > cost(&alone) => there,
-        _ => alone,
-    }
+/// What is compared. What is not bounded is more than all that is.
+fn cost(most: &Certificate) -> (u64, u64, u64, u64) {
+    (most.asks, most.usd_micro.unwrap_or(u64::MAX), most.tokens.unwrap_or(u64::MAX), most.visits)
 }
