@@ -8,7 +8,7 @@ use cuegate_flow::{
 use super::condition::Condition;
 use super::prompt::{Page, end};
 use super::rules::Rule;
-use super::schema;
+use super::schema::{self, Schemas};
 use super::words;
 
 /// The name of the tag by which a judge may answer in plain text, besides those of movements.
@@ -26,6 +26,8 @@ pub(super) struct Judged<'s> {
     pub(super) span: Span,
     /// The model of the movement.
     pub(super) model: Option<Str>,
+    /// The schemas of the piece.
+    pub(super) schemas: &'s Schemas,
 }
 
 /// Adds the judges that the rules of a movement need, and names them in the order in which they are asked: one over
@@ -115,7 +117,7 @@ fn push(
     let ask = Ask {
         session: SessionRule::Branch(judged.session.clone()),
         model: judged.model.clone(),
-        ..judge_ask(prompt, add_schema(&words, draft))
+        ..judge_ask(prompt, add_schema(&words, judged.schemas, draft))
     };
     draft.steps.push(judge_step(name.clone(), judged.span, ask, gate(words, tags)));
     Name { text: name, span: judged.span }
@@ -131,6 +133,7 @@ pub(super) struct MonitorJudge<'s> {
     pub(super) persona: Option<Str>,
     pub(super) persona_names: Vec<Str>,
     pub(super) rules: &'s [Rule<'s>],
+    pub(super) schemas: &'s Schemas,
 }
 
 /// A step for the judge of a monitor. It has no edges yet.
@@ -163,14 +166,14 @@ pub(super) fn monitor_step(judge: MonitorJudge<'_>, mut page: Page, draft: &mut 
         system: judge.system,
         persona: judge.persona,
         persona_names: judge.persona_names,
-        ..judge_ask(page.template(), add_schema(&words, draft))
+        ..judge_ask(page.template(), add_schema(&words, judge.schemas, draft))
     };
     judge_step(judge.name, judge.span, ask, gate(words, tags))
 }
 
-fn add_schema(words: &[(String, Outcome)], draft: &mut Draft) -> SchemaId {
+fn add_schema(words: &[(String, Outcome)], schemas: &Schemas, draft: &mut Draft) -> SchemaId {
     let texts: Vec<String> = words.iter().map(|(word, _)| word.clone()).collect();
-    draft.schemas.push(schema::judged(&texts));
+    draft.schemas.push(schemas.judged(&texts));
     SchemaId(draft.schemas.len() as u32 - 1)
 }
 

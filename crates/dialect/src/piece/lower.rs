@@ -15,7 +15,7 @@ use super::movement::{ABORT, Asked, COMPLETE, Does, Movement};
 use super::options::{Phases, PieceOptions};
 use super::prompt::{Prompts, Subject};
 use super::rules::Rule;
-use super::schema;
+use super::schema::{self, Schemas};
 use super::template::{Compiler, Reader as For};
 use super::{gate_steps, join};
 use crate::codes;
@@ -34,6 +34,7 @@ pub(super) struct Lowering<'l, 'j, 'c> {
     pub(super) found: &'c Findings,
     /// The names of all movements.
     names: HashSet<&'j str>,
+    pub(super) schemas: Schemas,
 }
 
 /// Whose step is lowered: a movement, or a member of one.
@@ -58,7 +59,8 @@ pub(super) fn lower_piece(
     let about = piece.description.map(|text| format!(": {}", super::prompt::line(text))).unwrap_or_default();
     let prompts = Prompts { piece: format!("{}{about}", piece.name), compiler, phases: options.phases };
     let names = piece.movements.iter().map(|movement| movement.name.text).collect();
-    let lowering = Lowering { piece, prompts, options, found: compiler.found, names };
+    let schemas = Schemas::default();
+    let lowering = Lowering { piece, prompts, options, found: compiler.found, names, schemas };
     let count = piece.movements.len();
     for (index, movement) in piece.movements.iter().enumerate() {
         let position = Some(format!("{} of {count}", index + 1));
@@ -168,8 +170,13 @@ impl Lowering<'_, '_, '_> {
         let subject = Subject { movement, asked, position: place.position.clone() };
         let prompt = self.prompts.work(&subject);
         let model: Option<Str> = asked.model.map(Into::into);
-        let judged =
-            Judged { step: name, session: session.clone(), span: movement.name.span, model: model.clone() };
+        let judged = Judged {
+            step: name,
+            session: session.clone(),
+            span: movement.name.span,
+            model: model.clone(),
+            schemas: &self.schemas,
+        };
         let judges = judge::judges(&judged, &movement.rules, draft);
         let (gate, schema) = self.gate(movement, asked, judges, draft);
         let mut edges = Vec::new();
@@ -229,7 +236,7 @@ impl Lowering<'_, '_, '_> {
             }
             let enumeration: Vec<String> = words.iter().map(|(word, _)| word.clone()).collect();
             let reports: Vec<&str> = asked.reports.iter().map(|report| &*report.name).collect();
-            draft.schemas.push(schema::fused(&enumeration, &reports));
+            draft.schemas.push(self.schemas.fused(&enumeration, &reports));
             schema = Some(SchemaId(draft.schemas.len() as u32 - 1));
             if !words.is_empty() {
                 readers.push(Reader::Field {
@@ -260,7 +267,13 @@ impl Lowering<'_, '_, '_> {
         for member in members {
             self.movement(member, &Place { parent: Some(name), position: None }, draft);
         }
-        let judged = Judged { step: name, session: name.into(), span: movement.name.span, model: None };
+        let judged = Judged {
+            step: name,
+            session: name.into(),
+            span: movement.name.span,
+            model: None,
+            schemas: &self.schemas,
+        };
         let rest: Vec<Rule<'_>> = movement.rules.iter().map(without_aggregates).collect();
         let judges = judge::judges(&judged, &rest, draft);
         let rules = join::rules(movement, members, self.found);

@@ -3,6 +3,9 @@
 //! No `anyOf` at the top: services that take a schema as the parameters of a tool refuse it there. What `if` says is
 //! left to the check of the answer where a service does not know it.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use cuegate_flow::Schema;
 use serde_json::{Map, Value, json};
 
@@ -17,8 +20,30 @@ pub(super) const BLOCKED: &str = "blocked";
 /// The reason of a judge.
 pub(super) const REASON: &str = "reason";
 
+/// The schemas of one piece. Many of its movements are answered alike: each schema is made once.
+#[derive(Default)]
+pub(super) struct Schemas {
+    /// By outcomes and reports.
+    fused: RefCell<HashMap<(Vec<String>, Vec<String>), Schema>>,
+    /// By outcomes.
+    judged: RefCell<HashMap<Vec<String>, Schema>>,
+}
+
+impl Schemas {
+    /// As [`fused`].
+    pub(super) fn fused(&self, outcomes: &[String], reports: &[&str]) -> Schema {
+        let key = (outcomes.to_vec(), reports.iter().map(|name| (*name).to_owned()).collect());
+        self.fused.borrow_mut().entry(key).or_insert_with(|| fused(outcomes, reports)).clone()
+    }
+
+    /// As [`judged`].
+    pub(super) fn judged(&self, outcomes: &[String]) -> Schema {
+        self.judged.borrow_mut().entry(outcomes.to_vec()).or_insert_with(|| judged(outcomes)).clone()
+    }
+}
+
 /// An answer that names an outcome, speaks and reports at once, or says why it cannot.
-pub(super) fn fused(outcomes: &[String], reports: &[&str]) -> Schema {
+fn fused(outcomes: &[String], reports: &[&str]) -> Schema {
     let mut properties = Map::new();
     let mut required = Vec::new();
     if !outcomes.is_empty() {
@@ -47,7 +72,7 @@ pub(super) fn fused(outcomes: &[String], reports: &[&str]) -> Schema {
 }
 
 /// A judge's answer.
-pub(super) fn judged(outcomes: &[String]) -> Schema {
+fn judged(outcomes: &[String]) -> Schema {
     compile(json!({
         "type": "object",
         "properties": {

@@ -48,6 +48,7 @@ pub(super) fn lower(lowering: &Lowering<'_, '_, '_>, monitor: &MonitorDefinition
         persona: persona.and_then(|persona| persona.key.clone()),
         persona_names: body.and_then(|body| body.stem.clone()).into_iter().collect(),
         rules: &monitor.rules,
+        schemas: &lowering.schemas,
     };
     let at = draft.steps.len();
     let mut step = judge::monitor_step(judge, page, draft);
