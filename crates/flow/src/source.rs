@@ -51,7 +51,7 @@ impl SourceFile {
     /// Where each of its lines begins.
     fn lines(&self) -> &[u32] {
         self.lines.get_or_init(|| {
-            let ends = self.text.match_indices('\n').map(|(at, _)| at as u32 + 1);
+            let ends = memchr::memchr_iter(b'\n', self.text.as_bytes()).map(|at| at as u32 + 1);
             std::iter::once(0).chain(ends).collect()
         })
     }

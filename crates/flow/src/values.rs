@@ -42,10 +42,14 @@ fn may_list(key: &str, value: &Value) -> bool {
 
 /// Whether a value that reads like a text fits a schema: the text itself, or what it is as JSON.
 pub(crate) fn can_read(schema: &Value, text: &str) -> bool {
-    let Ok(validator) = jsonschema::validator_for(schema) else { return true };
     let parsed = serde_json::from_str::<Value>(text).ok().filter(|value| format!("{value}") == text);
-    let written = [Some(Value::from(text)), parsed];
-    written.into_iter().flatten().any(|value| validator.is_valid(&value))
+    let mut written = [Some(Value::from(text)), parsed].into_iter().flatten();
+    // Numbers are equal however they are written, which the validator knows.
+    if let Some(values) = listed(schema).filter(|values| !values.iter().any(Value::is_number)) {
+        return written.any(|value| values.contains(&value));
+    }
+    let Ok(validator) = jsonschema::validator_for(schema) else { return true };
+    written.any(|value| validator.is_valid(&value))
 }
 
 /// The shortest list that some keyword gives: what a schema says holds together, so that any one of them bounds it.

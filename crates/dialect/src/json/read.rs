@@ -67,9 +67,9 @@ struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     fn blank(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.bytes.get(self.at) {
-            self.at += 1;
-        }
+        let rest = &self.bytes[self.at..];
+        let blanks = rest.iter().position(|byte| !matches!(byte, b' ' | b'\n' | b'\r' | b'\t'));
+        self.at += blanks.unwrap_or(rest.len());
     }
 
     /// Goes past a byte that has to come next.
@@ -193,9 +193,7 @@ impl<'t> Reader<'t> {
         if text.len() > SHARED_MAX {
             return text.into();
         }
-        let mix = |sum: usize, byte: &u8| sum.wrapping_mul(31).wrapping_add(usize::from(*byte));
-        let place = text.as_bytes().iter().fold(0, mix) % KNOWN;
-        let known = &mut self.known[place];
+        let known = &mut self.known[place(text.as_bytes())];
         if **known != *text {
             *known = text.into();
         }
@@ -211,6 +209,18 @@ impl<'t> Reader<'t> {
         self.at += length;
         Some(number)
     }
+}
+
+/// Where a short text is kept: anywhere, as long as it is the same place each time.
+fn place(text: &[u8]) -> usize {
+    let mut mixed = text.len() as u64;
+    for chunk in text.chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        mixed = (mixed ^ u64::from_le_bytes(word)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+    // The upper bits depend on all others.
+    (mixed >> 32) as usize % KNOWN
 }
 
 /// Whether no key of an object stands twice.
