@@ -1,11 +1,10 @@
 //! What answers a JSON Schema allows, as far as that is certain without trying them.
 //!
-//! Everything here errs on one side: [`values`] lists every value that fits, or says nothing; what [`requires`] is in
-//! every answer; where [`impossible`] names a reason, nothing fits. Combined schemas are followed as far as that holds.
+//! Everything here errs on one side: of what [`can_be`] excludes nothing fits; where [`impossible`] names a reason,
+//! nothing fits at all. Combined schemas are followed as far as that holds.
 
 use serde_json::{Map, Value};
 
-use crate::Str;
 use crate::values::listed;
 
 /// The kinds of values that `type` tells apart. Every integer is a number.
@@ -20,12 +19,12 @@ fn refuses_all(map: &Map<String, Value>) -> bool {
     }
 }
 
-fn branches<'m>(map: &'m Map<String, Value>, key: &str) -> impl Iterator<Item = &'m Value> {
+pub(crate) fn branches<'m>(map: &'m Map<String, Value>, key: &str) -> impl Iterator<Item = &'m Value> {
     map.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
 /// The kinds that `type` names.
-fn written_kinds(map: &Map<String, Value>) -> Option<Vec<&str>> {
+pub(crate) fn written_kinds(map: &Map<String, Value>) -> Option<Vec<&str>> {
     match map.get("type")? {
         Value::String(kind) => Some(vec![kind]),
         Value::Array(kinds) => kinds.iter().map(Value::as_str).collect(),
@@ -43,24 +42,8 @@ pub(crate) fn can_be(schema: &Value, kinds: &[&str]) -> bool {
     named && branches(map, "allOf").all(|branch| can_be(branch, kinds)) && one_of("anyOf") && one_of("oneOf")
 }
 
-/// Whether everything that fits has a value at a path, `null` included.
-pub(crate) fn requires(schema: &Value, path: &[Str]) -> bool {
-    let Some((first, rest)) = path.split_first() else { return true };
-    let Value::Object(map) = schema else { return *schema == Value::Bool(false) };
-    let every = |key: &str| {
-        let mut all = branches(map, key).peekable();
-        all.peek().is_some() && all.all(|branch| requires(branch, path))
-    };
-    if branches(map, "allOf").any(|branch| requires(branch, path)) || every("anyOf") || every("oneOf") {
-        return true;
-    }
-    let here =
-        names_required(schema, first) && !can_be(schema, &["null", "boolean", "string", "number", "array"]);
-    here && (rest.is_empty() || subschemas(schema, first).iter().any(|inner| requires(inner, rest)))
-}
-
 /// Whether `required` lists a property, here or wherever everything that fits has to hold.
-fn names_required(schema: &Value, name: &str) -> bool {
+pub(crate) fn names_required(schema: &Value, name: &str) -> bool {
     let Value::Object(map) = schema else { return false };
     let every = |key: &str| {
         let mut all = branches(map, key).peekable();
@@ -73,7 +56,7 @@ fn names_required(schema: &Value, name: &str) -> bool {
 }
 
 /// What a property has to fit in any case.
-fn subschemas<'v>(schema: &'v Value, name: &str) -> Vec<&'v Value> {
+pub(crate) fn subschemas<'v>(schema: &'v Value, name: &str) -> Vec<&'v Value> {
     let Value::Object(map) = schema else { return Vec::new() };
     let own = map.get("properties").and_then(|properties| properties.get(name));
     own.into_iter().chain(branches(map, "allOf").flat_map(|branch| subschemas(branch, name))).collect()
@@ -227,33 +210,8 @@ fn of_object(map: &Map<String, Value>, pointer: &str) -> Option<Impossible> {
 
 #[cfg(test)]
 mod tests {
-    use super::{impossible, requires};
-    use crate::FieldPath;
+    use super::impossible;
     use serde_json::{Value, json};
-
-    #[test]
-    fn what_every_branch_requires_is_required() {
-        let requires =
-            |schema: &Value, path: &str| requires(schema, FieldPath::parse(path).expect("a path").segments());
-        let goal =
-            json!({"type": "object", "required": ["goal"], "properties": {"goal": {"type": "string"}}});
-        assert!(requires(&goal, "goal"));
-        assert!(!requires(&goal, "other"));
-        assert!(!requires(&goal, "goal.deeper"));
-        assert!(requires(&json!({"anyOf": [goal, goal]}), "goal"));
-        assert!(!requires(&json!({"anyOf": [goal, {"type": "object"}]}), "goal"));
-        assert!(!requires(&json!({"anyOf": []}), "goal"));
-        assert!(requires(&json!({"allOf": [{"minProperties": 1}, goal]}), "goal"));
-        let apart = json!({"type": "object", "properties": {"goal": {}},
-            "anyOf": [{"required": ["goal"]}, {"required": ["goal", "x"]}]});
-        assert!(requires(&apart, "goal"));
-        assert!(
-            !requires(&json!({"required": ["goal"], "properties": {"goal": {}}}), "goal"),
-            "a text fits too"
-        );
-        let nested = json!({"type": "object", "required": ["a"], "properties": {"a": goal}});
-        assert!(requires(&nested, "a.goal"));
-    }
 
     #[test]
     fn says_why_nothing_fits() {

@@ -1,6 +1,6 @@
 //! Findings about a definition.
 
-use crate::{Sources, Span, Str};
+use crate::{Sources, Span, Str, Trace};
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +41,8 @@ pub struct Diagnostic {
     pub hint: Option<String>,
     /// A shortest path through the flow that shows the problem, one hop an entry.
     pub trace: Vec<String>,
+    /// Where each of those hops is written: as many, or none where that is not known.
+    pub trace_spans: Vec<Span>,
 }
 
 impl Diagnostic {
@@ -54,6 +56,7 @@ impl Diagnostic {
             step: None,
             hint: None,
             trace: Vec::new(),
+            trace_spans: Vec::new(),
         }
     }
 
@@ -83,8 +86,8 @@ impl Diagnostic {
 
     /// Adds the path that shows it.
     #[must_use]
-    pub fn trace(mut self, trace: Vec<String>) -> Diagnostic {
-        self.trace = trace;
+    pub fn trace(mut self, trace: impl Into<Trace>) -> Diagnostic {
+        (self.trace, self.trace_spans) = trace.into().into_parts();
         self
     }
 }

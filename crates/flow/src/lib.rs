@@ -13,6 +13,7 @@
 //! ```
 
 mod allowed;
+mod always;
 mod boundary;
 mod check;
 mod components;
@@ -31,6 +32,7 @@ mod source;
 mod step;
 mod template;
 pub mod tools;
+mod trace;
 mod values;
 mod verdict;
 mod wall;
@@ -58,6 +60,7 @@ pub use step::{
     Outcome, Reader, Report, Role, Selector, SessionRule, Step, Success, Target, Validator,
 };
 pub use template::{Fact, Piece, Source, Template};
+pub use trace::Trace;
 pub use verdict::{Field, Handler, Poll, PollState, Resource, Signal, Verdict};
 pub use wall::{Host, Network, NoHost, TRUSTED, Wall};
 pub use whole::{Counter, CounterId, Draft, Flow, Limits, Monitor, SchemaId, StepId};

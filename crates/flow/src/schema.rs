@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use crate::allowed::{self, Impossible};
-use crate::{FieldPath, values};
+use crate::{FieldPath, always, values};
 
 /// A JSON Schema that is known to compile.
 ///
@@ -129,9 +129,21 @@ impl Schema {
         *at != Value::Bool(false)
     }
 
-    /// Whether every answer that fits has a value at this path, by `required` all along it.
+    /// Whether nothing but `null` fits at this path, which counts as nothing.
+    pub fn only_null(&self, path: &FieldPath) -> bool {
+        let nothing =
+            |values: Vec<Value>| !values.is_empty() && values.iter().all(|value| *value == Value::Null);
+        self.values_at(path).is_some_and(nothing)
+    }
+
+    /// Whether every answer that fits has a value at this path, `null` included, by `required` all along it.
     pub fn requires(&self, path: &FieldPath) -> bool {
-        allowed::requires(&self.value, path.segments())
+        always::requires(&self.value, path.segments())
+    }
+
+    /// The same without `null`, which counts as nothing wherever a value is read.
+    pub fn always_has(&self, path: &FieldPath) -> bool {
+        self.requires(path) && always::refuses_null(&self.value, path.segments())
     }
 
     /// Every value that can stand at this path, when the schema lists them: by `enum`, `const`, as a truth value, as a
@@ -213,7 +225,7 @@ mod tests {
         let schema = Schema::new(json!({
             "type": "object", "additionalProperties": false,
             "properties": {"s": {"enum": ["a", "b"]}, "flag": {"type": "boolean"},
-                "open": {"type": "object"}, "list": {"type": "array", "items": {"const": 3}}}
+                "open": {"type": "object"}, "nothing": {"enum": [null]}, "list": {"type": "array", "items": {"const": 3}}}
         }))
         .unwrap();
         assert_eq!(schema.values_at(&path("s")), Some(vec![json!("a"), json!("b")]));
@@ -223,6 +235,7 @@ mod tests {
         assert!(schema.can_produce(&path("open.x")));
         assert!(!schema.can_produce(&path("missing")));
         assert!(!schema.can_produce(&path("s.deeper")));
+        assert!(schema.only_null(&path("nothing")) && !schema.only_null(&path("s")));
         assert!(
             schema.can_be(&path("s"), &["string"]) && !schema.can_be(&path("open"), &["string", "number"])
         );

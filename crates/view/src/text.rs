@@ -62,7 +62,7 @@ pub(crate) fn shorten_middle(text: &str, to: usize) -> String {
     format!("{}…{tail}", head(text, left))
 }
 
-fn head(text: &str, to: usize) -> String {
+pub(crate) fn head(text: &str, to: usize) -> String {
     let mut used = 0;
     text.chars()
         .take_while(|c| {

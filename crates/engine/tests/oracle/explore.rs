@@ -27,6 +27,8 @@ pub struct Explored {
     pub trapped: BTreeSet<Str>,
     /// Steps that were entered before what they need was left: the step, who should have left it, and its name.
     pub unassigned: BTreeSet<Need>,
+    /// Steps whose answers select no step, although they fit.
+    pub unselected: BTreeSet<Str>,
     /// Why runs failed.
     pub failures: BTreeSet<String>,
     /// Monitors that acted.
@@ -74,6 +76,7 @@ pub fn explore(flow: &Flow, needs: &[Need]) -> Explored {
         known: HashMap::new(),
         used_up: Vec::new(),
         found: Explored::default(),
+        mumbles: true,
     };
     let mut begin = started(flow);
     begin.repairs_max = 0;
@@ -103,6 +106,7 @@ pub fn completions(flow: &Flow, run: &Run) -> Vec<(Completion, String)> {
         known: HashMap::new(),
         found: Explored::default(),
         used_up: Vec::new(),
+        mumbles: false,
     }
     .completions(run)
 }
@@ -115,6 +119,8 @@ struct Explorer<'f> {
     /// Edges that were used up, each with the configuration.
     used_up: Vec<(usize, (Str, usize))>,
     found: Explored,
+    /// Whether answers that cannot be used are given where a gate falls back.
+    mumbles: bool,
 }
 
 impl Explorer<'_> {
@@ -124,7 +130,7 @@ impl Explorer<'_> {
         let mut next = run.clone();
         next.apply_record(&decision.events);
         for event in &decision.events {
-            self.note(event, &next);
+            self.note(event, run, &next);
             if let (Event::Decided { step, outcome, .. }, Some(from)) = (event, from) {
                 self.note_used_up(run, from, step, outcome);
             }
@@ -133,7 +139,7 @@ impl Explorer<'_> {
         let acted = decision.events.iter().any(|event| matches!(event, Event::MonitorFired { .. }));
         let key = key(self.flow, self.needs, &next);
         let next_iterations = next.iterations;
-        let goal = goal(&decision.events, said);
+        let goal = goal(&decision.events);
         let at = match self.known.get(&key) {
             Some(at) => *at,
             None => {
@@ -167,11 +173,17 @@ impl Explorer<'_> {
         }
     }
 
-    fn note(&mut self, event: &Event, run: &Run) {
-        if let Event::StepEntered { step, .. } = event {
+    fn note(&mut self, event: &Event, before: &Run, run: &Run) {
+        if let Event::StepEntered { step, remedy, .. } = event {
+            // What a step of commands reads stands in what is said when one of them failed.
+            let failed = before.node.as_ref().filter(|_| remedy.is_some()).map(|node| &node.step);
+            let is_exec = |step: &Str| {
+                self.flow.find(step).is_some_and(|id| matches!(self.flow.step(id).act, Act::Exec { .. }))
+            };
+            let reads = |of: &Str| (of == step && !is_exec(of)) || failed == Some(of);
             let missing =
                 |(_, from, key): &&Need| run.handoffs.get(from).is_none_or(|kept| !kept.contains_key(key));
-            let missing = self.needs.iter().filter(|(of, ..)| of == step).filter(missing);
+            let missing = self.needs.iter().filter(|(of, ..)| reads(of)).filter(missing);
             self.found.unassigned.extend(missing.cloned());
             let entered = self.flow.find(step).and_then(|id| read_by(self.flow.step(id)));
             if let Some(name) = entered {
@@ -181,6 +193,9 @@ impl Explorer<'_> {
         match event {
             Event::StepEntered { step, .. } | Event::AskRequested { step, .. } => {
                 self.found.met.insert(step.clone());
+            }
+            Event::AnswerRejected { step, why, .. } if why.starts_with("`status` is ") => {
+                self.found.unselected.insert(step.clone());
             }
             Event::MonitorFired { monitor, .. } => {
                 self.found.monitors.insert(monitor.clone());
@@ -247,6 +262,9 @@ impl Explorer<'_> {
         }
         for reader in readers {
             match reader {
+                Reader::Fallback(_) | Reader::FirstFallback(_) if self.mumbles => {
+                    answers.push((text("mumble"), "nothing".to_owned()));
+                }
                 Reader::Field { words, .. } => {
                     for (word, outcome) in words {
                         answers.extend(self.outputs(step.name.clone(), word, outcome));
@@ -269,8 +287,9 @@ impl Explorer<'_> {
             let Some(property) = schema["properties"].get(key) else { continue };
             let required = schema["required"].as_array().is_some_and(|all| all.contains(&json!(key)));
             let values = property["enum"].as_array().cloned().unwrap_or_else(|| vec![json!("a plan")]);
-            let absent = (!required).then_some(Value::Null);
-            let values: Vec<Value> = values.into_iter().chain(absent).collect();
+            let null = property["type"].as_array().map(|_| Value::Null);
+            let values = values.into_iter().chain(null).map(Some);
+            let values: Vec<Option<Value>> = values.chain((!required).then_some(None)).collect();
             objects = product(objects, key, &values);
         }
         let jumps = step.edges.iter().find_map(|edge| match &edge.to {
@@ -280,7 +299,7 @@ impl Explorer<'_> {
         if let Some(among) = jumps {
             let names: Vec<Value> =
                 among.iter().map(|id: &StepId| json!(*self.flow.step(*id).name)).collect();
-            let names: Vec<Value> = names.into_iter().chain([json!("nowhere")]).collect();
+            let names: Vec<Option<Value>> = names.into_iter().chain([json!("nowhere")]).map(Some).collect();
             objects = product(objects, "to", &names);
         }
         let answer = |object: Map<String, Value>| {
@@ -374,20 +393,20 @@ impl Explorer<'_> {
     }
 }
 
-fn product(objects: Vec<Map<String, Value>>, key: &str, values: &[Value]) -> Vec<Map<String, Value>> {
-    let with = |object: &Map<String, Value>, value: &Value| {
+/// Each object with each value, or without one.
+fn product(objects: Vec<Map<String, Value>>, key: &str, values: &[Option<Value>]) -> Vec<Map<String, Value>> {
+    let with = |object: &Map<String, Value>, value: &Option<Value>| {
         let mut object = object.clone();
-        if !value.is_null() {
-            object.insert(key.to_owned(), value.clone());
-        }
+        object.extend(value.iter().map(|value| (key.to_owned(), value.clone())));
         object
     };
     objects.iter().flat_map(|object| values.iter().map(|value| with(object, value))).collect()
 }
 
 /// Whether a run finished as its author meant; giving up, which every step may do, is no such end.
-fn goal(events: &[Event], said: &str) -> bool {
-    let gave_up = said.contains("\"abort\"");
+fn goal(events: &[Event]) -> bool {
+    let gave_up =
+        events.iter().any(|event| matches!(event, Event::Decided { outcome, .. } if **outcome == *"abort"));
     events.iter().any(|event| match event {
         Event::Ended { state, .. } => super::random::is_goal(*state) && !gave_up,
         _ => false,

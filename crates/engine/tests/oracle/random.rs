@@ -2,8 +2,8 @@
 
 use cuegate_engine::EndState;
 use cuegate_flow::{
-    Act, Draft, Ending, FieldPath, JoinPattern, JoinRule, Name, Outcome, Reader, Role, Selector, Source,
-    Span, Target,
+    Act, Draft, Ending, FieldPath, Gate, JoinPattern, JoinRule, Name, Outcome, Piece, Reader, Role, Selector,
+    Source, Span, Str, Target,
 };
 use cuegate_testkit::{Builder, world::roll};
 use serde_json::{Value, json};
@@ -20,8 +20,11 @@ pub enum Dialect {
 impl Dialect {
     /// What flows of it are wired of, and what is wrong with some.
     pub fn features(self) -> &'static [&'static str] {
-        const GATED: [&str; 13] = [
+        const GATED: [&str; 16] = [
             "handoffs",
+            "direct reads",
+            "late reads",
+            "fallbacks",
             "validators",
             "remedies",
             "conditions",
@@ -138,8 +141,12 @@ fn gated(dice: &mut Dice, steps: &[String], dialect: &'static str, end: &'static
         if leaves_status {
             build = build.leaves("status");
         }
-        if dialect == "registry-complete" && dice.one_in(4) {
-            build = build.reader(Reader::FirstFallback(Outcome::Named("next".into())));
+        if dice.one_in(4) {
+            let next = Outcome::Named(dice.pick(&words).into());
+            build = build.reader(match dialect {
+                "registry-complete" => Reader::FirstFallback(next),
+                _ => Reader::Fallback(next),
+            });
         }
         build = need(dice, build, steps, at);
         build = match dice.below(6) {
@@ -193,7 +200,31 @@ fn gated(dice: &mut Dice, steps: &[String], dialect: &'static str, end: &'static
                 build.remedy(Outcome::Fail(0), &originators, "remedies", max).on(Outcome::Fail(0), "@failed")
         }
     }
-    build.draft()
+    let reads = dice.one_in(3).then(|| left(dice.step(steps)));
+    let mut draft = build.draft();
+    let remedies =
+        draft.steps.iter_mut().flat_map(|step| &mut step.edges).filter_map(|edge| edge.remedy.as_mut());
+    remedies.for_each(|remedy| remedy.pieces.extend(reads.clone().map(Piece::Value)));
+    without_fallback(&mut draft);
+    draft
+}
+
+/// Where a step that falls back is read directly nothing is said: those that are do not fall back.
+fn without_fallback(draft: &mut Draft) {
+    let mut read: Vec<Str> = Vec::new();
+    for step in &draft.steps {
+        let prompt = match &step.act {
+            Act::Ask(ask) => Some(&ask.prompt),
+            _ => None,
+        };
+        let texts = prompt.into_iter().chain(step.edges.iter().filter_map(|edge| edge.remedy.as_ref()));
+        read.extend(texts.flat_map(super::read_by).map(|(step, _)| step));
+    }
+    for step in draft.steps.iter_mut().filter(|step| read.contains(&step.name)) {
+        if let Gate::Readers(readers) = &mut step.gate {
+            readers.retain(|reader| !matches!(reader, Reader::Fallback(_) | Reader::FirstFallback(_)));
+        }
+    }
 }
 
 /// A schema of answers; some of what is handed on may be left out in them.
@@ -201,12 +232,15 @@ fn schema(dice: &mut Dice, words: &[&str], plan: bool, status: bool) -> Value {
     let mut required = vec!["action"];
     let mut properties = json!({"action": {"enum": words}, "to": {"type": "string"}});
     if plan {
-        properties["plan"] = json!({"type": "string"});
+        let kinds = if dice.one_in(4) { json!(["string", "null"]) } else { json!("string") };
+        properties["plan"] = json!({"type": kinds});
         required.extend((!dice.one_in(3)).then_some("plan"));
     }
     if status {
-        let values = dice.pick(&[&["a", "b"][..], &["a"], &["a", "b", "c"]]);
-        properties["status"] = json!({"enum": values});
+        let values =
+            dice.pick(&[&[Some("a"), Some("b")][..], &[Some("a")], &[Some("a"), Some("b"), Some("c")]]);
+        let null = dice.one_in(6).then_some(&None);
+        properties["status"] = json!({"enum": values.iter().chain(null).collect::<Vec<_>>()});
         required.extend((!dice.one_in(3)).then_some("status"));
     }
     json!({"type": "object", "required": required, "properties": properties})
@@ -216,7 +250,16 @@ fn need(dice: &mut Dice, build: Builder, steps: &[String], at: usize) -> Builder
     if at == 0 || !dice.one_in(4) {
         return build;
     }
-    build.needs(dice.step(steps), "plan")
+    let from = dice.step(steps);
+    if dice.one_in(3) {
+        return build.reads("plan", left(from));
+    }
+    build.needs(from, "plan")
+}
+
+/// The plan that a step left, read directly.
+fn left(step: &str) -> Source {
+    Source::Handoff { step: step.into(), key: "plan".into() }
 }
 
 /// Where a handed-on status leads; not every value has a case.

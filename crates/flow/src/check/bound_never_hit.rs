@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::walk::{FAR, Hop, Search, Walks, Work, id};
 use super::{Code, live::Live};
-use crate::{CounterId, Diagnostic, Flow, Monitor, StepId};
+use crate::{CounterId, Diagnostic, Flow, Monitor, StepId, Trace};
 
 pub(super) const CODE: Code = Code {
     name: "bound-never-hit",
@@ -39,7 +39,7 @@ pub(super) fn check(
         for hop in &uses.last_of_each() {
             let Some((finding, hops)) = examine(walks, hop, &round, limit) else { continue };
             traces += 1;
-            let trace = if traces > TRACES_MAX { Vec::new() } else { trace(walks, hop, &hops) };
+            let trace = if traces > TRACES_MAX { Trace::default() } else { trace(walks, hop, &hops) };
             found.push(finding.trace(trace));
         }
     }
@@ -155,7 +155,7 @@ fn examine(walks: &Walks<'_>, hop: &Hop, round: &Round, limit: u32) -> Option<(D
 }
 
 /// To where it is taken, over it, and round.
-fn trace(walks: &Walks<'_>, hop: &Hop, rest: &[Hop]) -> Vec<String> {
+fn trace(walks: &Walks<'_>, hop: &Hop, rest: &[Hop]) -> Trace {
     let mut hops = walks.to(hop.from, |_| true).unwrap_or_default();
     hops.push(*hop);
     hops.extend(rest);

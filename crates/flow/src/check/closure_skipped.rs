@@ -26,9 +26,8 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
             continue;
         }
         if let Some((hops, step, edge)) = around(live, walks, of) {
+            let trace = walks.tell_end(&hops, step, edge);
             let step = &flow.steps[step];
-            let mut trace: Vec<String> = hops.iter().map(|hop| walks.say(hop)).collect();
-            trace.extend([format!("{} --{}→", step.name, step.edges[edge].on), "the end".to_owned()]);
             let message = format!(
                 "a run can complete at `{}` without passing any of the {what} ({})",
                 step.name,

@@ -1,6 +1,6 @@
 //! What the parts of a flow can lead to.
 
-use crate::{Act, Flow, Gate, Outcome, Reader, Step, StepId, Target};
+use crate::{Act, Edge, Flow, Gate, Outcome, Reader, Selector, Step, StepId, Target};
 
 /// The steps that a target can lead to.
 pub(crate) fn targets(to: &Target<StepId>) -> Vec<StepId> {
@@ -44,6 +44,37 @@ pub(crate) fn judges(gate: &Gate<StepId>) -> Vec<StepId> {
         Gate::Join { judges, .. } => judges.clone(),
         Gate::Exit | Gate::Always(_) => Vec::new(),
     }
+}
+
+/// What a step comes to when its answer cannot be used, and leaves nothing.
+pub(super) struct Fallback<'f> {
+    pub(super) outcome: &'f Outcome,
+    /// Whether it is so in the first iteration of a run only.
+    pub(super) first: bool,
+}
+
+impl Fallback<'_> {
+    /// Whether an edge can be taken so to a step: there is no answer that selects or names one.
+    pub(super) fn leads(&self, edge: &Edge<StepId>, to: StepId) -> bool {
+        let default = match &edge.to {
+            Target::Select { by: Selector::Handoff(_), .. } if !self.first => {
+                return edge.on == *self.outcome;
+            }
+            Target::Select { default, .. } | Target::Jump { default, .. } => *default,
+            _ => return edge.on == *self.outcome,
+        };
+        edge.on == *self.outcome && default == Some(to)
+    }
+}
+
+/// The fallback of a step; one for the first iteration is only of a step that runs begin with.
+pub(super) fn fallback(step: &Step<StepId>, begins: bool) -> Option<Fallback<'_>> {
+    let Gate::Readers(readers) = &step.gate else { return None };
+    readers.iter().find_map(|reader| match reader {
+        Reader::Fallback(outcome) | Reader::Otherwise(outcome) => Some(Fallback { outcome, first: false }),
+        Reader::FirstFallback(outcome) if begins => Some(Fallback { outcome, first: true }),
+        _ => None,
+    })
 }
 
 /// What readers of an answer can make of it themselves.

@@ -45,9 +45,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
         return false;
     }
     let (step, edge) = end;
-    let mut trace: Vec<String> = hops.iter().map(|hop| walks.say(hop)).collect();
-    trace.push(walks.say(&Hop { from: step, edge: Some(edge), to: step }));
-    trace.push("the end".to_owned());
+    let trace = walks.tell_end(&hops, step, edge);
     let span = flow.steps[step].edges[edge].span;
     let message = match verdict {
         Some(max) => format!(

@@ -4,9 +4,11 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::graph::{is_takeable, judges, outcomes_of_readers};
+use super::graph::{fallback, is_takeable, judges, outcomes_of_readers};
 use super::newest::{self, Value, Values};
-use crate::{Act, Flow, Gate, JoinPattern, JoinRule, Outcome, Selector, Step, StepId, Str, Target};
+use crate::{
+    Act, Flow, Gate, JoinPattern, JoinRule, Outcome, Selector, Span, Step, StepId, Str, Target, Trace,
+};
 
 /// A way that some run takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,21 +122,36 @@ impl Live {
         for to in members.iter().copied().chain(judges(&step.gate)) {
             self.go(at, Way { edge: None, to, inner: true }, &entered, queue);
         }
-        let left = self.left(flow, at);
+        let own = self.left(flow, at);
+        let fallback = fallback(step, self.entries.contains(&id));
         for index in self.open[at].clone() {
             let way = |to: StepId| Way { edge: Some(index), to, inner: false };
+            let mut left = own.clone();
+            // Who goes on by a fallback leaves nothing, so that what was there stays.
+            let fallen = fallback.as_ref().filter(|fallback| *fallback.outcome == step.edges[index].on);
+            for (left, before) in left.iter_mut().zip(&entered).filter(|_| fallen.is_some()) {
+                match fallen.is_some_and(|fallback| fallback.first) {
+                    true => left.extend([Value::Absent]),
+                    false => left.extend(before.iter().cloned()),
+                }
+            }
             match &step.edges[index].to {
                 Target::Step(to) => self.go(at, way(*to), &left, queue),
                 Target::End(_) if !self.ends[at].contains(&index) => self.ends[at].push(index),
                 Target::End(_) | Target::Origin { .. } => {}
                 Target::Jump { among, default, .. } => {
-                    among.iter().chain(default).for_each(|to| self.go(at, way(*to), &left, queue));
+                    among.iter().for_each(|to| self.go(at, way(*to), &own, queue));
+                    default.iter().for_each(|to| self.go(at, way(*to), &left, queue));
                 }
                 Target::Select { by, cases, default } => {
                     let key = match by {
                         Selector::Field(_) => None,
                         Selector::Handoff(key) => self.keys.iter().position(|known| known == key),
                     };
+                    if let (Selector::Field(_), Some(_), Some(default)) = (by, fallen, default) {
+                        self.go(at, way(*default), &left, queue);
+                        left.clone_from(&own);
+                    }
                     let values = match by {
                         Selector::Field(path) => newest::answered(newest::schema_of(flow, step), path),
                         Selector::Handoff(_) => key.map(|key| left[key].clone()).unwrap_or_default(),
@@ -256,7 +273,7 @@ impl Live {
     }
 
     /// A shortest walk to a step that passes no step of `avoid` before it, one hop an entry.
-    pub(super) fn shortest(&self, flow: &Flow, to: StepId, avoid: Option<StepId>) -> Option<Vec<String>> {
+    pub(super) fn shortest(&self, flow: &Flow, to: StepId, avoid: Option<StepId>) -> Option<Trace> {
         #[cfg(test)]
         self.searches.set(self.searches.get() + 1);
         let mut came_from: Vec<Option<(StepId, Option<usize>)>> = vec![None; flow.steps.len()];
@@ -265,17 +282,15 @@ impl Live {
         queue.iter().for_each(|entry| seen[entry.0 as usize] = true);
         while let Some(at) = queue.pop_front() {
             if at == to {
-                let mut trace = vec![flow.step(at).name.to_string()];
+                let mut hops = Vec::new();
                 let mut step = at;
                 while let Some((previous, edge)) = came_from[step.0 as usize].take() {
-                    let from = flow.step(previous);
-                    trace.push(match edge {
-                        Some(edge) => format!("{} --{}→", from.name, from.edges[edge].on),
-                        None => format!("{} →", from.name),
-                    });
+                    hops.push(hop(flow.step(previous), edge));
                     step = previous;
                 }
-                trace.reverse();
+                let mut trace = Trace::default();
+                hops.into_iter().rev().for_each(|(words, span)| trace.push(words, span));
+                trace.push(&*flow.step(at).name, flow.step(at).span);
                 return Some(trace);
             }
             if Some(at) == avoid {
@@ -303,6 +318,18 @@ impl Live {
     /// Where walks begin.
     pub(super) fn entries(&self) -> &[StepId] {
         &self.entries
+    }
+}
+
+/// A hop from a step for people, and where it is written; without an edge somebody else is asked there.
+pub(super) fn hop(from: &Step<StepId>, edge: Option<usize>) -> (String, Span) {
+    match edge.map(|edge| &from.edges[edge]) {
+        Some(edge) => {
+            // A way that nobody wrote belongs to its step.
+            let span = if edge.span == Span::default() { from.span } else { edge.span };
+            (format!("{} --{}→", from.name, edge.on), span)
+        }
+        None => (format!("{} →", from.name), from.span),
     }
 }
 

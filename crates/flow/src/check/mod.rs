@@ -30,6 +30,7 @@ mod unknown_target;
 mod unknown_variable;
 mod unmatched_join;
 mod unreachable_step;
+mod unread;
 mod walk;
 
 use crate::{Diagnostic, Draft, Flow, Severity, StepId};

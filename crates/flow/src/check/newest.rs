@@ -31,7 +31,7 @@ pub(super) fn answered(schema: Option<&Schema>, path: &FieldPath) -> Values {
             other => Value::Is(other.to_string().into()),
         })
         .collect();
-    if !schema.requires(path) {
+    if !schema.always_has(path) {
         values.insert(Value::Absent);
     }
     values

@@ -1,10 +1,10 @@
 use super::{
     Code,
-    graph::asked,
+    graph::{asked, fallback},
     live::Live,
     newest::{self, Value, Values},
     unassigned_value,
-    walk::{Hop, Walks},
+    walk::{Hop, Walks, id},
 };
 use crate::{Diagnostic, Edge, Flow, Selector, Step, StepId, Str, Target};
 
@@ -75,7 +75,7 @@ impl Selecting<'_> {
         let is_own = |value: &Value| mine.contains(value);
         let bad = self.without_case(&values);
         if bad.contains(&Value::Absent) && own.is_empty() {
-            let hops = walks.to(self.id.0 as usize, |hop| !takes_away(flow, hop.from, key))?;
+            let hops = walks.to(self.id.0 as usize, |hop| !takes_away(flow, hop, key))?;
             let trace = walks.tell(&hops, self.id.0 as usize);
             let name = &self.step.name;
             let message =
@@ -100,7 +100,7 @@ impl Selecting<'_> {
         let from: Vec<usize> = (0..flow.steps.len())
             .filter(|at| live.steps[*at] && asked(flow, *at).iter().any(|step| leaves_it(step)))
             .collect();
-        let may = |hop: &Hop| from.binary_search(&hop.from).is_ok() || !takes_away(flow, hop.from, key);
+        let may = |hop: &Hop| from.binary_search(&hop.from).is_ok() || !takes_away(flow, hop, key);
         let search = walks.search(&from, may, |step| step == self.id.0 as usize);
         let hops = search.walk(search.found?);
         let leaver = hops.first().map_or(self.id.0 as usize, |hop| hop.from);
@@ -135,9 +135,14 @@ fn leaves(flow: &Flow, step: &Step<StepId>, key: &str) -> Option<Values> {
     Some(newest::answered(newest::schema_of(flow, step), &left.path))
 }
 
-/// Whether what was there under a name before is not there any more after this step.
-fn takes_away(flow: &Flow, step: usize, key: &str) -> bool {
-    leaves(flow, &flow.steps[step], key).is_some_and(|values| !values.contains(&Value::Absent))
+/// Whether what was there under a name before is not there any more after this hop. Who goes on by a fallback leaves
+/// nothing.
+fn takes_away(flow: &Flow, hop: &Hop, key: &str) -> bool {
+    let step = &flow.steps[hop.from];
+    let fallback = fallback(step, hop.from == flow.entry.0 as usize);
+    let leads = |edge: usize| fallback.is_some_and(|fallback| fallback.leads(&step.edges[edge], id(hop.to)));
+    !hop.edge.is_some_and(leads)
+        && leaves(flow, step, key).is_some_and(|values| !values.contains(&Value::Absent))
 }
 
 #[cfg(test)]

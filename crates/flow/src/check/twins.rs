@@ -2,7 +2,7 @@
 
 use super::{
     check, codes, testing,
-    testing::{codes_of, draft, hand_on, name, need, param, prompt},
+    testing::{codes_of, draft, hand_on, name, need, param, prompt, schema},
 };
 use crate::{
     Act, Bound, Counter, CounterId, Draft, Ending, Extractor, JoinPattern, Limits, Monitor, Outcome, Piece,
@@ -199,6 +199,7 @@ fn without_edge() -> Draft {
 fn around(first: &str) -> Draft {
     let mut draft = draft(&format!("{first}\nb: next → c\nc: done → end"));
     hand_on(&mut draft, 1, "plan");
+    schema(&mut draft, 1, json!({"required": ["plan"], "properties": {"plan": {"type": "string"}}}));
     need(&mut draft, 2, "b", "plan");
     draft
 }

@@ -1,7 +1,11 @@
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use super::{Code, dominance::Dominance, live::Live};
-use crate::{Act, Diagnostic, Fact, Flow, Piece, Source, Span, Step, StepId, Str};
+use super::{
+    Code,
+    dominance::Dominance,
+    live::{Live, hop},
+};
+use crate::{Act, Diagnostic, Fact, Flow, Piece, Source, Span, Step, StepId, Str, Template, Trace};
 
 pub(super) const CODE: Code = Code {
     name: "unassigned-value",
@@ -9,10 +13,12 @@ pub(super) const CODE: Code = Code {
 unassigned-value: on some path a step reads what no step has left yet
 
 The step needs data that another step hands on, but a run can come to it without passing that step (the finding
-shows the shortest such path), or the other step does not leave data of that name, or does not exist. The same
-goes for `previous_summary` in the step a run begins with: nothing has been answered before.
+shows the shortest such path), or the other step does not leave data of that name, or does not exist. Without a
+required input a run fails; a prompt that reads the data directly, as `{uv-STEP_KEY}`, has nothing in its place,
+and so has a failure prompt, which is said after a validator has failed. The same goes for `previous_summary` in
+the step a run begins with: nothing has been answered before.
 
-Lead every path through the step that leaves the data, give the input a `default`, or make it
+Lead every path through the step that leaves the data, or declare it as an input that has a `default` or is
 `\"required\": false`.
 ",
 };
@@ -36,11 +42,10 @@ impl<'f> Passing<'f> {
 pub(super) fn check(flow: &Flow, live: &Live, passing: &Passing<'_>, found: &mut Vec<Diagnostic>) {
     for (index, step) in flow.steps.iter().enumerate() {
         let id = StepId(index as u32);
-        for need in needs(step) {
-            if let Some(finding) = examine(flow, id, step, &need, (live, passing)) {
-                found.push(finding.step(&step.name));
-            }
-        }
+        let first = first_summary(flow, id, step);
+        let of_steps = needs(step);
+        let of_steps = of_steps.iter().filter_map(|need| examine(flow, id, step, need, (live, passing)));
+        found.extend(first.into_iter().chain(of_steps).map(|finding| finding.step(&step.name)));
     }
 }
 
@@ -49,35 +54,82 @@ pub(super) fn not_left(span: Span, message: String) -> Diagnostic {
     Diagnostic::error(CODE.name, span, message)
 }
 
-/// Data a step cannot do without.
+/// Data that a step reads of another one.
 pub(super) struct Need {
     /// The step that leaves it; empty for what the last answer said.
     pub(super) from: Str,
     pub(super) key: Str,
     pub(super) span: Span,
+    pub(super) by: By,
 }
 
-/// What a run fails without.
-pub(super) fn demanded(step: &Step<StepId>) -> impl Iterator<Item = Need> {
+/// What reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// An input, without which a run fails.
+    Input,
+    /// The prompt itself, which says nothing in its place.
+    Prompt,
+    /// What is said instead of another step's prompt when a command of this step has failed: the edge, by its place.
+    Failure(usize),
+}
+
+impl Need {
+    /// Who reads what, as the beginning of a sentence.
+    pub(super) fn say(&self, step: &Step<StepId>) -> String {
+        let who = match self.by {
+            By::Input | By::Prompt => format!("`{}`", step.name),
+            By::Failure(_) => format!("the failure prompt of `{}`", step.name),
+        };
+        format!("{who} reads `{}.{}`", self.from, self.key)
+    }
+
+    /// What to do where it may not be there.
+    pub(super) fn remedy(&self) -> String {
+        match self.by {
+            By::Input => "give the input a `default`, or make it `\"required\": false`".to_owned(),
+            By::Prompt => format!(
+                "lead every path through `{}`, or declare it in `inputs` with a `default` or `\"required\": false`",
+                self.from
+            ),
+            By::Failure(_) => format!("lead every path through `{}`, or do not read it there", self.from),
+        }
+    }
+}
+
+/// What is read of data that other steps leave, each once.
+pub(super) fn needs(step: &Step<StepId>) -> Vec<Need> {
     let demanded = step.inputs.iter().filter(|input| input.required && input.default.is_none());
-    demanded.map(|input| Need { from: input.step.clone(), key: input.key.clone(), span: input.span })
+    let mut needs: Vec<Need> = demanded
+        .map(|input| Need {
+            from: input.step.clone(),
+            key: input.key.clone(),
+            span: input.span,
+            by: By::Input,
+        })
+        .collect();
+    if let Act::Ask(ask) = &step.act {
+        needs.extend(direct(&ask.prompt, step.span, By::Prompt));
+        needs.retain(|need| need.by == By::Input || !is_declared(step, need));
+    }
+    for (at, edge) in step.edges.iter().enumerate() {
+        needs.extend(edge.remedy.iter().flat_map(|remedy| direct(remedy, edge.span, By::Failure(at))));
+    }
+    needs
 }
 
-fn needs(step: &Step<StepId>) -> Vec<Need> {
-    let declared = demanded(step);
-    let Act::Ask(ask) = &step.act else { return declared.collect() };
-    let direct = ask.prompt.sources().into_iter().filter_map(|source| match source {
-        Source::Handoff { step: from, key }
-            if !step.inputs.iter().any(|input| input.step == *from && input.key == *key) =>
-        {
-            Some(Need { from: from.clone(), key: key.clone(), span: step.span })
-        }
-        Source::Fact(Fact::PreviousSummary) if reads_summary(&ask.prompt.pieces) => {
-            Some(Need { from: "".into(), key: "previous_summary".into(), span: step.span })
-        }
+/// What a text reads directly.
+fn direct(text: &Template, span: Span, by: By) -> impl Iterator<Item = Need> {
+    let sources: BTreeSet<&Source> = text.sources().into_iter().collect();
+    sources.into_iter().filter_map(move |source| match source {
+        Source::Handoff { step, key } => Some(Need { from: step.clone(), key: key.clone(), span, by }),
         _ => None,
-    });
-    declared.chain(direct).collect()
+    })
+}
+
+/// Whether a step declares as an input what it reads: what it says of that holds for it.
+fn is_declared(step: &Step<StepId>, need: &Need) -> bool {
+    step.inputs.iter().any(|input| input.step == need.from && input.key == need.key)
 }
 
 /// Whether a prompt reads the last summary anywhere but where it is shown only when there is one.
@@ -91,6 +143,22 @@ fn reads_summary(pieces: &[Piece]) -> bool {
     })
 }
 
+/// A step that a run begins with and that reads what the last answer said.
+fn first_summary(flow: &Flow, id: StepId, step: &Step<StepId>) -> Option<Diagnostic> {
+    let Act::Ask(ask) = &step.act else { return None };
+    let reads = id == flow.entry && reads_summary(&ask.prompt.pieces);
+    let message = || {
+        format!("`{}` reads `previous_summary`, but at its first visit nothing has been answered", step.name)
+    };
+    reads.then(|| {
+        let mut trace = Trace::default();
+        trace.push(&*step.name, step.span);
+        Diagnostic::error(CODE.name, step.span, message())
+            .trace(trace)
+            .hint("enter through a step that does not read `previous_summary`")
+    })
+}
+
 fn examine(
     flow: &Flow,
     id: StepId,
@@ -98,26 +166,15 @@ fn examine(
     need: &Need,
     (live, passing): (&Live, &Passing<'_>),
 ) -> Option<Diagnostic> {
-    let Need { from, key, span } = need;
-    if from.is_empty() {
-        return (id == flow.entry).then(|| {
-            Diagnostic::error(
-                CODE.name,
-                *span,
-                format!("`{}` reads `{key}`, but at its first visit nothing has been answered", step.name),
-            )
-            .trace(vec![step.name.to_string()])
-            .hint(format!("enter through a step that does not read `{key}`"))
-        });
+    if !is_put(live, id, need) {
+        return None;
     }
+    let (from, key) = (&need.from, &need.key);
+    let error = |why: String| Diagnostic::error(CODE.name, need.span, format!("{}, {why}", need.say(step)));
     let Some(producer) = passing.by_name.get(&**from).copied() else {
         return Some(
-            Diagnostic::error(
-                CODE.name,
-                *span,
-                format!("`{}` reads `{from}.{key}`, but `{from}` is no step", step.name),
-            )
-            .hint("name a step of this definition and something that it hands on"),
+            error(format!("but `{from}` is no step"))
+                .hint("name a step of this definition and something that it hands on"),
         );
     };
     let left = &flow.step(producer).handoff;
@@ -128,14 +185,7 @@ fn examine(
         } else {
             format!("`{from}` hands on {}", keys.join(", "))
         };
-        return Some(
-            Diagnostic::error(
-                CODE.name,
-                *span,
-                format!("`{}` reads `{from}.{key}`, which `{from}` does not leave", step.name),
-            )
-            .hint(hint),
-        );
+        return Some(error(format!("which `{from}` does not leave")).hint(hint));
     }
     if !passing.dominance.is_avoidable(id, producer) {
         return None;
@@ -144,22 +194,40 @@ fn examine(
     let trace =
         if producer == id { live.shortest(flow, id, None) } else { live.shortest(flow, id, Some(producer)) };
     trace.map(|trace| {
-        Diagnostic::error(
-            CODE.name,
-            *span,
-            format!("`{}` reads `{from}.{key}`, but a run can come here without passing `{from}`", step.name),
-        )
-        .trace(trace)
-        .hint("give the input a `default`, or make it `\"required\": false`")
+        error(format!("but a run can come here without passing `{from}`"))
+            .trace(ending(step, need, trace))
+            .hint(need.remedy())
     })
+}
+
+/// Whether what reads it is ever said.
+pub(super) fn is_put(live: &Live, id: StepId, need: &Need) -> bool {
+    match need.by {
+        By::Input | By::Prompt => true,
+        By::Failure(edge) => live.ways[id.0 as usize].iter().any(|way| way.edge == Some(edge)),
+    }
+}
+
+/// A walk to a step as far as to what reads there.
+pub(super) fn ending(step: &Step<StepId>, need: &Need, trace: Trace) -> Trace {
+    let By::Failure(edge) = need.by else { return trace };
+    let (words, span) = hop(step, Some(edge));
+    trace.ending_with(words, span)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{draft, findings_of, hand_on, need, prompt};
+    use super::super::testing::{draft, failing, findings_of, hand_on, need, prompt, schema};
     use super::{Live, Passing};
     use crate::check::{self, maybe_unassigned};
-    use crate::{Fact, Piece, Source};
+    use crate::{Draft, Extractor, Fact, Piece, Source};
+    use serde_json::json;
+
+    /// A step's answers always have it.
+    fn requires(draft: &mut Draft, step: usize, key: &str) {
+        hand_on(draft, step, key);
+        schema(draft, step, json!({"required": [key], "properties": {key: {"type": "string"}}}));
+    }
 
     #[test]
     fn a_path_around_the_producer_is_shown() {
@@ -174,7 +242,7 @@ mod tests {
     #[test]
     fn every_path_through_the_producer_is_fine() {
         let mut flow = draft("a: next → b\nb: next → c\nc: done → end");
-        hand_on(&mut flow, 1, "plan");
+        requires(&mut flow, 1, "plan");
         need(&mut flow, 2, "b", "plan");
         assert!(findings_of(flow).is_empty());
     }
@@ -183,7 +251,7 @@ mod tests {
     fn only_what_is_found_is_searched_for() {
         let lines: Vec<String> = (0..200).map(|at| format!("s{at}: next → s{}", at + 1)).collect();
         let mut flow = draft(&format!("{}\nx: next → s200\ns200: done → end, aside → x", lines.join("\n")));
-        hand_on(&mut flow, 0, "plan");
+        requires(&mut flow, 0, "plan");
         (1..200).for_each(|at| need(&mut flow, at, "s0", "plan"));
         hand_on(&mut flow, 200, "late");
         need(&mut flow, 201, "x", "late");
@@ -205,6 +273,22 @@ mod tests {
         hand_on(&mut flow, 0, "other");
         need(&mut flow, 1, "a", "plan");
         assert_eq!(findings_of(flow)[0].hint.as_deref(), Some("`a` hands on `other`"));
+    }
+
+    #[test]
+    fn a_failure_prompt_may_come_before_what_it_reads() {
+        let late = Piece::Value(Source::Handoff { step: "late".into(), key: "plan".into() });
+        let mut flow = failing(Extractor::Stdout, vec![Piece::Failure("found".into()), late]);
+        flow.steps.push(draft("late: done → a").steps.remove(0));
+        requires(&mut flow, 2, "plan");
+        let is_said = |found: &crate::Diagnostic| found.code == "unassigned-value";
+        let found: Vec<_> = findings_of(flow).into_iter().filter(is_said).collect();
+        assert_eq!(
+            found[0].message,
+            "the failure prompt of `v` reads `late.plan`, but a run can come here without passing `late`"
+        );
+        assert_eq!(found[0].trace, ["a --done→", "v --fail(0)→"]);
+        assert_eq!(found.len(), 1);
     }
 
     #[test]

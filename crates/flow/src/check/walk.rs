@@ -2,8 +2,11 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{dominance::Dominance, live::Live};
-use crate::{Flow, StepId, components::Components};
+use super::{
+    dominance::Dominance,
+    live::{Live, hop},
+};
+use crate::{Flow, StepId, Trace, components::Components};
 
 /// The distance of what no walk comes to.
 pub(super) const FAR: u32 = u32::MAX;
@@ -115,19 +118,29 @@ impl<'f> Walks<'f> {
     }
 
     /// A walk for people, one hop an entry, and where it ends.
-    pub(super) fn tell(&self, hops: &[Hop], end: usize) -> Vec<String> {
-        let mut told: Vec<String> = hops.iter().map(|hop| self.say(hop)).collect();
-        told.push(self.flow.steps[end].name.to_string());
+    pub(super) fn tell(&self, hops: &[Hop], end: usize) -> Trace {
+        let mut told = self.hops(hops);
+        let end = &self.flow.steps[end];
+        told.push(&*end.name, end.span);
         told
     }
 
-    /// A hop for people.
-    pub(super) fn say(&self, hop: &Hop) -> String {
-        let step = &self.flow.steps[hop.from];
-        match hop.edge {
-            Some(edge) => format!("{} --{}→", step.name, step.edges[edge].on),
-            None => format!("{} →", step.name),
+    /// A walk for people that ends the run by an edge of a step.
+    pub(super) fn tell_end(&self, hops: &[Hop], step: usize, edge: usize) -> Trace {
+        let mut told = self.hops(hops);
+        let (words, span) = hop(&self.flow.steps[step], Some(edge));
+        told.push(words, span);
+        told.push("the end", span);
+        told
+    }
+
+    fn hops(&self, hops: &[Hop]) -> Trace {
+        let mut told = Trace::default();
+        for taken in hops {
+            let (words, span) = hop(&self.flow.steps[taken.from], taken.edge);
+            told.push(words, span);
         }
+        told
     }
 
     /// By step: which of the sets of steps that come to each other it belongs to. Sets are numbered from 0, those that
@@ -193,7 +206,7 @@ mod tests {
         with("a: x → b, y → c\nb: x → c\nc: x → a, y → end\nd: x → a", |walks| {
             assert_eq!(walks.far, [1, 2, 2, FAR]);
             let hops = walks.to(2, |hop| hop.edge != Some(1)).unwrap();
-            assert_eq!(walks.tell(&hops, 2), ["a --x→", "b --x→", "c"]);
+            assert_eq!(walks.tell(&hops, 2).into_parts().0, ["a --x→", "b --x→", "c"]);
             assert!(walks.to(3, |_| true).is_none());
         });
     }

@@ -25,9 +25,14 @@ pub fn github(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) -> St
             message.push_str("\nhelp: ");
             message.push_str(hint);
         }
-        for step in &finding.trace {
+        for (at, hop) in finding.trace.iter().enumerate() {
             message.push_str("\n  ");
-            message.push_str(step);
+            message.push_str(hop);
+            // One annotation has one place: those of the way are named.
+            let span = finding.trace_spans.get(at);
+            if let Some((span, file)) = span.and_then(|span| Some((span, sources.get(span.file)?))) {
+                message.push_str(&format!(" ({}:{})", file.path, sources.locate(*span).line));
+            }
         }
         lines.push_str(&format!("::{command} {place}title={}::{}\n", property(finding.code), data(&message)));
     }
@@ -46,6 +51,7 @@ fn property(text: &str) -> String {
 mod tests {
     use super::github;
     use crate::findings::tests::findings;
+    use cuegate_flow::{FileId, Span, Trace};
 
     #[test]
     fn a_line_a_finding() {
@@ -55,6 +61,19 @@ mod tests {
         ::error file=steps_registry.json,line=2,col=11,title=unknown-target::no step is called `gone`%0Ahelp: did you mean `done`?%0A  initial.issue --next→ gone
         ::error title=no-entry::nothing is entered first
         ");
+    }
+
+    #[test]
+    fn each_hop_names_its_place() {
+        let (mut findings, sources) = findings();
+        let mut trace = Trace::default();
+        trace.push("a --next→", findings[1].span);
+        trace.push("gone", Span::start_of(FileId(9)));
+        findings[1] = findings[1].clone().trace(trace);
+        assert!(
+            github(&findings[1..2], &sources, false)
+                .ends_with("`done`?%0A  a --next→ (steps_registry.json:2)%0A  gone\n")
+        );
     }
 
     #[test]

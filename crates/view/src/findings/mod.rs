@@ -6,7 +6,7 @@ mod sarif;
 pub use github::github;
 pub use sarif::{Checked, sarif};
 
-use cuegate_flow::{Diagnostic, Severity, Sources};
+use cuegate_flow::{Diagnostic, Severity, Sources, Span};
 use serde_json::{Value, json};
 
 /// The findings as a JSON object of `cuegate/check/v1`, in the order given. `strict` turns warnings into errors.
@@ -29,6 +29,7 @@ pub fn check_json(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) -
 fn finding_json(finding: &Diagnostic, sources: &Sources, strict: bool) -> Value {
     let file = sources.get(finding.span.file).map(|file| &file.path);
     let at = file.map(|_| sources.locate(finding.span));
+    let places: Vec<Value> = finding.trace_spans.iter().map(|span| place_json(*span, sources)).collect();
     json!({
         "code": finding.code,
         "severity": severity(finding, strict).as_str(),
@@ -39,7 +40,15 @@ fn finding_json(finding: &Diagnostic, sources: &Sources, strict: bool) -> Value 
         "step": finding.step,
         "hint": finding.hint,
         "trace": finding.trace,
+        "trace_places": places,
     })
+}
+
+/// Where a hop is written.
+fn place_json(span: Span, sources: &Sources) -> Value {
+    let file = sources.get(span.file).map(|file| &file.path);
+    let at = file.map(|_| sources.locate(span));
+    json!({"file": file, "line": at.map(|at| at.line), "column": at.map(|at| at.column)})
 }
 
 /// A finding on one line: `file:line:col: severity[code]: message`.
@@ -101,7 +110,8 @@ pub(crate) mod tests {
               "column": 1,
               "step": null,
               "hint": null,
-              "trace": []
+              "trace": [],
+              "trace_places": []
             },
             {
               "code": "unknown-target",
@@ -114,7 +124,8 @@ pub(crate) mod tests {
               "hint": "did you mean `done`?",
               "trace": [
                 "initial.issue --next→ gone"
-              ]
+              ],
+              "trace_places": []
             },
             {
               "code": "no-entry",
@@ -125,7 +136,8 @@ pub(crate) mod tests {
               "column": null,
               "step": null,
               "hint": null,
-              "trace": []
+              "trace": [],
+              "trace_places": []
             }
           ]
         }

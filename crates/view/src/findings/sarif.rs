@@ -1,6 +1,6 @@
 //! Findings as SARIF 2.1.0: what code hosts and editors read.
 
-use cuegate_flow::{Code, Diagnostic, Severity, Sources};
+use cuegate_flow::{Code, Diagnostic, Severity, Sources, Span};
 use serde_json::{Value, json};
 
 use super::severity;
@@ -65,18 +65,16 @@ fn result(finding: &Diagnostic, sources: &Sources, rules: &[&Code], strict: bool
     if let Some(index) = rules.iter().position(|rule| rule.name == finding.code) {
         result["ruleIndex"] = index.into();
     }
-    if let Some(place) = location(finding, sources) {
+    if let Some(place) = location(finding.span, sources) {
         if !finding.trace.is_empty() {
-            // The way to the problem: each step of it is told at the place of the finding.
-            let steps: Vec<Value> = finding
-                .trace
-                .iter()
-                .map(|step| {
-                    let mut at = place.clone();
-                    at["message"] = json!({"text": step});
-                    json!({"location": at})
-                })
-                .collect();
+            // The way to the problem: each hop of it is told where it is written, else at the place of the finding.
+            let hops = finding.trace.iter().enumerate().map(|(at, hop)| {
+                let written = finding.trace_spans.get(at).and_then(|span| location(*span, sources));
+                let mut at = written.unwrap_or_else(|| place.clone());
+                at["message"] = json!({"text": hop});
+                json!({"location": at})
+            });
+            let steps: Vec<Value> = hops.collect();
             result["codeFlows"] = json!([{"threadFlows": [{"locations": steps}]}]);
         }
         result["locations"] = json!([place]);
@@ -84,11 +82,10 @@ fn result(finding: &Diagnostic, sources: &Sources, rules: &[&Code], strict: bool
     result
 }
 
-fn location(finding: &Diagnostic, sources: &Sources) -> Option<Value> {
-    let file = sources.get(finding.span.file)?;
-    let start = sources.locate(finding.span);
-    let end = sources
-        .locate(cuegate_flow::Span { start: finding.span.end.max(finding.span.start), ..finding.span });
+fn location(span: Span, sources: &Sources) -> Option<Value> {
+    let file = sources.get(span.file)?;
+    let start = sources.locate(span);
+    let end = sources.locate(Span { start: span.end.max(span.start), ..span });
     Some(json!({"physicalLocation": {
         "artifactLocation": {"uri": uri(&file.path)},
         "region": {"startLine": start.line, "startColumn": start.column,
@@ -114,7 +111,7 @@ fn uri(path: &str) -> String {
 mod tests {
     use super::{Checked, sarif, uri};
     use crate::findings::tests::findings;
-    use cuegate_flow::Code;
+    use cuegate_flow::{Code, Diagnostic, Sources, Span, Trace};
 
     #[test]
     fn a_log_with_rules_places_and_traces() {
@@ -238,6 +235,33 @@ mod tests {
           ]
         }
         "#);
+    }
+
+    #[test]
+    fn each_hop_is_told_where_it_is_written() {
+        let mut sources = Sources::default();
+        let (one, other) = (sources.add("a.json", "1\n2\n3\n"), sources.add("b.json", "1\n2\n"));
+        let at = |file, start| Span { file, start, end: start + 1 };
+        let mut trace = Trace::default();
+        trace.push("a --x→", at(one, 2));
+        trace.push("b --y→", at(other, 2));
+        trace.push("c", at(one, 4));
+        let finding = |trace: Trace| Diagnostic::error("found", at(one, 0), "m").trace(trace);
+        let places = |finding: Diagnostic| -> Vec<(String, u64)> {
+            let checked = [Checked { diagnostics: &[finding], sources: &sources }];
+            let log = sarif(&checked, &[], "1", false);
+            let flows = &log["runs"][0]["results"][0]["codeFlows"][0]["threadFlows"][0]["locations"];
+            let place = |at: &serde_json::Value| {
+                let place = &at["location"]["physicalLocation"];
+                let file = place["artifactLocation"]["uri"].as_str().unwrap_or_default().to_owned();
+                (file, place["region"]["startLine"].as_u64().unwrap_or_default())
+            };
+            flows.as_array().into_iter().flatten().map(place).collect()
+        };
+        let file = |name: &str, line| (name.to_owned(), line);
+        assert_eq!(places(finding(trace)), [file("a.json", 2), file("b.json", 2), file("a.json", 3)]);
+        let unknown = Trace::from(vec!["a --x→".to_owned()]);
+        assert_eq!(places(finding(unknown)), [file("a.json", 1)], "where it was found");
     }
 
     #[test]

@@ -1,10 +1,16 @@
 //! Where the parts of a picture are put.
+//!
+//! Steps stand in layers, from the top down. A parallel step and its members are one block, so that members stay with
+//! it. Lines are straight down where labels and nodes stand beside them, and slant only between layers.
 
 use dagre::graph::{Graph as Canvas, GraphOptions};
 use dagre::layout::types::LabelPos;
 use dagre::{EdgeLabel, LayoutOptions, NodeLabel, layout};
 
+use super::block::{Block, block};
+use super::lanes::straighten;
 use super::model::{Graph, Kind, Node};
+use super::words::{label_lines, node_lines};
 use crate::text::columns;
 
 /// How wide a letter is, on the average, in pixels; fonts differ, so it is rather too much.
@@ -49,6 +55,11 @@ impl Area {
     pub(super) fn bottom(self) -> f64 {
         self.middle.y + self.height / 2.0
     }
+
+    /// The same size elsewhere.
+    pub(super) fn moved(self, x: f64, y: f64) -> Area {
+        Area { middle: At { x: self.middle.x + x, y: self.middle.y + y }, ..self }
+    }
 }
 
 /// A link as it is drawn.
@@ -75,56 +86,55 @@ pub(super) struct Placed {
 
 /// Lays a picture out in layers, from the top down.
 pub(super) fn place(graph: &Graph) -> Placed {
-    let options = GraphOptions { directed: true, multigraph: true, compound: true };
+    let options = GraphOptions { directed: true, multigraph: true, compound: false };
     let mut canvas: Canvas<NodeLabel, EdgeLabel> = Canvas::with_options(options);
-    for (index, node) in graph.nodes.iter().enumerate() {
-        let (width, height) = size(node);
+    let blocks: Vec<Option<Block>> = (0..graph.nodes.len()).map(|index| block(graph, index)).collect();
+    for (index, node) in graph.nodes.iter().enumerate().filter(|(_, node)| node.parent.is_none()) {
+        let (width, height) = match &blocks[index] {
+            Some(block) => (block.width, block.height),
+            None => size(node),
+        };
         canvas.set_node(id(index), Some(NodeLabel { width, height, ..NodeLabel::default() }));
     }
-    for (index, node) in graph.nodes.iter().enumerate() {
-        if let Some(parent) = node.parent {
-            if !canvas.has_node(&group(parent)) {
-                canvas.set_node(group(parent), Some(NodeLabel::default()));
-            }
-            canvas.set_parent(&id(index), Some(&group(parent)));
-        }
-    }
-    for (index, link) in graph.links.iter().enumerate() {
-        let longest = link.label.iter().map(|line| columns(line)).max().unwrap_or(0);
-        let label = EdgeLabel {
-            width: longest as f64 * SMALL_LETTER,
-            height: link.label.len() as f64 * SMALL_LINE,
-            labelpos: LabelPos::Center,
-            ..EdgeLabel::default()
-        };
-        canvas.set_edge(id(link.from), id(link.to), Some(label), Some(&index.to_string()));
+    let outer = |index: usize| graph.nodes[index].parent.unwrap_or(index);
+    for (index, link) in graph.links.iter().enumerate().filter(|(_, link)| !is_within(graph, link)) {
+        let (width, height) = label_size(&link.label);
+        let label = EdgeLabel { width, height, labelpos: LabelPos::Center, ..EdgeLabel::default() };
+        canvas.set_edge(id(outer(link.from)), id(outer(link.to)), Some(label), Some(&index.to_string()));
     }
     let spacing = LayoutOptions {
-        nodesep: 36.0,
-        edgesep: 18.0,
-        ranksep: 34.0,
+        nodesep: 30.0,
+        edgesep: 16.0,
+        ranksep: 30.0,
         marginx: MARGIN,
         marginy: MARGIN,
         ..LayoutOptions::default()
     };
     layout(&mut canvas, Some(spacing));
-    placed(graph, &canvas)
+    placed(graph, &canvas, &blocks)
 }
 
-fn placed(graph: &Graph, canvas: &Canvas<NodeLabel, EdgeLabel>) -> Placed {
-    let area = |name: &str| {
-        let node = canvas.node(name)?;
-        let middle = At { x: node.x?, y: node.y? };
-        Some(Area { middle, width: node.width, height: node.height })
+/// Whether a link is one from a parallel step to a member, which its block shows.
+pub(super) fn is_within(graph: &Graph, link: &super::model::Link) -> bool {
+    graph.nodes[link.to].parent == Some(link.from)
+}
+
+fn placed(graph: &Graph, canvas: &Canvas<NodeLabel, EdgeLabel>, blocks: &[Option<Block>]) -> Placed {
+    let outer = |index: usize| graph.nodes[index].parent.unwrap_or(index);
+    let area = |index: usize| {
+        let node = canvas.node(&id(index))?;
+        Some(Area { middle: At { x: node.x?, y: node.y? }, width: node.width, height: node.height })
     };
     let nowhere = Area { middle: At { x: 0.0, y: 0.0 }, width: 0.0, height: 0.0 };
-    let nodes: Vec<Area> = (0..graph.nodes.len()).map(|index| area(&id(index)).unwrap_or(nowhere)).collect();
-    let links: Vec<Course> = graph
+    let outlines: Vec<Area> =
+        (0..graph.nodes.len()).map(|index| area(outer(index)).unwrap_or(nowhere)).collect();
+    let mut nodes = outlines.clone();
+    let mut links: Vec<Course> = graph
         .links
         .iter()
         .enumerate()
         .map(|(index, link)| {
-            let edge = canvas.edge(&id(link.from), &id(link.to), Some(&index.to_string()));
+            let edge = canvas.edge(&id(outer(link.from)), &id(outer(link.to)), Some(&index.to_string()));
             let points = edge.map(|edge| &edge.points).into_iter().flatten();
             let label = edge.filter(|_| !link.label.is_empty()).and_then(|edge| {
                 Some(Area { middle: At { x: edge.x?, y: edge.y? }, width: edge.width, height: edge.height })
@@ -132,10 +142,22 @@ fn placed(graph: &Graph, canvas: &Canvas<NodeLabel, EdgeLabel>) -> Placed {
             Course { points: points.map(|point| At { x: point.x, y: point.y }).collect(), label }
         })
         .collect();
-    let groups: Vec<(usize, Area)> = (0..graph.nodes.len())
-        .filter(|index| graph.nodes[*index].kind == Kind::Parallel)
-        .filter_map(|index| Some((index, area(&group(index))?)))
-        .collect();
+    straighten(graph, &outlines, &mut links);
+    let mut groups = Vec::new();
+    for (index, block) in blocks.iter().enumerate() {
+        let Some(block) = block else { continue };
+        let room = outlines[index];
+        groups.push((index, room));
+        let (x, y) = (room.left(), room.top());
+        nodes[index] = block.head.moved(x, y);
+        for (member, area) in &block.members {
+            nodes[*member] = area.moved(x, y);
+        }
+        for (link, course) in &block.links {
+            let points = course.points.iter().map(|at| At { x: at.x + x, y: at.y + y }).collect();
+            links[*link] = Course { points, label: course.label.map(|label| label.moved(x, y)) };
+        }
+    }
     let areas = || {
         let labels = links.iter().filter_map(|link| link.label.as_ref());
         nodes.iter().chain(groups.iter().map(|(_, area)| area)).chain(labels)
@@ -150,20 +172,16 @@ fn id(node: usize) -> String {
     format!("n{node}")
 }
 
-fn group(node: usize) -> String {
-    format!("g{node}")
+/// The room that a label takes.
+pub(super) fn label_size(label: &[String]) -> (f64, f64) {
+    let lines = label_lines(label);
+    let longest = lines.iter().map(|line| columns(line)).max().unwrap_or(0);
+    (longest as f64 * SMALL_LETTER, lines.len() as f64 * SMALL_LINE)
 }
 
-/// The lines that a node shows: its name, its title, what was found about it.
-pub(super) fn lines(node: &Node) -> Vec<String> {
-    let mut lines = vec![node.name.clone()];
-    lines.extend(node.title.clone());
-    lines.extend(node.marks.iter().map(|mark| format!("{}: {}", mark.severity.as_str(), mark.code)));
-    lines
-}
-
-fn size(node: &Node) -> (f64, f64) {
-    let lines = lines(node);
+/// The room that a node takes.
+pub(super) fn size(node: &Node) -> (f64, f64) {
+    let lines = node_lines(node);
     let longest = lines.iter().map(|line| columns(line)).max().unwrap_or(0);
     let (width, height) = (longest as f64 * LETTER + 28.0, lines.len() as f64 * LINE + 16.0);
     match node.kind {

@@ -1,11 +1,14 @@
 //! A flow as a picture: Mermaid, DOT, SVG, or JSON for programs that draw themselves.
 
+mod block;
 mod dot;
 mod json;
+mod lanes;
 mod layout;
 mod mermaid;
 mod model;
 mod svg;
+mod words;
 
 pub use dot::dot;
 pub use json::graph_json;
@@ -13,5 +16,7 @@ pub use mermaid::mermaid;
 pub use model::Graph;
 pub use svg::svg;
 
+#[cfg(test)]
+mod clear;
 #[cfg(test)]
 mod tests;

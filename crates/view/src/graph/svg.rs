@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::layout::{Area, At, LINE, Placed, SMALL_LETTER, SMALL_LINE, lines, place};
+use super::layout::{Area, At, LINE, Placed, SMALL_LETTER, SMALL_LINE, place};
 use super::model::{Graph, Kind, Line};
+use super::words::{label_lines, label_title, node_lines};
 use crate::text::columns;
 
 /// How it looks; colours follow the reader's theme.
@@ -100,16 +101,11 @@ fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
             Line::Remedy => "link remedy",
             Line::Asks => "link asks",
         };
-        let mut points = course.points.clone();
-        if let [first, second, ..] = points[..] {
-            points[0] =
-                outline(graph.nodes[link.from].kind, placed.nodes[link.from], second).unwrap_or(first);
-        }
-        if let [.., before, last] = points[..] {
-            let end = points.len() - 1;
-            points[end] = outline(graph.nodes[link.to].kind, placed.nodes[link.to], before).unwrap_or(last);
-        }
-        let _ = writeln!(svg, "<path class=\"{class}\" d=\"{}\" marker-end=\"url(#head)\"/>", curve(&points));
+        let _ = writeln!(
+            svg,
+            "<path class=\"{class}\" d=\"{}\" marker-end=\"url(#head)\"/>",
+            curve(&course.points)
+        );
     }
     for (index, node) in graph.nodes.iter().enumerate() {
         let area = placed.nodes[index];
@@ -123,7 +119,12 @@ fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
             class.push_str(mark.severity.as_str());
         }
         let _ = writeln!(svg, "<g class=\"{class}\">{}", shape(node.kind, area));
-        let text = lines(node);
+        let text = node_lines(node);
+        let whole: Vec<&str> =
+            [Some(node.name.as_str()), node.title.as_deref()].into_iter().flatten().collect();
+        if text.iter().zip(&whole).any(|(shown, whole)| shown != whole) {
+            let _ = writeln!(svg, "<title>{}</title>", title(&whole.join("\n")));
+        }
         let top = area.middle.y - (text.len() as f64 - 1.0) * LINE / 2.0 + 4.5;
         let marks_from = text.len() - node.marks.len();
         for (line, words) in text.iter().enumerate() {
@@ -145,8 +146,12 @@ fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
     // Labels lie over links, so that they can be read where lines cross.
     for (link, course) in graph.links.iter().zip(&placed.links) {
         let Some(area) = course.label else { continue };
-        let _ = writeln!(svg, "<rect class=\"behind\" {}/>", frame(area, 2.0));
-        for (line, words) in link.label.iter().enumerate() {
+        svg.push_str("<g>");
+        if let Some(whole) = label_title(&link.label) {
+            let _ = write!(svg, "<title>{}</title>", title(&whole));
+        }
+        let _ = writeln!(svg, "<rect class=\"behind\" {}/>", frame(area, 1.0));
+        for (line, words) in label_lines(&link.label).iter().enumerate() {
             let y = area.top() + line as f64 * SMALL_LINE + 10.5;
             let _ = writeln!(
                 svg,
@@ -155,6 +160,7 @@ fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
                 escaped(words)
             );
         }
+        svg.push_str("</g>\n");
     }
 }
 
@@ -230,50 +236,44 @@ fn corners(kind: Kind, area: Area) -> Option<Vec<At>> {
     }
 }
 
-/// Where a line from outside to the middle of a node meets its outline; the layout knows rectangles only.
-fn outline(kind: Kind, area: Area, from: At) -> Option<At> {
-    let corners = corners(kind, area)?;
-    let ends = corners.iter().skip(1).chain(corners.first());
-    corners.iter().zip(ends).find_map(|(a, b)| crossing(from, area.middle, *a, *b))
-}
-
-/// Where the way from `p` to `q` crosses the one from `a` to `b`.
-fn crossing(p: At, q: At, a: At, b: At) -> Option<At> {
-    let (way, side) = (At { x: q.x - p.x, y: q.y - p.y }, At { x: b.x - a.x, y: b.y - a.y });
-    let turn = way.x * side.y - way.y * side.x;
-    if turn.abs() < 1e-9 {
-        return None;
-    }
-    let along = ((a.x - p.x) * side.y - (a.y - p.y) * side.x) / turn;
-    let across = ((a.x - p.x) * way.y - (a.y - p.y) * way.x) / turn;
-    let inside = |part: f64| (0.0..=1.0).contains(&part);
-    (inside(along) && inside(across)).then_some(At { x: p.x + along * way.x, y: p.y + along * way.y })
-}
+/// How round bends are, in pixels.
+const ROUND: f64 = 9.0;
 
 /// A line through its points whose bends are round.
 fn curve(points: &[At]) -> String {
     let mut path = String::new();
     for (index, at) in points.iter().enumerate() {
-        match (index, points.get(index + 1)) {
-            (0, _) => {
+        match (index.checked_sub(1).and_then(|before| points.get(before)), points.get(index + 1)) {
+            (None, _) => {
                 let _ = write!(path, "M{:.1} {:.1}", at.x, at.y);
             }
-            (_, None) => {
+            (Some(_), None) => {
                 let _ = write!(path, "L{:.1} {:.1}", at.x, at.y);
             }
-            (_, Some(next)) => {
+            (Some(before), Some(next)) => {
+                let (one, other) = (towards(*at, *before), towards(*at, *next));
                 let _ = write!(
                     path,
-                    "Q{:.1} {:.1} {:.1} {:.1}",
-                    at.x,
-                    at.y,
-                    f64::midpoint(at.x, next.x),
-                    f64::midpoint(at.y, next.y)
+                    "L{:.1} {:.1}Q{:.1} {:.1} {:.1} {:.1}",
+                    one.x, one.y, at.x, at.y, other.x, other.y
                 );
             }
         }
     }
     path
+}
+
+/// A little way from a point to another one.
+fn towards(from: At, to: At) -> At {
+    let (x, y) = (to.x - from.x, to.y - from.y);
+    let length = x.hypot(y).max(1e-9);
+    let part = (ROUND.min(length / 2.0)) / length;
+    At { x: from.x + x * part, y: from.y + y * part }
+}
+
+/// What is shown of something that is pointed at; a line break stays one.
+fn title(text: &str) -> String {
+    text.lines().map(escaped).collect::<Vec<_>>().join("\n")
 }
 
 fn escaped(text: &str) -> String {

@@ -1,0 +1,128 @@
+//! Lines that stay clear of what stands beside them: straight down through a layer, aslant only between layers.
+
+use super::layout::{Area, At, Course};
+use super::model::{Graph, Kind};
+
+/// How far lines stay from the corners of nodes.
+const CORNER: f64 = 14.0;
+
+/// From where to where a layer reaches.
+#[derive(Debug, Clone, Copy)]
+struct Layer {
+    top: f64,
+    bottom: f64,
+}
+
+/// Leads the lines of links between the outlines of their nodes. Lines of a node to itself stay as they are.
+pub(super) fn straighten(graph: &Graph, outlines: &[Area], links: &mut [Course]) {
+    let layers = layers(graph, outlines, links);
+    let outer = |index: usize| graph.nodes[index].parent.unwrap_or(index);
+    let between: Vec<usize> = (0..links.len())
+        .filter(|at| {
+            let link = &graph.links[*at];
+            links[*at].points.len() >= 2 && outer(link.from) != outer(link.to)
+        })
+        .collect();
+    let ports = ports(graph, outlines, links, &between);
+    for at in between {
+        let link = &graph.links[at];
+        let (from, to) = (outlines[outer(link.from)], outlines[outer(link.to)]);
+        let down = from.middle.y < to.middle.y;
+        let (begin, end) = ports[at];
+        let course = &mut links[at];
+        let mut points = vec![At { x: begin, y: if down { from.bottom() } else { from.top() } }];
+        let mut through = |x: f64, layer: Layer, entered: bool, left: bool| {
+            let (first, last) = if down { (layer.top, layer.bottom) } else { (layer.bottom, layer.top) };
+            points.extend(entered.then_some(At { x, y: first }));
+            points.extend(left.then_some(At { x, y: last }));
+        };
+        through(begin, layer_at(&layers, from.middle.y), false, true);
+        let inner = course.points[1..course.points.len() - 1].iter();
+        for bend in inner.filter(|bend| is_between(bend.y, from.middle.y, to.middle.y)) {
+            through(bend.x, layer_at(&layers, bend.y), true, true);
+        }
+        through(end, layer_at(&layers, to.middle.y), true, false);
+        points.push(At { x: end, y: if down { to.top() } else { to.bottom() } });
+        points.dedup_by(|a, b| (a.x - b.x).abs() < 0.05 && (a.y - b.y).abs() < 0.05);
+        course.points = points;
+    }
+}
+
+fn is_between(y: f64, one: f64, other: f64) -> bool {
+    y > one.min(other) + 0.5 && y < one.max(other) - 0.5
+}
+
+/// What stands on one height is a layer, as high as the highest of it.
+fn layers(graph: &Graph, outlines: &[Area], links: &[Course]) -> Vec<(f64, Layer)> {
+    let mut found: Vec<(f64, Layer)> = Vec::new();
+    let own = outlines.iter().zip(&graph.nodes).filter(|(_, node)| node.parent.is_none());
+    let labels = links.iter().filter_map(|link| link.label.as_ref());
+    for area in own.map(|(area, _)| area).chain(labels) {
+        let layer = Layer { top: area.top(), bottom: area.bottom() };
+        match found.iter_mut().find(|(middle, _)| (middle - area.middle.y).abs() < 0.5) {
+            Some((_, known)) => {
+                known.top = known.top.min(layer.top);
+                known.bottom = known.bottom.max(layer.bottom);
+            }
+            None => found.push((area.middle.y, layer)),
+        }
+    }
+    found
+}
+
+/// The layer of a height; where nothing stands there it is no more than that height.
+fn layer_at(layers: &[(f64, Layer)], y: f64) -> Layer {
+    let known = layers.iter().find(|(middle, _)| (middle - y).abs() < 0.5);
+    known.map_or(Layer { top: y, bottom: y }, |(_, layer)| *layer)
+}
+
+/// By link, where it leaves its node and where it comes to the other one, from the left: side by side, in the order of
+/// where they lead.
+fn ports(graph: &Graph, outlines: &[Area], links: &[Course], between: &[usize]) -> Vec<(f64, f64)> {
+    let outer = |index: usize| graph.nodes[index].parent.unwrap_or(index);
+    let mut ports = vec![(0.0, 0.0); links.len()];
+    for (node, area) in outlines.iter().enumerate().filter(|(node, _)| outer(*node) == *node) {
+        for below in [false, true] {
+            let mut ends: Vec<(f64, usize, bool)> = Vec::new();
+            for at in between {
+                let (from, to) = (outer(graph.links[*at].from), outer(graph.links[*at].to));
+                let points = &links[*at].points;
+                let down = outlines[from].middle.y < outlines[to].middle.y;
+                if from == node && down == below {
+                    ends.push((points[1].x, *at, true));
+                } else if to == node && down != below {
+                    ends.push((points[points.len() - 2].x, *at, false));
+                }
+            }
+            ends.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+            let inset = inset(graph.nodes[node].kind, *area, below);
+            let (left, right) = (area.left() + inset.0, area.right() - inset.1);
+            let count = ends.len();
+            for (place, (x, at, begins)) in ends.into_iter().enumerate() {
+                let slot = left + (right - left) * (place as f64 + 0.5) / count as f64;
+                let half = ((right - left) / (2.0 * count as f64)).max(0.0);
+                let port = x.clamp(slot - half * 0.6, slot + half * 0.6);
+                if begins {
+                    ports[at].0 = port;
+                } else {
+                    ports[at].1 = port;
+                }
+            }
+        }
+    }
+    ports
+}
+
+/// How far from its left and its right end the side of a shape is straight.
+fn inset(kind: Kind, area: Area, below: bool) -> (f64, f64) {
+    let round = (area.height / 2.0).min(area.width / 2.0);
+    let corner = CORNER.min(area.width / 2.0);
+    match kind {
+        // A corner is all that there is.
+        Kind::Judge => (area.width / 2.0, area.width / 2.0),
+        Kind::Check | Kind::Completed | Kind::Aborted | Kind::Failed => (round, round),
+        Kind::Person if below => (4.0, corner),
+        Kind::Person => (corner, 4.0),
+        Kind::Work | Kind::Parallel | Kind::Commands | Kind::Unknown => (corner, corner),
+    }
+}

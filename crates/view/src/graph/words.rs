@@ -1,0 +1,92 @@
+//! What the parts of a picture say: cut to lines that leave room for the flow.
+
+use super::model::Node;
+use crate::text::{columns, head, shorten, shorten_middle};
+
+/// How many columns a line of a node may have.
+const NODE_COLUMNS: usize = 30;
+/// How many columns a line of a label may have.
+const LABEL_COLUMNS: usize = 24;
+/// How many lines one outcome of a label may have, and how many a label.
+const OUTCOME_LINES: usize = 3;
+const LABEL_LINES: usize = 6;
+
+/// The lines that a node shows: its name, its title, what was found about it.
+pub(super) fn node_lines(node: &Node) -> Vec<String> {
+    let mut lines = vec![shorten_middle(&node.name, NODE_COLUMNS)];
+    lines.extend(node.title.as_ref().map(|title| shorten(title, NODE_COLUMNS + 4)));
+    lines.extend(node.marks.iter().map(|mark| format!("{}: {}", mark.severity.as_str(), mark.code)));
+    lines
+}
+
+/// The lines that a label shows: its outcomes, long ones on several lines.
+pub(super) fn label_lines(label: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> = label.iter().flat_map(|outcome| wrapped(outcome)).collect();
+    if lines.len() > LABEL_LINES {
+        lines.truncate(LABEL_LINES - 1);
+        lines.push("…".to_owned());
+    }
+    lines
+}
+
+/// All that a label says, where its lines do not.
+pub(super) fn label_title(label: &[String]) -> Option<String> {
+    let shown = label_lines(label);
+    let is_cut = shown.iter().any(|line| line.ends_with('…'));
+    is_cut.then(|| label.join("\n"))
+}
+
+/// A text on lines between words; what is too long for them is left out.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines.last().map_or(0, |line| columns(line));
+        if last > 0 && last + 1 + columns(word) > LABEL_COLUMNS {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(&shorten(word, LABEL_COLUMNS));
+        }
+    }
+    if lines.len() > OUTCOME_LINES {
+        lines.truncate(OUTCOME_LINES);
+        if let Some(last) = lines.last_mut() {
+            *last = format!("{}…", head(last, LABEL_COLUMNS - 1).trim_end());
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{label_lines, label_title};
+
+    fn label(outcomes: &[&str]) -> Vec<String> {
+        outcomes.iter().map(|outcome| (*outcome).to_owned()).collect()
+    }
+
+    #[test]
+    fn what_fits_is_shown_as_it_is() {
+        let short = label(&["next", "repeat (≤ 2×)"]);
+        assert_eq!(label_lines(&short), ["next", "repeat (≤ 2×)"]);
+        assert_eq!(label_title(&short), None);
+    }
+
+    #[test]
+    fn what_is_long_stands_on_lines_and_whole_in_the_title() {
+        let text =
+            "The reviewers found at least one thing that has to be mended before it can be merged at all";
+        let long = label(&[text]);
+        let shown = label_lines(&long);
+        assert_eq!(shown, ["The reviewers found at", "least one thing that has", "to be mended before it…"]);
+        assert_eq!(label_title(&long).as_deref(), Some(text));
+        let many: Vec<String> = (0..9).map(|at| format!("o{at}")).collect();
+        assert_eq!(label_lines(&many).last().map(String::as_str), Some("…"));
+        assert_eq!(label_lines(&many).len(), 6);
+        assert!(label_title(&many).is_some_and(|title| title.ends_with("o8")));
+        assert!(label_lines(&label(&[&"x".repeat(80)]))[0].chars().count() <= 24);
+    }
+}
