@@ -9,6 +9,7 @@
 mod exact;
 mod explore;
 mod random;
+mod reach;
 
 use std::collections::{BTreeMap, BTreeSet};
 
