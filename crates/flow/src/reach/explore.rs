@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
-use super::moves::{Move, Rules, Situation, entered};
+use super::moves::{Move, Rules, Situation};
 use super::walks::Before;
 use super::{Choice, Mark};
 use crate::watch::forget;
@@ -32,9 +32,7 @@ pub struct Reach {
     pub(super) sets: Vec<Vec<u32>>,
     pub(super) marks: Vec<Mark>,
     pub(super) choices: Vec<(StepId, Choice)>,
-    choice_ids: HashMap<(StepId, Choice), u32>,
-    /// By situation: the fewest iterations with which a run is in it, and how many can follow; `None` = any number.
-    pub(super) iterations: Vec<u32>,
+    /// By situation: how many iterations can still begin; `None` = any number.
     pub(super) further: Vec<Option<u32>>,
     /// By what there is to come by: the iteration in which a run can first come by it.
     first: BTreeMap<Mark, u32>,
@@ -67,7 +65,7 @@ impl Reach {
             found.explore(&flow, &rules, usize::MAX);
             loosely = Some(rules);
         }
-        let Explored { known, ats, hops, sets, marks, choices, choice_ids, .. } = found;
+        let Explored { known, ats, hops, sets, marks, choices, .. } = found;
         let mut reach = Reach {
             iterations_max,
             exactly,
@@ -78,16 +76,13 @@ impl Reach {
             sets,
             marks,
             choices,
-            choice_ids,
-            iterations: Vec::new(),
             further: Vec::new(),
             first: BTreeMap::new(),
             before: OnceLock::new(),
             flow,
         };
-        reach.iterations = reach.fewest();
         reach.further = reach.most();
-        reach.first = reach.firsts();
+        reach.first = reach.firsts(&vec![false; reach.choices.len()]);
         reach
     }
 
@@ -152,32 +147,6 @@ impl Reach {
         let mut situation = self.rules.as_ref().unwrap_or(&self.exactly).normal(situation.clone());
         forget(&self.flow.monitors, &mut situation.history);
         self.known.get(&situation).copied()
-    }
-
-    /// The number of a choice at a step.
-    pub(super) fn choice(&self, at: StepId, choice: &Choice) -> Option<u32> {
-        self.choice_ids.get(&(at, choice.clone())).copied()
-    }
-
-    fn firsts(&self) -> BTreeMap<Mark, u32> {
-        let mut first = BTreeMap::new();
-        let mut come = |mark: &Mark, at: u32| {
-            let known = first.entry(mark.clone()).or_insert(at);
-            *known = at.min(*known);
-        };
-        let mut sets = vec![u32::MAX; self.sets.len()];
-        for (situation, hops) in self.hops.iter().enumerate() {
-            let at = self.iterations[situation];
-            entered(&self.flow, self.ats[situation]).iter().for_each(|mark| come(mark, at));
-            for hop in hops {
-                let known = &mut sets[hop.set as usize];
-                *known = at.min(*known);
-            }
-        }
-        for (set, at) in self.sets.iter().zip(sets) {
-            set.iter().for_each(|mark| come(&self.marks[*mark as usize], at));
-        }
-        first
     }
 }
 

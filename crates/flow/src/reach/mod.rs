@@ -115,6 +115,11 @@ impl Choice {
         }
     }
 
+    /// What is said for it, wherever that leads.
+    pub fn said(&self) -> Choice {
+        Choice { edge: None, to: None, ..self.clone() }
+    }
+
     /// Whether it leads to a good end of the flow.
     pub fn completes(&self, flow: &Flow, at: StepId) -> bool {
         let edge = self.edge.map(|edge| &flow.step(at).edges[edge].to);

@@ -7,9 +7,7 @@ use super::{Choice, Left, Mark, Pick};
 use crate::check::live::Live;
 use crate::check::{graph, newest};
 use crate::watch::{forget, seen};
-use crate::{
-    Act, CounterId, Edge, Flow, Monitor, Outcome, Selector, StepId, Str, Target, Verdict,
-};
+use crate::{Act, CounterId, Edge, Flow, Monitor, Outcome, Selector, StepId, Str, Target, Verdict};
 
 /// How a run stands: where control is, and all that decides about what follows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -79,10 +77,8 @@ impl Rules {
             let max = &mut counters_max[bound.counter.0 as usize];
             *max = bound.max.max(*max);
         }
-        let parts: Vec<(Str, Verdict)> = match flow.verdict.can_fire() {
-            true => flow.verdict.places().into_iter().map(|(place, part)| (place, part.clone())).collect(),
-            false => Vec::new(),
-        };
+        let parts: Vec<(Str, Verdict)> =
+            flow.verdict.places().into_iter().map(|(place, part)| (place, part.clone())).collect();
         let (mut finished_max, mut checks_max) = (0, 0);
         for (_, part) in &parts {
             match part {
@@ -145,7 +141,8 @@ impl Rules {
             *counter = (*counter).min(*max);
         }
         for (value, cases) in situation.newest.iter_mut().zip(&self.cases) {
-            *value = value.take().and_then(|text| cases.iter().find(|case| newest::is_case(case, &text)).cloned());
+            *value =
+                value.take().and_then(|text| cases.iter().find(|case| newest::is_case(case, &text)).cloned());
         }
         if !self.returns {
             situation.origins.clear();
@@ -356,11 +353,12 @@ impl Rules {
         }
         self.finished(at, &mut marks);
         let failed = matches!(choice.outcome, Outcome::Fail(_));
-        let last = self.exact && self.finished_max >= self.iterations_max && at.finished + 1 >= self.iterations_max;
+        let last =
+            self.exact && self.finished_max >= self.iterations_max && at.finished + 1 >= self.iterations_max;
         let redone = failed && (edge.remedy.is_some() || edge.again) && !last;
         let finished = at.finished.saturating_add(1);
         let holds = |free| self.holds(&flow.verdict, finished, next.checks, free);
-        if !redone && !self.parts.is_empty() {
+        if !redone && flow.verdict.can_fire() {
             let must = self.exact && holds(false);
             if must || !self.exact || holds(true) {
                 let mut marks = marks.clone();
@@ -393,13 +391,7 @@ impl Rules {
     }
 
     /// The monitors that may act when control goes to a step that counts; `None` for none of them.
-    fn fired(
-        &self,
-        flow: &Flow,
-        at: &Situation,
-        edge: &Edge<StepId>,
-        to: StepId,
-    ) -> Vec<Option<usize>> {
+    fn fired(&self, flow: &Flow, at: &Situation, edge: &Edge<StepId>, to: StepId) -> Vec<Option<usize>> {
         // Who mends goes on with the same visit's work, and a monitor's own judge sets off none.
         if edge.remedy.is_some() || (at.judged && !flow.step(at.at).counts) {
             return vec![None];
@@ -440,4 +432,3 @@ pub(super) fn entered(flow: &Flow, id: StepId) -> Vec<Mark> {
     }
     found
 }
-

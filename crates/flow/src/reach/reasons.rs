@@ -25,7 +25,10 @@ pub fn reasons(reach: &Reach, unmet: &BTreeSet<Mark>, iterations_max: u32) -> BT
             Some(flow) => Reach::of(Arc::new(flow), reach.iterations_max()),
             None => Reach::within(reach.flow().clone(), reach.iterations_max(), 0),
         };
-        let meets = |mark: &&&Mark| otherwise.first(mark).is_some_and(|first| first <= iterations_max);
+        let meets = |mark: &&&Mark| {
+            let first = otherwise.first(mark).is_some_and(|first| first <= iterations_max);
+            first && (otherwise.is_exact() || is_long_enough(&otherwise, mark))
+        };
         let met: Vec<Mark> = left.iter().filter(meets).map(|mark| (*mark).clone()).collect();
         found.extend(met.into_iter().map(|mark| (mark, why.clone())));
     }
@@ -52,4 +55,18 @@ fn variants(flow: &Flow) -> Vec<(Option<Flow>, String)> {
     }
     found.push((None, "bounds of ways come first".to_owned()));
     found
+}
+
+/// Whether runs are as long as a part of the verdict wants them, where nothing is counted on the way.
+fn is_long_enough(reach: &Reach, mark: &Mark) -> bool {
+    let wants = |part: &Verdict| match part {
+        Verdict::Iterations(max) => reach.exceeds(max.saturating_sub(1)),
+        _ => true,
+    };
+    let verdict = &reach.flow().verdict;
+    match mark {
+        Mark::Verdict(place) => verdict.at(place).is_none_or(wants),
+        Mark::Completed => verdict.places().into_iter().all(|(_, part)| wants(part)),
+        _ => true,
+    }
 }

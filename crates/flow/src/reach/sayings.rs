@@ -162,7 +162,9 @@ pub(super) fn picks(flow: &Flow, step: &Step<StepId>, edge: &Edge<StepId>) -> Ve
             let mut found: Vec<Left> = values.iter().map(Left::from).collect();
             if values.contains(&Value::Other) {
                 let can = |case: &&Str| schema.is_none_or(|schema| schema.can_read(path, case));
-                found.extend(cases.iter().map(|(case, _)| case).filter(can).map(|case| Left::Is(case.clone())));
+                found.extend(
+                    cases.iter().map(|(case, _)| case).filter(can).map(|case| Left::Is(case.clone())),
+                );
             }
             let leads = |value: Left| Some((selected(cases, *default, &value)?, value));
             found.into_iter().filter_map(leads).map(|(to, value)| (Pick::Field(value), to)).collect()
@@ -172,7 +174,8 @@ pub(super) fn picks(flow: &Flow, step: &Step<StepId>, edge: &Edge<StepId>) -> Ve
             let can = schema.is_none_or(|schema| schema.can_produce(path));
             let named = |to: &&StepId| {
                 let name = &*flow.step(**to).name;
-                let lists = |all: &Vec<serde_json::Value>| all.iter().any(|value| value.as_str() == Some(name));
+                let lists =
+                    |all: &Vec<serde_json::Value>| all.iter().any(|value| value.as_str() == Some(name));
                 can && listed.as_ref().is_none_or(lists)
                     && schema.is_none_or(|schema| schema.can_read(path, name))
             };
@@ -181,14 +184,16 @@ pub(super) fn picks(flow: &Flow, step: &Step<StepId>, edge: &Edge<StepId>) -> Ve
             // `null` names nothing.
             let silent = schema.is_none_or(|schema| {
                 !schema.requires(path)
-                    || listed.as_ref().map_or(schema.can_be(path, &["null"]), |all| {
-                        all.contains(&serde_json::Value::Null)
-                    })
+                    || listed
+                        .as_ref()
+                        .map_or(schema.can_be(path, &["null"]), |all| all.contains(&serde_json::Value::Null))
             });
             found.extend(default.filter(|_| silent).map(|to| (Pick::Unnamed, to)));
             found
         }
-        Target::Jump { field: None, default, .. } => default.map(|to| (Pick::Unnamed, to)).into_iter().collect(),
+        Target::Jump { field: None, default, .. } => {
+            default.map(|to| (Pick::Unnamed, to)).into_iter().collect()
+        }
         _ => Vec::new(),
     }
 }

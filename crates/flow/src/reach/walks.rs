@@ -1,7 +1,7 @@
 //! How far things are from each other.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use super::explore::{END, Reach};
 use super::moves::{Move, Situation, entered};
@@ -37,13 +37,14 @@ pub struct Goal {
 pub struct Rank(u8, u32);
 
 impl Reach {
-    /// By situation, the fewest iterations with which a run is in it.
-    pub(super) fn fewest(&self) -> Vec<u32> {
+    /// By situation, the fewest iterations with which a run is in it, without choices that are closed.
+    pub(super) fn fewest(&self, closed: &[bool]) -> Vec<u32> {
         let mut fewest = vec![FAR; self.hops.len()];
         fewest[0] = 1;
         let mut queue = VecDeque::from([0]);
         while let Some(at) = queue.pop_front() {
-            for hop in self.hops[at].iter().filter(|hop| hop.to != END) {
+            let hops = self.hops[at].iter().filter(|hop| hop.to != END && !closed[hop.choice as usize]);
+            for hop in hops {
                 let to = hop.to as usize;
                 let iterations = fewest[at].saturating_add(u32::from(hop.counts));
                 if iterations < fewest[to] {
@@ -56,6 +57,47 @@ impl Reach {
             }
         }
         fewest
+    }
+
+    /// By what there is to come by, the iteration in which a run first can, without choices that are closed.
+    pub(super) fn firsts(&self, closed: &[bool]) -> BTreeMap<Mark, u32> {
+        let fewest = self.fewest(closed);
+        let mut first = BTreeMap::new();
+        let mut come = |mark: &Mark, at: u32| {
+            if at < FAR {
+                let known = first.entry(mark.clone()).or_insert(at);
+                *known = at.min(*known);
+            }
+        };
+        let (mut sets, mut steps) = (vec![FAR; self.sets.len()], BTreeMap::new());
+        for (situation, hops) in self.hops.iter().enumerate() {
+            let at = fewest[situation];
+            let known = steps.entry(self.ats[situation]).or_insert(FAR);
+            *known = at.min(*known);
+            for hop in hops.iter().filter(|hop| !closed[hop.choice as usize]) {
+                let known = &mut sets[hop.set as usize];
+                *known = at.min(*known);
+            }
+        }
+        for (step, at) in steps {
+            entered(self.flow(), step).iter().for_each(|mark| come(mark, at));
+        }
+        for (set, at) in self.sets.iter().zip(sets) {
+            set.iter().for_each(|mark| come(&self.marks[*mark as usize], at));
+        }
+        first
+    }
+
+    /// By what there is to come by, the iteration in which a run first can, where some things cannot be said
+    /// ([`Choice::said`]).
+    pub fn firsts_without(&self, unsaid: &BTreeSet<(StepId, Choice)>) -> BTreeMap<Mark, u32> {
+        self.firsts(&self.closed(unsaid))
+    }
+
+    fn closed(&self, unsaid: &BTreeSet<(StepId, Choice)>) -> Vec<bool> {
+        let is_closed =
+            |(at, choice): &(StepId, Choice)| !unsaid.is_empty() && unsaid.contains(&(*at, choice.said()));
+        self.choices.iter().map(is_closed).collect()
     }
 
     /// By situation, the most iterations that can still begin; `None` where walks go round.
@@ -102,7 +144,7 @@ impl Reach {
         })
     }
 
-    /// How far it is to what is left, without choices that nobody can say.
+    /// How far it is to what is left, without what nobody can say ([`Choice::said`]).
     pub fn goal(&self, left: &BTreeSet<Mark>, hopeless: &BTreeSet<(StepId, Choice)>) -> Goal {
         let is_left: Vec<bool> = self.marks.iter().map(|mark| left.contains(mark)).collect();
         let sets: Vec<bool> =
@@ -110,10 +152,7 @@ impl Reach {
         let enters: Vec<bool> = (0..self.flow().steps.len() as u32)
             .map(|id| entered(self.flow(), StepId(id)).iter().any(|mark| left.contains(mark)))
             .collect();
-        let mut closed = vec![false; self.choices.len()];
-        for choice in hopeless.iter().filter_map(|(at, choice)| self.choice(*at, choice)) {
-            closed[choice as usize] = true;
-        }
+        let closed = self.closed(hopeless);
         let is_goal = |at: usize, ends: bool| {
             let hops = self.hops[at].iter().filter(|hop| !closed[hop.choice as usize]);
             let mut hops = hops.filter(|hop| (hop.to == END) == ends);
@@ -146,7 +185,8 @@ impl Reach {
             });
             edges.map(|(index, _)| Mark::Edge(*step, index, None)).collect::<Vec<_>>()
         };
-        let left = (0..self.flow().steps.len() as u32).map(StepId).flat_map(|step| completes(&step)).collect();
+        let left =
+            (0..self.flow().steps.len() as u32).map(StepId).flat_map(|step| completes(&step)).collect();
         Goal { going, ending, home, left }
     }
 
