@@ -389,7 +389,7 @@ fn product(objects: Vec<Map<String, Value>>, key: &str, values: &[Value]) -> Vec
 fn goal(events: &[Event], said: &str) -> bool {
     let gave_up = said.contains("\"abort\"");
     events.iter().any(|event| match event {
-        Event::Ended { state, .. } => super::random::is_goal(*state) && !gave_up,
+        Event::Ended { state, .. } => cuegate_testkit::random::is_goal(*state) && !gave_up,
         _ => false,
     })
 }

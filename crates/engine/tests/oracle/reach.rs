@@ -8,8 +8,8 @@ use cuegate_flow::reach::{Mark, Reach};
 use cuegate_flow::{Act, Ending, Flow, StepId, Str, check};
 
 use super::explore::{Explored, explore};
-use super::random::{Dialect, draft};
 use super::{describe, relaxed};
+use cuegate_testkit::random::{Dialect, draft};
 
 /// How many flows of each format are compared.
 const FLOWS: usize = 2_000;

@@ -10,9 +10,9 @@ use crate::watch::forget;
 use crate::{Ending, Flow, StepId, Str, Target};
 
 /// The most situations that are told apart.
-const SITUATIONS_MAX: usize = 100_000;
+const SITUATIONS_MAX: usize = 50_000;
 /// The most things that can follow on all of them.
-const HOPS_MAX: usize = 600_000;
+const HOPS_MAX: usize = 300_000;
 /// No situation: the run ends.
 pub(super) const END: u32 = u32::MAX;
 
@@ -46,6 +46,7 @@ pub(super) struct Hop {
     pub(super) set: u32,
     pub(super) to: u32,
     pub(super) counts: bool,
+    pub(super) exhausts: bool,
 }
 
 impl Reach {
@@ -173,7 +174,7 @@ impl Explored {
         while next < queue.len() {
             let here = queue[next].clone();
             let mut hops = Vec::new();
-            for Move { choice, marks, next, counts } in rules.moves(flow, &here) {
+            for Move { choice, marks, next, counts, exhausts } in rules.moves(flow, &here) {
                 let to = match next {
                     None => END,
                     Some(next) => *self.known.entry(next).or_insert_with_key(|next| {
@@ -182,7 +183,7 @@ impl Explored {
                     }),
                 };
                 let (choice, set) = (self.choice(here.at, choice), self.set(marks));
-                hops.push(Hop { choice, set, to, counts });
+                hops.push(Hop { choice, set, to, counts, exhausts });
             }
             count += hops.len();
             if situations_max < usize::MAX && (queue.len() > situations_max || count > HOPS_MAX) {

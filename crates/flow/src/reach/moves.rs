@@ -43,6 +43,8 @@ pub struct Move {
     pub next: Option<Situation>,
     /// Whether an iteration begins with it.
     pub counts: bool,
+    /// Whether the run is exhausted with it where no iteration is left, and not completed by its verdict.
+    pub exhausts: bool,
 }
 
 /// What follows on situations of a flow.
@@ -177,7 +179,7 @@ impl Rules {
             }
             if !led && !said.members.is_empty() {
                 self.finished(at, &mut marks);
-                found.push(Move { choice: said.clone(), marks, next: None, counts: false });
+                found.push(Move { choice: said.clone(), marks, next: None, counts: false, exhausts: false });
             }
         }
         found
@@ -289,14 +291,14 @@ impl Rules {
         let Leaving { at, edge, choice, mut marks, checks } = leaving;
         let Some(to) = choice.to else {
             self.finished(at, &mut marks);
-            found.push(Move { choice, marks, next: None, counts: false });
+            found.push(Move { choice, marks, next: None, counts: false, exhausts: false });
             return;
         };
         let mut next = Situation { at: to, checks, ..at.clone() };
         self.leave(&mut next, at, edge, &choice);
         // A step that does not count belongs to the visit that led to it.
         if !flow.step(to).counts {
-            self.on(Move { choice, marks, next: Some(next), counts: false }, found);
+            self.on(Move { choice, marks, next: Some(next), counts: false, exhausts: false }, found);
             return;
         }
         for fired in self.fired(flow, at, edge, to) {
@@ -307,7 +309,8 @@ impl Rules {
                 next.judged = true;
                 next.at = flow.monitors[monitor].judge;
             }
-            let going = Move { choice: choice.clone(), marks, next: Some(next), counts: true };
+            let next = Some(next);
+            let going = Move { choice: choice.clone(), marks, next, counts: true, exhausts: true };
             self.visit_done(flow, at, edge, going, found);
         }
     }
@@ -348,7 +351,7 @@ impl Rules {
         let Move { choice, mut marks, next, .. } = going;
         let Some(mut next) = next else { return };
         if !flow.step(next.at).counts {
-            self.on(Move { choice, marks, next: Some(next), counts: false }, found);
+            self.on(Move { choice, marks, next: Some(next), counts: false, exhausts: false }, found);
             return;
         }
         self.finished(at, &mut marks);
@@ -358,6 +361,7 @@ impl Rules {
         let redone = failed && (edge.remedy.is_some() || edge.again) && !last;
         let finished = at.finished.saturating_add(1);
         let holds = |free| self.holds(&flow.verdict, finished, next.checks, free);
+        let exhausts = !self.exact || !flow.verdict.can_fire() || !holds(false);
         if !redone && flow.verdict.can_fire() {
             let must = self.exact && holds(false);
             if must || !self.exact || holds(true) {
@@ -366,7 +370,13 @@ impl Rules {
                     marks.extend(self.looked_at());
                 }
                 marks.push(Mark::Completed);
-                found.push(Move { choice: choice.clone(), marks, next: None, counts: false });
+                found.push(Move {
+                    choice: choice.clone(),
+                    marks,
+                    next: None,
+                    counts: false,
+                    exhausts: false,
+                });
             }
             if must {
                 return;
@@ -382,7 +392,7 @@ impl Rules {
         next.finished = finished;
         next.judged = false;
         next.visit = next.at;
-        self.on(Move { choice, marks, next: Some(next), counts: true }, found);
+        self.on(Move { choice, marks, next: Some(next), counts: true, exhausts }, found);
     }
 
     fn on(&self, mut going: Move, found: &mut Vec<Move>) {

@@ -16,7 +16,9 @@ pub fn reasons(reach: &Reach, unmet: &BTreeSet<Mark>, iterations_max: u32) -> BT
             found.insert(mark.clone(), why);
         }
     }
-    for (flow, why) in variants(reach.flow()) {
+    // Where nothing is counted and remembered, nothing that is can be in the way.
+    let variants = if reach.is_exact() { variants(reach.flow()) } else { Vec::new() };
+    for (flow, why) in variants {
         let left: Vec<&Mark> = unmet.iter().filter(|mark| !found.contains_key(mark)).collect();
         if left.is_empty() {
             return found;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
-use super::explore::{END, Reach};
+use super::explore::{END, Hop, Reach};
 use super::moves::{Move, Situation, entered};
 use super::{Choice, Mark};
 use crate::StepId;
@@ -100,7 +100,8 @@ impl Reach {
         self.choices.iter().map(is_closed).collect()
     }
 
-    /// By situation, the most iterations that can still begin; `None` where walks go round.
+    /// By situation, the most iterations that can still begin, the last of them where none is left, too; `None` where walks
+    /// go round.
     pub(super) fn most(&self) -> Vec<Option<u32>> {
         let before = self.before();
         let mut open: Vec<usize> =
@@ -108,9 +109,9 @@ impl Reach {
         let mut most = vec![None; self.hops.len()];
         let mut ready: Vec<usize> = (0..open.len()).filter(|at| open[*at] == 0).collect();
         while let Some(at) = ready.pop() {
-            let further = |hop: &super::explore::Hop| {
+            let further = |hop: &Hop| {
                 let to = if hop.to == END { Some(0) } else { most[hop.to as usize] };
-                to.map(|to: u32| to.saturating_add(u32::from(hop.counts)))
+                to.map(|to| longer(to, hop.counts, hop.exhausts))
             };
             most[at] = Some(self.hops[at].iter().filter_map(further).max().unwrap_or(0));
             for (from, _) in before.to(at) {
@@ -238,10 +239,19 @@ impl Reach {
     pub fn rank_on(&self, at: StepId, going: &Move, left: u32) -> Rank {
         let next = going.next.as_ref().and_then(|next| self.place(next));
         let Some(next) = next else { return Rank(2, 0) };
-        let further = self.further[next as usize].unwrap_or(FAR).saturating_add(u32::from(going.counts));
+        let further = self.further[next as usize].map_or(FAR, |to| longer(to, going.counts, going.exhausts));
         let bound = going.choice.edge.and_then(|edge| self.flow().step(at).edges[edge].bound);
         // Where bounds are not followed, what has none leads on for longer.
         Rank(u8::from(!self.is_exact() && bound.is_some()), FAR - further.min(left.saturating_add(1)))
+    }
+}
+
+/// How many iterations can begin on a walk with a move before it. The last is one with which a run is exhausted.
+fn longer(further: u32, counts: bool, exhausts: bool) -> u32 {
+    match counts {
+        true if further > 0 => further.saturating_add(1),
+        true => u32::from(exhausts),
+        false => further,
     }
 }
 
