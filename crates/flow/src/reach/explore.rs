@@ -1,6 +1,6 @@
 //! All situations that runs come to, and what is come by there.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
 use super::moves::{Move, Rules, Situation};
@@ -13,6 +13,8 @@ use crate::{Ending, Flow, StepId, Str, Target};
 const SITUATIONS_MAX: usize = 50_000;
 /// The most things that can follow on all of them.
 const HOPS_MAX: usize = 300_000;
+/// From how many situations on those are not looked at that take more iterations than runs may have.
+const BEYOND_MAX: usize = 5_000;
 /// No situation: the run ends.
 pub(super) const END: u32 = u32::MAX;
 
@@ -28,6 +30,8 @@ pub struct Reach {
     /// By situation: the step, and what can follow.
     pub(super) ats: Vec<StepId>,
     pub(super) hops: Vec<Vec<Hop>>,
+    /// By situation: whether it takes more iterations than runs may have, and was not looked at.
+    pub(super) unseen: Vec<bool>,
     /// What is come by together, and all that there is to come by.
     pub(super) sets: Vec<Vec<u32>>,
     pub(super) marks: Vec<Mark>,
@@ -60,15 +64,19 @@ impl Reach {
         let rules = |exact| Rules::new(&flow, exact, iterations_max);
         let mut found = Explored::default();
         let (exactly, mut loosely) = (rules(true), None);
-        if !found.explore(&flow, &exactly, situations_max) {
+        let own_max = iterations_max.max(flow.limits.iterations_max);
+        if !found.explore(&flow, &exactly, situations_max, own_max) {
             found = Explored::default();
             let rules = rules(false);
-            found.explore(&flow, &rules, usize::MAX);
+            found.explore(&flow, &rules, usize::MAX, own_max);
             loosely = Some(rules);
         }
         let Explored { known, ats, hops, sets, marks, choices, .. } = found;
+        let unseen: Vec<bool> = hops.iter().map(Option::is_none).collect();
+        let hops = hops.into_iter().map(Option::unwrap_or_default).collect();
         let mut reach = Reach {
             iterations_max,
+            unseen,
             exactly,
             rules: loosely,
             known,
@@ -92,6 +100,11 @@ impl Reach {
         self.rules.is_none()
     }
 
+    /// Whether nothing is known of what takes more iterations than runs may have.
+    pub fn is_cut(&self) -> bool {
+        self.unseen.contains(&true)
+    }
+
     /// The most iterations of the runs.
     pub fn iterations_max(&self) -> u32 {
         self.iterations_max
@@ -107,12 +120,13 @@ impl Reach {
         &self.exactly.keys
     }
 
-    /// Everything that runs come by, if they may be as long as it takes, with the iteration in which they first can.
+    /// Everything that runs come by, if they may be as long as it takes, with the iteration in which they first can. Where
+    /// there are too many situations, only what takes no more iterations than they may have.
     pub fn marks(&self) -> &BTreeMap<Mark, u32> {
         &self.first
     }
 
-    /// The iteration in which runs can first come by something; `None` where none does, however long it is.
+    /// The iteration in which runs can first come by something; `None` where none does that is as long as they may be.
     pub fn first(&self, mark: &Mark) -> Option<u32> {
         match mark {
             Mark::Exhausted => self.exceeds(self.iterations_max).then_some(self.iterations_max),
@@ -156,7 +170,7 @@ impl Reach {
 struct Explored {
     known: HashMap<Situation, u32>,
     ats: Vec<StepId>,
-    hops: Vec<Vec<Hop>>,
+    hops: Vec<Option<Vec<Hop>>>,
     sets: Vec<Vec<u32>>,
     set_ids: HashMap<Vec<u32>, u32>,
     marks: Vec<Mark>,
@@ -166,33 +180,50 @@ struct Explored {
 }
 
 impl Explored {
-    /// Looks at all situations; whether there were no more than those.
-    fn explore(&mut self, flow: &Flow, rules: &Rules, situations_max: usize) -> bool {
-        let mut queue = vec![rules.first(flow)];
-        self.known.insert(queue[0].clone(), 0);
-        let (mut next, mut count) = (0, 0);
-        while next < queue.len() {
-            let here = queue[next].clone();
-            let mut hops = Vec::new();
-            for Move { choice, marks, next, counts, exhausts } in rules.moves(flow, &here) {
-                let to = match next {
-                    None => END,
-                    Some(next) => *self.known.entry(next).or_insert_with_key(|next| {
-                        queue.push(next.clone());
-                        queue.len() as u32 - 1
-                    }),
-                };
-                let (choice, set) = (self.choice(here.at, choice), self.set(marks));
-                hops.push(Hop { choice, set, to, counts, exhausts });
+    /// Looks at all situations, those first that take the fewest iterations. Whether that went far enough: beyond
+    /// `iterations_max` few of them have to do.
+    fn explore(&mut self, flow: &Flow, rules: &Rules, situations_max: usize, iterations_max: u32) -> bool {
+        let first = rules.first(flow);
+        let (mut all, mut fewest, mut count) = (vec![first.clone()], vec![1], 0);
+        self.known.insert(first, 0);
+        let (mut now, mut later, mut iteration) = (VecDeque::from([0]), VecDeque::new(), 1);
+        while let Some(at) = now.pop_front() {
+            if self.hops.get(at).is_none_or(Option::is_none) {
+                let mut hops = Vec::new();
+                for Move { choice, marks, next, counts, exhausts } in rules.moves(flow, &all[at]) {
+                    let to = next.map_or(END, |next| {
+                        *self.known.entry(next).or_insert_with_key(|next| {
+                            all.push(next.clone());
+                            fewest.push(u32::MAX);
+                            all.len() as u32 - 1
+                        })
+                    });
+                    let iterations = iteration + u32::from(counts);
+                    if to != END && iterations < fewest[to as usize] {
+                        fewest[to as usize] = iterations;
+                        let queue = if counts { &mut later } else { &mut now };
+                        queue.push_back(to as usize);
+                    }
+                    let (choice, set) = (self.choice(all[at].at, choice), self.set(marks));
+                    hops.push(Hop { choice, set, to, counts, exhausts });
+                }
+                count += hops.len();
+                self.hops.resize_with(all.len(), || None);
+                self.hops[at] = Some(hops);
             }
-            count += hops.len();
-            if situations_max < usize::MAX && (queue.len() > situations_max || count > HOPS_MAX) {
+            if situations_max < usize::MAX && (all.len() > situations_max || count > HOPS_MAX) {
                 return false;
             }
-            self.ats.push(here.at);
-            self.hops.push(hops);
-            next += 1;
+            if now.is_empty() {
+                std::mem::swap(&mut now, &mut later);
+                iteration += 1;
+                if iteration > iterations_max && situations_max < usize::MAX && all.len() > BEYOND_MAX {
+                    break;
+                }
+            }
         }
+        self.ats = all.iter().map(|situation| situation.at).collect();
+        self.hops.resize_with(all.len(), || None);
         true
     }
 

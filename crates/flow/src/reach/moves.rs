@@ -366,8 +366,13 @@ impl Rules {
             let must = self.exact && holds(false);
             if must || !self.exact || holds(true) {
                 let mut marks = marks.clone();
-                if !must {
+                let looks = !must && self.looked_at().next().is_some();
+                if looks {
                     marks.extend(self.looked_at());
+                }
+                // Where nobody looks, nobody says to which step it would have gone.
+                if !looks && !marks.iter().any(|mark| matches!(mark, Mark::Monitor(_))) {
+                    marks.retain(|mark| !matches!(mark, Mark::Edge(_, _, Some(_))));
                 }
                 marks.push(Mark::Completed);
                 found.push(Move {

@@ -31,6 +31,10 @@ pub fn reasons(reach: &Reach, unmet: &BTreeSet<Mark>, iterations_max: u32) -> BT
             let first = otherwise.first(mark).is_some_and(|first| first <= iterations_max);
             first && (otherwise.is_exact() || is_long_enough(&otherwise, mark))
         };
+        let why = match reach.is_cut() && !otherwise.is_exact() {
+            true => format!("needs more than {iterations_max} iterations, and that is the limit"),
+            false => why,
+        };
         let met: Vec<Mark> = left.iter().filter(meets).map(|mark| (*mark).clone()).collect();
         found.extend(met.into_iter().map(|mark| (mark, why.clone())));
     }

@@ -107,7 +107,8 @@ impl Reach {
         let mut open: Vec<usize> =
             self.hops.iter().map(|hops| hops.iter().filter(|hop| hop.to != END).count()).collect();
         let mut most = vec![None; self.hops.len()];
-        let mut ready: Vec<usize> = (0..open.len()).filter(|at| open[*at] == 0).collect();
+        let mut ready: Vec<usize> =
+            (0..open.len()).filter(|at| open[*at] == 0 && !self.unseen[*at]).collect();
         while let Some(at) = ready.pop() {
             let further = |hop: &Hop| {
                 let to = if hop.to == END { Some(0) } else { most[hop.to as usize] };
