@@ -5,6 +5,7 @@ pub mod definitions;
 pub mod flows;
 pub mod large;
 pub mod offline;
+pub mod random;
 pub mod standin;
 pub mod world;
 

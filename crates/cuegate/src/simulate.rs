@@ -1,13 +1,16 @@
 //! Simulations: runs with stand-in agents until nothing new comes of them, held against the bound of their flow.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
 use cuegate_engine::{Budget, Event, PRICE_FAULT, State};
-use cuegate_flow::{Act, Certificate, Flow, Param, ParamType, Source, Terms, Verdict};
+use cuegate_flow::{
+    Act, Certificate, Flow, Param, ParamType, Source, StepId, Terms, Verdict,
+    reach::{Choice, Reach},
+};
 use cuegate_runner::simulated::{Agent, Beginning, Simulation, Walk, text_for};
 use cuegate_view::{AgentRow, BugRow, Coverage, Observed, end_of};
 
@@ -57,7 +60,8 @@ pub struct Found {
 /// Runs a flow with stand-in agents.
 pub fn simulate(flow: &Arc<Flow>, wanted: &Wanted) -> Found {
     let bound = bound(flow, wanted, &Budget::default());
-    let none = Coverage::of(flow.clone(), wanted.begin.iterations_max);
+    let reach = Arc::new(Reach::of(flow.clone(), wanted.begin.iterations_max));
+    let none = Coverage::of(reach.clone());
     let mut found = Found {
         agents: Vec::new(),
         coverage: none.clone(),
@@ -65,15 +69,24 @@ pub fn simulate(flow: &Arc<Flow>, wanted: &Wanted) -> Found {
         observed: Observed::default(),
         bugs: Vec::new(),
     };
+    let mut unsaid = BTreeSet::new();
     for agent in &wanted.agents {
-        run_all(flow, wanted, *agent, none.clone(), &mut found);
+        let simulation = Simulation::new(reach.clone(), wanted.begin.clone(), *agent, wanted.seed);
+        unsaid.extend(run_all(flow, wanted, simulation, none.clone(), &mut found));
     }
+    found.coverage.unsaid(&unsaid);
     found
 }
 
-/// All runs of one agent.
-fn run_all(flow: &Arc<Flow>, wanted: &Wanted, agent: Agent, mut covered: Coverage, found: &mut Found) {
-    let mut simulation = Simulation::new(flow.clone(), wanted.begin.clone(), agent, wanted.seed);
+/// All runs of one agent. Says what no answer was found for.
+fn run_all(
+    flow: &Arc<Flow>,
+    wanted: &Wanted,
+    mut simulation: Simulation,
+    mut covered: Coverage,
+    found: &mut Found,
+) -> BTreeSet<(StepId, StepId, Choice)> {
+    let agent = simulation.agent();
     let mut row = AgentRow { agent: agent.as_str(), runs: 0, ends: BTreeMap::new(), covered: 0 };
     let mut idle = 0;
     let goes_on = |runs: u64, idle: u64, eager: bool| match wanted.runs {
@@ -106,6 +119,7 @@ fn run_all(flow: &Arc<Flow>, wanted: &Wanted, agent: Agent, mut covered: Coverag
     row.covered = covered.all().covered;
     found.coverage.add(&covered);
     found.agents.push(row);
+    simulation.unsaid()
 }
 
 /// One run. A panic in it is a bug like any other, with its seed.

@@ -106,6 +106,14 @@ impl Selecting {
     }
 }
 
+impl Run {
+    /// The newest value that any step of the run left under this name, as text; `None` where it is none or too long to
+    /// select anything.
+    pub fn newest(&self, key: &str) -> Option<Str> {
+        newest(self, key).map(|value| value.text.into())
+    }
+}
+
 /// The newest short value that any step of the run left under this name.
 fn newest(run: &Run, key: &str) -> Option<Selecting> {
     let left = run.handoffs.values().filter_map(|left| left.get(key));

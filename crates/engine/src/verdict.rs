@@ -53,6 +53,11 @@ pub struct Probing {
 }
 
 impl Run {
+    /// How many answers of checking steps were counted for the verdict.
+    pub fn checks(&self) -> u32 {
+        checks(self)
+    }
+
     /// Folds what happens to the verdict in.
     pub(crate) fn looked_around(&mut self, event: &Event) {
         match event {

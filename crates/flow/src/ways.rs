@@ -59,22 +59,27 @@ pub fn acting(flow: &Flow) -> Vec<bool> {
 /// Whether an answer that fits its schema can have this outcome. What a definition falls back to needs no such answer;
 /// in the first iteration only, that is the entry's alone.
 pub fn is_sayable(flow: &Flow, id: StepId, outcome: &Outcome) -> bool {
-    let step = flow.step(id);
-    let Gate::Readers(readers) = &step.gate else { return true };
-    let schema = match &step.act {
-        Act::Ask(ask) => ask.schema.map(|schema| flow.schema(schema)),
-        _ => None,
-    };
-    let tells = |reader: &Reader<StepId>| match reader {
-        Reader::Field { path, words, .. } => names(schema, path, words, outcome),
+    let Gate::Readers(readers) = &flow.step(id).gate else { return true };
+    readers.iter().any(|reader| tells(flow, id, reader, outcome))
+}
+
+/// Whether a reader of a step's answers can come to an outcome.
+pub(crate) fn tells(flow: &Flow, id: StepId, reader: &Reader<StepId>, outcome: &Outcome) -> bool {
+    match reader {
+        Reader::Field { path, words, .. } => {
+            let schema = match &flow.step(id).act {
+                Act::Ask(ask) => ask.schema.map(|schema| flow.schema(schema)),
+                _ => None,
+            };
+            names(schema, path, words, outcome)
+        }
         Reader::Tag { outcomes, .. } => outcomes.contains(outcome),
         Reader::Said { words, .. } => words.iter().any(|(_, means)| means == outcome),
         Reader::Judge { step } => is_sayable(flow, *step, outcome),
         Reader::Otherwise(falls) | Reader::Fallback(falls) => falls == outcome,
         Reader::FirstFallback(falls) => falls == outcome && flow.entry == id,
         Reader::Silence(_) => false,
-    };
-    readers.iter().any(tells)
+    }
 }
 
 /// Whether a field may hold a word for an outcome: as it is written, or as it is normalised before the schema is asked.

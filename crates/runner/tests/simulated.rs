@@ -5,7 +5,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use cuegate_engine::{EndState, Event, FaultClass, State, WaitKind};
-use cuegate_flow::Flow;
+use cuegate_flow::{Flow, reach::Reach};
 use cuegate_runner::simulated::{Agent, Beginning, Simulation, Walk};
 use cuegate_testkit::flows;
 
@@ -23,7 +23,8 @@ fn begin(flow: &Flow) -> Beginning {
 
 fn walks(flow: &Arc<Flow>, agent: Agent, seed: u64) -> Vec<Walk> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let mut simulation = Simulation::new(flow.clone(), begin(flow), agent, seed);
+    let reach = Arc::new(Reach::of(flow.clone(), flow.limits.iterations_max));
+    let mut simulation = Simulation::new(reach, begin(flow), agent, seed);
     (0..RUNS).map(|_| runtime.block_on(simulation.walk()).unwrap()).collect()
 }
 

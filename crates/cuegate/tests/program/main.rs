@@ -33,6 +33,7 @@ mod registry_keys;
 mod run;
 mod schema;
 mod simulate;
+mod simulate_random;
 mod starters;
 mod support;
 mod suspend;

@@ -11,8 +11,8 @@ use cuegate_flow::{Act, Certificate, Draft, Flow, Gate, Reader, StepId, Terms, c
 use cuegate_testkit::world::started;
 
 use super::explore::{completions, key};
-use super::random::{Dialect, draft};
 use super::{describe, features, relaxed};
+use cuegate_testkit::random::{Dialect, draft};
 
 /// How many flows of each format are compared.
 const FLOWS: usize = 1_500;

@@ -408,7 +408,7 @@ fn goal(events: &[Event]) -> bool {
     let gave_up =
         events.iter().any(|event| matches!(event, Event::Decided { outcome, .. } if **outcome == *"abort"));
     events.iter().any(|event| match event {
-        Event::Ended { state, .. } => super::random::is_goal(*state) && !gave_up,
+        Event::Ended { state, .. } => cuegate_testkit::random::is_goal(*state) && !gave_up,
         _ => false,
     })
 }

@@ -8,7 +8,7 @@
 
 mod exact;
 mod explore;
-mod random;
+mod reach;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +16,8 @@ use cuegate_flow::{
     Act, CounterId, Diagnostic, Draft, Flow, Gate, Limits, Name, Outcome, Reader, Selector, Severity, Source,
     Step, StepId, Str, Target, Template, check,
 };
+use cuegate_testkit::random::{Dialect, draft};
 use explore::{Explored, Need, explore};
-use random::{Dialect, draft};
 
 /// How many flows of each format are compared.
 const FLOWS: usize = 10_000;

@@ -13,7 +13,7 @@ mod limit_too_low;
 pub(crate) mod live;
 mod maybe_unassigned;
 mod monitor_never_acts;
-mod newest;
+pub(crate) mod newest;
 mod no_entry;
 mod no_way_to_end;
 mod optional_parameter;

@@ -6,7 +6,7 @@ use crate::{Act, FieldPath, Flow, Schema, Selector, Step, StepId, Str, Target};
 
 /// A value that selects.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Value {
+pub(crate) enum Value {
     /// There is none; `null` counts as none.
     Absent,
     /// This text.
@@ -16,10 +16,10 @@ pub(super) enum Value {
 }
 
 /// What a value can be.
-pub(super) type Values = BTreeSet<Value>;
+pub(crate) type Values = BTreeSet<Value>;
 
 /// What an answer can hold at a path. A schema that lists nothing allows everything.
-pub(super) fn answered(schema: Option<&Schema>, path: &FieldPath) -> Values {
+pub(crate) fn answered(schema: Option<&Schema>, path: &FieldPath) -> Values {
     let Some(schema) = schema else { return BTreeSet::from([Value::Absent, Value::Other]) };
     let listed = schema.values_at(path).unwrap_or_else(|| vec!["\u{0}".into()]);
     let mut values: Values = listed
@@ -38,7 +38,7 @@ pub(super) fn answered(schema: Option<&Schema>, path: &FieldPath) -> Values {
 }
 
 /// The schema of a step's answers.
-pub(super) fn schema_of<'f>(flow: &'f Flow, step: &Step<StepId>) -> Option<&'f Schema> {
+pub(crate) fn schema_of<'f>(flow: &'f Flow, step: &Step<StepId>) -> Option<&'f Schema> {
     match &step.act {
         Act::Ask(ask) => ask.schema.map(|id| flow.schema(id)),
         _ => None,
@@ -46,7 +46,7 @@ pub(super) fn schema_of<'f>(flow: &'f Flow, step: &Step<StepId>) -> Option<&'f S
 }
 
 /// The names of handed-on values that select somewhere.
-pub(super) fn keys(flow: &Flow) -> Vec<Str> {
+pub(crate) fn keys(flow: &Flow) -> Vec<Str> {
     let edges = flow.steps.iter().flat_map(|step| &step.edges);
     let mut keys: Vec<Str> = edges
         .filter_map(|edge| match &edge.to {
@@ -100,7 +100,7 @@ pub(super) fn select(
 }
 
 /// Numbers are equal however they are written.
-pub(super) fn is_case(case: &str, text: &str) -> bool {
+pub(crate) fn is_case(case: &str, text: &str) -> bool {
     let number = |text: &str| text.parse::<f64>().ok();
     case == text || (number(case).is_some() && number(case) == number(text))
 }

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::graph::{Way, Ways};
 use crate::check::graph::{judges, targets};
 use crate::check::live::{Live, outcomes};
+use crate::watch::{forget, seen};
 use crate::{CounterId, Edge, Flow, Gate, Outcome, Reader, Step, StepId, Str, Target, Verdict};
 
 /// The most states of an unrolled flow.
@@ -342,7 +343,7 @@ impl Unroll<'_> {
         let mended = edge.remedy.is_some() && to == state.visit;
         if !(next.judged || mended) {
             next.history.push(state.visit);
-            self.forget(&mut next.history);
+            forget(&self.flow.monitors, &mut next.history);
         }
         next.finished = self.visits_max.map_or(0, |max| (state.finished + 1).min(max));
         next.judged = false;
@@ -355,27 +356,9 @@ impl Unroll<'_> {
         if state.judged && !self.flow.step(state.step).counts {
             return None;
         }
-        let seen = |monitor: &crate::Monitor<StepId>| {
-            let walked = state.history.iter().chain([&state.visit]).rev();
-            let cycle = monitor.cycle.iter().rev().cycle();
-            let length = walked.zip(cycle).take_while(|(walked, cycle)| walked == cycle).count();
-            length / monitor.cycle.len().max(1) >= monitor.threshold as usize
-        };
         let mut monitors = self.flow.monitors.iter();
         monitors
-            .find(|monitor| monitor.cycle.first() == Some(&to) && seen(monitor))
+            .find(|monitor| monitor.cycle.first() == Some(&to) && seen(monitor, &state.history, state.visit))
             .map(|monitor| monitor.judge)
-    }
-
-    /// Forgets visits that no monitor can make anything of any more.
-    fn forget(&self, history: &mut Vec<StepId>) {
-        let begins = |monitor: &crate::Monitor<StepId>, tail: &[StepId]| {
-            let rounds = monitor.cycle.len() * monitor.threshold as usize;
-            tail.len() <= rounds && monitor.cycle.iter().cycle().zip(tail).all(|(cycle, step)| cycle == step)
-        };
-        let useful =
-            |from: &usize| self.flow.monitors.iter().any(|monitor| begins(monitor, &history[*from..]));
-        let from = (0..history.len()).find(useful).unwrap_or(history.len());
-        history.drain(..from);
     }
 }

@@ -2,12 +2,13 @@
 
 use cuegate_engine::{Reading, Run, read, target};
 use cuegate_flow::{
-    Act, Ask, FieldPath, Flow, Gate, Outcome, Reader, Schema, Selector, Step, StepId, Str, Target, ways,
+    Act, Ask, FieldPath, Flow, Gate, Outcome, Reader, Schema, Selector, Step, StepId, Str, Target,
+    reach::{Choice, Left, Pick},
+    ways,
 };
 use serde_json::{Map, Value, json};
 
-use super::choice::{Choice, Pick};
-use super::sample::{put, sample};
+use super::sample::{put, sample, take_away};
 
 /// An answer: what came as a structured one, and the text.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -35,8 +36,6 @@ pub(super) struct Scene<'s> {
     pub(super) asked: StepId,
     /// What is said besides: what a verdict looks for, what is asked for in blocks.
     pub(super) beside: &'s str,
-    /// What handed-on values that select a step are to be.
-    pub(super) selects: &'s dyn Fn(&Str) -> Option<Str>,
     /// Which of the alternatives of its schema an answer takes.
     pub(super) variant: usize,
 }
@@ -64,20 +63,15 @@ impl Scene<'_> {
         }
     }
 
-    /// An answer that the step's gate reads as what is chosen; `None` when there is none.
-    pub(super) fn words(&self, choice: &Choice, style: Style) -> Option<Words> {
-        let styles = match style {
-            Style::Structured => [Style::Structured, Style::Plain, Style::Judged],
-            Style::Plain => [Style::Plain, Style::Structured, Style::Judged],
-            Style::Judged => [Style::Judged, Style::Structured, Style::Plain],
-        };
-        // What leaves the outcome to a judge is no answer that says it, unless nothing else can.
+    /// An answer that the step's gate reads as what is chosen, in the first of some ways in which it can be said; `None`
+    /// when there is none.
+    pub(super) fn words(&self, choice: &Choice, styles: &[Style]) -> Option<Words> {
         let say = |style| {
             (0..4)
                 .flat_map(move |variant| self.candidates(choice, style, self.variant + variant))
                 .find(|words| self.says(words, choice, style))
         };
-        styles.into_iter().find_map(say)
+        styles.iter().find_map(|style| say(*style))
     }
 
     /// Anything that can be said: where nothing else can.
@@ -182,9 +176,13 @@ impl Scene<'_> {
             body = Value::Object(Map::new());
         }
         for handoff in &self.step().handoff {
-            let wanted = (self.selects)(&handoff.key);
-            if wanted.is_some() || handoff.path.get(&body).is_none() {
-                self.put_fitting(&mut body, &handoff.path, wanted.as_deref().unwrap_or("as simulated"));
+            let wanted = choice.leaves.iter().find(|(key, _)| *key == handoff.key).map(|(_, value)| value);
+            match wanted {
+                Some(value) => self.put_selecting(&mut body, &handoff.path, value),
+                None if handoff.path.get(&body).is_none() => {
+                    self.put_fitting(&mut body, &handoff.path, "as simulated");
+                }
+                None => {}
             }
         }
         if let Some(fused) = self.ask().and_then(|ask| ask.fused.as_ref()) {
@@ -206,23 +204,28 @@ impl Scene<'_> {
     /// Says what selects the step that is chosen.
     fn select(&self, body: &mut Value, choice: &Choice) {
         let Some(edge) = choice.edge.and_then(|edge| self.step().edges.get(edge)) else { return };
-        let path = match &edge.to {
-            Target::Select { by: Selector::Field(path), .. } => path,
-            Target::Select { by: Selector::Handoff(key), .. } => {
-                match self.step().handoff.iter().find(|handoff| handoff.key == *key) {
-                    Some(handoff) => &handoff.path,
-                    None => return,
-                }
-            }
-            Target::Jump { field: Some(path), .. } => path,
-            _ => return,
+        let (Target::Select { by: Selector::Field(path), .. } | Target::Jump { field: Some(path), .. }) =
+            &edge.to
+        else {
+            return;
         };
         match &choice.pick {
-            Pick::Case(case, _) => self.put_fitting(body, path, case),
-            Pick::Other(_) => self.put_fitting(body, path, "none of these"),
+            Pick::Field(value) => self.put_selecting(body, path, value),
             Pick::Named(step) => put(body, path, Value::from(&*self.flow.step(*step).name)),
-            Pick::Unnamed(_) => path.set(body, Value::Null),
+            Pick::Unnamed => self.put_selecting(body, path, &Left::Absent),
             Pick::Any => {}
+        }
+    }
+
+    /// Puts a value that selects at a path; where it is to be absent and something has to be there, `null`.
+    fn put_selecting(&self, body: &mut Value, path: &FieldPath, value: &Left) {
+        match value {
+            Left::Is(text) => self.put_fitting(body, path, text),
+            Left::Other => self.put_fitting(body, path, "none of these"),
+            Left::Absent if self.schema().is_some_and(|schema| schema.requires(path)) => {
+                put(body, path, Value::Null);
+            }
+            Left::Absent => take_away(body, path),
         }
     }
 
@@ -265,9 +268,6 @@ impl Scene<'_> {
     /// Whether an answer leads where the choice does.
     fn leads(&self, choice: &Choice, output: Option<&Value>) -> bool {
         let Some(edge) = choice.edge.and_then(|edge| self.step().edges.get(edge)) else { return true };
-        if choice.pick == Pick::Any && !matches!(edge.to, Target::Select { .. } | Target::Jump { .. }) {
-            return true;
-        }
         let handed = self
             .step()
             .handoff
@@ -276,10 +276,10 @@ impl Scene<'_> {
             .collect();
         let from = self.run.visit.as_ref().map_or(&self.step().name, |visit| &visit.step);
         let led = target(self.flow, self.run, from, &edge.to, output, &handed);
-        match (led, &choice.pick) {
-            (Ok(_), Pick::Any) => true,
-            (Ok(cuegate_engine::Route::Step(to)), _) => choice.leads(self.flow, self.asked).contains(&to),
-            _ => false,
+        match led {
+            Ok(cuegate_engine::Route::Step(to)) => choice.to == Some(to),
+            Ok(cuegate_engine::Route::End(_)) => choice.to.is_none(),
+            Err(_) => false,
         }
     }
 }

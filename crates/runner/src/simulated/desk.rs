@@ -10,17 +10,17 @@ use cuegate_engine::{
     ProbeCommand, Run, Usage, Work,
 };
 use cuegate_flow::{
-    Act, Flow, Gate, JoinRule, Outcome, Selector, StepId, Str, Success, Target, Verdict, ways,
+    Act, Flow, Gate, Outcome, Reader, StepId, Str, Success, Verdict,
+    reach::{Choice, Reach},
+    ways,
 };
 use serde_json::{Map, Value, json};
 
 use super::{
     agent::{Agent, Reply},
-    choice::{Choice, choices},
     compose::{Scene, Style, Words, report_text},
     dice::Dice,
     steer::{Aim, Steering},
-    together::together,
 };
 use crate::clock::SimulatedClock;
 
@@ -44,13 +44,11 @@ pub(super) struct Desk {
     wishes: BTreeMap<(u64, Option<u16>), Choice>,
     /// Judges that were asked in any run.
     judged: BTreeSet<StepId>,
-    /// The values of handed-on data by which steps are selected.
-    cases: BTreeMap<Str, Vec<Str>>,
 }
 
 impl Desk {
-    pub(super) fn new(flow: Arc<Flow>, agent: Agent) -> Desk {
-        let (steering, cases) = (Steering::new(&flow), cases(&flow));
+    pub(super) fn new(reach: Arc<Reach>, agent: Agent) -> Desk {
+        let (flow, steering) = (reach.flow().clone(), Steering::new(reach));
         Desk {
             flow,
             run: Run::default(),
@@ -62,7 +60,6 @@ impl Desk {
             steering,
             wishes: BTreeMap::new(),
             judged: BTreeSet::new(),
-            cases,
         }
     }
 
@@ -72,25 +69,12 @@ impl Desk {
         self.clock = Arc::default();
         self.wishes.clear();
         (self.dice, self.always, self.asked) = (dice, always, 0);
-        let flow = self.flow.clone();
-        self.steering.begin(&flow);
+        self.steering.begin();
     }
 
     /// Follows what was journaled.
     pub(super) fn saw(&mut self, events: &[Event]) {
-        let flow = self.flow.clone();
-        for event in events {
-            self.steering.saw(&flow, event);
-            // What a person answers is asked of nobody here.
-            if let Event::Decided { step, outcome, .. } = event
-                && let Some(id) =
-                    flow.find(step).filter(|id| matches!(flow.step(*id).act, Act::Person { .. }))
-            {
-                let chosen = choices(&flow, &self.run, id, &self.steering.outcomes[id.0 as usize]);
-                let chosen = chosen.iter().find(|choice| choice.outcome.to_string() == **outcome);
-                chosen.into_iter().for_each(|choice| self.steering.took(&flow, id, choice));
-            }
-        }
+        self.steering.saw(&self.run, events);
         self.run.apply_record(events);
     }
 
@@ -116,6 +100,7 @@ impl Desk {
     pub(super) fn obey(&mut self, ask: &AskCommand) -> Box<Answer> {
         let words = self.obedient_words(ask).unwrap_or_default();
         Box::new(Answer {
+            blocked: self.is_blocked(ask).then(|| "this cannot be done, as simulated".to_owned()),
             output: words.output,
             text: words.text,
             usage: Usage {
@@ -131,6 +116,20 @@ impl Desk {
         })
     }
 
+    /// Whether a member is to come to nothing whose answer can always be used.
+    fn is_blocked(&mut self, ask: &AskCommand) -> bool {
+        let asking = self
+            .run
+            .asking(ask.id)
+            .map(|(name, member, asking)| (name, member, asking.judging.is_none() && asking.owing.is_none()));
+        let Some((name, Some(member), true)) = asking else { return false };
+        let usable = self.flow.find(&name).is_some_and(|id| match &self.flow.step(id).gate {
+            Gate::Readers(readers) => readers.iter().any(|reader| matches!(reader, Reader::Otherwise(_))),
+            _ => true,
+        });
+        usable && self.wish(Some(member)).is_some_and(|wish| wish.unusable)
+    }
+
     fn obedient_words(&mut self, ask: &AskCommand) -> Option<Words> {
         let (name, member, asking) =
             self.run.asking(ask.id).map(|(name, member, asking)| (name, member, asking.clone()))?;
@@ -142,55 +141,76 @@ impl Desk {
             return Some(Words { output: None, text: report_text(&report.name) });
         }
         if asking.judging.is_some() {
-            return Some(self.judge(step, asked, member));
+            return Some(self.judge(asked, member));
         }
         self.work(step, member, &asking)
     }
 
-    /// A judge's answer: what was wanted of the step that it decides about, where it is among what it offers.
-    fn judge(&mut self, step: StepId, asked: StepId, member: Option<u16>) -> Words {
+    /// A judge's answer: what is wanted of the step that it decides about, where it is this judge's to say.
+    fn judge(&mut self, asked: StepId, member: Option<u16>) -> Words {
         self.judged.insert(asked);
-        let wish = self.wish(step, member).map(|choice| choice.outcome);
-        let offered = &self.steering.outcomes[asked.0 as usize];
-        let outcome = match wish {
-            Some(outcome) if offered.contains(&outcome) => outcome,
+        let offered = self.steering.outcomes[asked.0 as usize].clone();
+        let outcome = match self.wish(member) {
+            Some(wish) if wish.by.is_some_and(|by| by != asked) => Outcome::None,
+            Some(wish) if offered.contains(&wish.outcome) => wish.outcome,
             Some(_) => Outcome::None,
-            None => self.dice.pick(offered).cloned().unwrap_or(Outcome::None),
+            None => self.dice.pick(&offered).cloned().unwrap_or(Outcome::None),
         };
-        let style = if self.dice.one_in(2) { Style::Structured } else { Style::Plain };
-        self.compose(asked, &Choice::plain(outcome), style).unwrap_or_else(|| self.anything(asked))
+        let styles = match self.dice.one_in(2) {
+            true => [Style::Structured, Style::Plain],
+            false => [Style::Plain, Style::Structured],
+        };
+        self.compose(asked, &Choice::plain(outcome), &styles).unwrap_or_else(|| self.anything(asked))
     }
 
     /// The answer of the step that control, or a member, stands on.
     fn work(&mut self, step: StepId, member: Option<u16>, asking: &Asking) -> Option<Words> {
         let flow = self.flow.clone();
-        let unasked = ways::judges(&flow.step(step).gate).iter().any(|judge| !self.judged.contains(judge));
-        // What could not be read is said as plainly as can be.
-        let style = match self.dice.below(4) {
-            _ if asking.repairs > 0 => Style::Structured,
-            _ if unasked => Style::Judged,
-            0 => Style::Judged,
-            1 => Style::Plain,
-            _ => Style::Structured,
-        };
-        while let Some(choice) = self.wish(step, member) {
-            if let Some(words) = self.compose(step, &choice, style) {
+        let judges = ways::judges(&flow.step(step).gate);
+        let plain = [Style::Plain, Style::Structured, Style::Judged];
+        let structured = [Style::Structured, Style::Plain, Style::Judged];
+        while let Some(choice) = self.wish(member) {
+            if choice.unusable {
+                return Some(unusable());
+            }
+            // What could not be read is said as plainly as can be.
+            let first = if asking.repairs == 0 && self.dice.one_in(3) { plain } else { structured };
+            let unasked = judges.iter().any(|judge| !self.judged.contains(judge));
+            let styles = match (member, choice.by) {
+                (None, Some(_)) => vec![Style::Judged],
+                (None, None) => first[..2].to_vec(),
+                (Some(_), _) if asking.repairs == 0 && unasked => [&[Style::Judged], &first[..2]].concat(),
+                (Some(_), _) => first.to_vec(),
+            };
+            if let Some(words) = self.compose(step, &choice, &styles) {
                 if member.is_none() && asking.repairs == 0 {
-                    self.steering.took(&flow, step, &choice);
+                    self.steering.took(step, &choice);
                 }
                 return Some(words);
+            }
+            // What a member cannot say, its step cannot come to.
+            let given_up = match member {
+                Some(_) => self.parent().zip(self.wish(None)),
+                None => Some((step, choice.clone())),
+            };
+            if let Some((at, choice)) = given_up {
+                self.steering.give_up(at, &choice, step);
             }
             if member.is_some() {
                 break;
             }
-            self.steering.give_up(step, &choice);
             self.wishes.retain(|_, wish| *wish != choice);
         }
         Some(self.anything(step))
     }
 
+    /// The step that control stands on.
+    fn parent(&self) -> Option<StepId> {
+        self.flow.find(&self.run.node.as_ref()?.step)
+    }
+
     /// What is wanted of a step, or of a member of the one that control stands on.
-    fn wish(&mut self, step: StepId, member: Option<u16>) -> Option<Choice> {
+    fn wish(&mut self, member: Option<u16>) -> Option<Choice> {
         let entered = self.run.node.as_ref()?.entered;
         if let Some(wish) = self.wishes.get(&(entered, member)) {
             return Some(wish.clone());
@@ -199,8 +219,7 @@ impl Desk {
             self.plan(entered);
             return self.wishes.get(&(entered, member)).cloned();
         }
-        let flow = self.flow.clone();
-        let choice = self.steering.choose(&flow, &self.run, step, &mut self.dice)?;
+        let choice = self.steering.choose(&self.run, &mut self.dice)?;
         self.wishes.insert((entered, None), choice.clone());
         Some(choice)
     }
@@ -208,85 +227,33 @@ impl Desk {
     /// Lets the members of the step that control stands on answer so that the step comes to what is chosen for it.
     fn plan(&mut self, entered: u64) {
         let flow = self.flow.clone();
-        let Some(parent) = self.run.node.as_ref().and_then(|node| flow.find(&node.step)) else { return };
-        let (Act::All { members, .. }, Gate::Join { rules, .. }) =
-            (&flow.step(parent).act, &flow.step(parent).gate)
-        else {
-            return;
-        };
+        let (Some(parent), Some(choice)) = (self.parent(), self.wish(None)) else { return };
+        let Act::All { members, .. } = &flow.step(parent).act else { return };
+        self.steering.took(parent, &choice);
         // Now and then each says what it likes, whatever comes of it.
-        let free = *self.steering.aim() == Aim::Wander && self.dice.one_in(4);
-        loop {
-            let choice = self.steering.choose(&flow, &self.run, parent, &mut self.dice);
-            let wanted = choice.as_ref().filter(|_| !free).map(|choice| &choice.outcome);
-            let said = self.combination(members, rules, wanted);
-            let Some(said) = said else {
-                let Some(choice) = choice else { return };
-                self.steering.give_up(parent, &choice);
-                continue;
+        let free = self.steering.aim() == Aim::Wander && self.dice.one_in(4);
+        for (index, member) in (0..).zip(members) {
+            let said = match choice.members.get(usize::from(index)) {
+                Some(said) if !free => said.clone(),
+                _ => self.dice.pick(&self.steering.outcomes[member.0 as usize]).cloned(),
             };
-            for (index, (member, outcome)) in (0..).zip(members.iter().zip(said)) {
-                let wish = Choice::plain(outcome);
-                self.steering.took(&flow, *member, &wish);
-                self.wishes.insert((entered, Some(index)), wish);
-            }
-            if let Some(choice) = choice {
-                self.steering.took(&flow, parent, &choice);
-                self.wishes.insert((entered, None), choice);
-            }
-            return;
+            let wish = match said {
+                Some(outcome) => Choice::plain(outcome),
+                None => Choice { unusable: true, ..Choice::plain(Outcome::None) },
+            };
+            self.wishes.insert((entered, Some(index)), wish);
         }
     }
 
-    /// What members may say so that the rules, or none of them when a judge decides, come to an outcome; what they said
-    /// least so far comes first.
-    fn combination(
-        &mut self,
-        members: &[StepId],
-        rules: &[JoinRule],
-        wanted: Option<&Outcome>,
-    ) -> Option<Vec<Outcome>> {
-        let said: Vec<Vec<Outcome>> = members.iter().map(|member| self.least_said(*member)).collect();
-        let Some(wanted) = wanted else {
-            return said.into_iter().map(|all| self.dice.pick(&all).cloned()).collect();
-        };
-        let by_rule = rules.iter().any(|rule| rule.outcome == *wanted);
-        together(rules, &said, by_rule.then_some(wanted))
-    }
-
-    /// What a member can say, what it said least first; of equals any.
-    fn least_said(&mut self, member: StepId) -> Vec<Outcome> {
+    fn compose(&mut self, asked: StepId, choice: &Choice, styles: &[Style]) -> Option<Words> {
+        let (beside, variant) = (self.beside(), self.dice.below(6));
         let flow = self.flow.clone();
-        let all = self.steering.outcomes[member.0 as usize].clone();
-        let mut sayable: Vec<(u32, u64, Outcome)> = all
-            .into_iter()
-            .filter(|outcome| *outcome != Outcome::None && ways::is_sayable(&flow, member, outcome))
-            .map(|outcome| {
-                let times = self.steering.times(member, &Choice::plain(outcome.clone()));
-                (times, self.dice.roll(), outcome)
-            })
-            .collect();
-        sayable.sort();
-        sayable.into_iter().map(|(_, _, outcome)| outcome).collect()
-    }
-
-    fn compose(&mut self, asked: StepId, choice: &Choice, style: Style) -> Option<Words> {
-        let (beside, selects, variant) = (self.beside(), self.selecting(), self.dice.below(6));
-        let selects = |key: &Str| selects.get(key).cloned();
-        let flow = self.flow.clone();
-        let scene = Scene { flow: &flow, run: &self.run, asked, beside: &beside, selects: &selects, variant };
-        scene.words(choice, style)
+        let scene = Scene { flow: &flow, run: &self.run, asked, beside: &beside, variant };
+        scene.words(choice, styles)
     }
 
     fn anything(&self, asked: StepId) -> Words {
-        let flow = &self.flow;
-        Scene { flow, run: &self.run, asked, beside: "", selects: &|_| None, variant: 0 }.anything()
-    }
-
-    fn selecting(&mut self) -> BTreeMap<Str, Str> {
-        let dice = &mut self.dice;
-        let pick = |(key, cases): (&Str, &Vec<Str>)| Some((key.clone(), dice.pick(cases)?.clone()));
-        self.cases.iter().filter_map(pick).collect()
+        Scene { flow: &self.flow, run: &self.run, asked, beside: "", variant: 0 }.anything()
     }
 
     /// What is said besides: what the verdict looks for, when that is what the run is after, and blocks that ask for
@@ -330,10 +297,12 @@ impl Desk {
             Some(Work::Running { index, .. }) => *index,
             _ => 0,
         };
-        let wish = flow.find(&exec.step).and_then(|step| {
-            let choice = self.wish(step, None)?;
+        // What a member's answer has to pass is not chosen: it passes.
+        let step = flow.find(&exec.step).filter(|step| self.parent() == Some(*step));
+        let wish = step.and_then(|step| {
+            let choice = self.wish(None)?;
             if place == 0 {
-                self.steering.took(&flow, step, &choice);
+                self.steering.took(step, &choice);
             }
             Some(choice.outcome)
         });
@@ -360,12 +329,13 @@ impl Desk {
         self.dice.pick(&others).cloned().unwrap_or(Exit::TimedOut)
     }
 
-    /// A look for a verdict: it holds when the run is after that, else now and then.
+    /// A look for a verdict: it holds when the run is after that; where agents do not as they are told, now and then.
     pub(super) fn probe(&mut self, probe: &ProbeCommand) -> Completion {
         self.clock.pass(100);
         let after = self.steering.says(&probe.condition);
         let failed = self.agent == Agent::Random && self.dice.one_in(5);
-        let holds = !failed && (after || self.dice.one_in(10));
+        let by_chance = self.agent != Agent::Obedient && self.dice.one_in(10);
+        let holds = !failed && (after || by_chance);
         let look = Look { holds, failed, said: "as simulated".to_owned(), duration_ms: 100, seen: None };
         Completion::Probed { id: probe.id, look }
     }
@@ -383,15 +353,7 @@ fn block(marker: &str, value: &Value) -> String {
     format!("\n```{marker}\n{value}\n```\n")
 }
 
-/// The values of handed-on data by which some step is selected, and one that selects none.
-fn cases(flow: &Flow) -> BTreeMap<Str, Vec<Str>> {
-    let mut found: BTreeMap<Str, Vec<Str>> = BTreeMap::new();
-    for edge in flow.steps.iter().flat_map(|step| &step.edges) {
-        if let Target::Select { by: Selector::Handoff(key), cases, default } = &edge.to {
-            let known = found.entry(key.clone()).or_default();
-            known.extend(cases.iter().map(|(case, _)| case.clone()));
-            known.extend(default.map(|_| "none of these".into()));
-        }
-    }
-    found
+/// Nothing that a gate could read, nor a judge make anything of.
+fn unusable() -> Words {
+    Words { output: None, text: "Nothing that could be used, as it was simulated.".to_owned() }
 }

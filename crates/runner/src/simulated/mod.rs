@@ -3,14 +3,13 @@
 //! *Never* starts, writes or waits for anything. The same seed gives the same runs.
 
 mod agent;
-mod choice;
 mod compose;
 mod desk;
 mod dice;
 mod pattern;
 mod sample;
+mod stand;
 mod steer;
-mod together;
 mod walk;
 mod world;
 

@@ -236,6 +236,21 @@ pub(super) fn put(value: &mut Value, path: &FieldPath, new: Value) {
     *at = new;
 }
 
+/// Takes what stands at a path in objects out of them.
+pub(super) fn take_away(value: &mut Value, path: &FieldPath) {
+    let Some((last, before)) = path.segments().split_last() else { return };
+    let mut at = value;
+    for segment in before {
+        match at.as_object_mut().and_then(|fields| fields.get_mut(&**segment)) {
+            Some(inner) => at = inner,
+            None => return,
+        }
+    }
+    if let Value::Object(fields) = at {
+        fields.remove(&**last);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,12 +1,15 @@
 //! Simulated runs: the real loop over a journal in memory.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
 };
 
 use cuegate_engine::{Budget, Event, Load, Place, Run, Start, Started, State, WaitKind, Work, pending};
-use cuegate_flow::{BlobRef, Flow, Terms, bound};
+use cuegate_flow::{
+    BlobRef, Flow, StepId, Terms, bound,
+    reach::{Choice, Reach},
+};
 use cuegate_journal::{Journal, RunId, memory::MemoryJournal};
 use tokio::sync::{mpsc, watch};
 
@@ -76,17 +79,28 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Runs of a flow with an agent. The same seed gives the same runs.
-    pub fn new(flow: Arc<Flow>, begin: Beginning, agent: Agent, seed: u64) -> Simulation {
-        let desk = Arc::new(Mutex::new(Desk::new(flow.clone(), agent)));
+    /// Runs of a flow with an agent. The same seed gives the same runs. `reach` says what its runs can come by, and is of
+    /// as many iterations as they may have.
+    pub fn new(reach: Arc<Reach>, begin: Beginning, agent: Agent, seed: u64) -> Simulation {
+        let (flow, desk) = (reach.flow().clone(), Arc::new(Mutex::new(Desk::new(reach, agent))));
         let Beginning { iterations_max, repairs_max, .. } = begin;
         let asks_max = bound(&flow, &Terms { iterations_max, repairs_max, ..Terms::default() }).asks_max();
         Simulation { flow, begin, agent, seed, walks: 0, asks_max, desk }
     }
 
+    /// Who answers.
+    pub fn agent(&self) -> Agent {
+        self.agent
+    }
+
     /// Whether there is something that its runs have not tried to come to yet.
     pub fn is_eager(&self) -> bool {
-        self.agent == Agent::Obedient && lock(&self.desk).steering.is_eager(&self.flow)
+        self.agent == Agent::Obedient && lock(&self.desk).steering.is_eager()
+    }
+
+    /// What no answer was found for: of which step one is missing, where control is then, and what it would say.
+    pub fn unsaid(&self) -> BTreeSet<(StepId, StepId, Choice)> {
+        lock(&self.desk).steering.unsaid().clone()
     }
 
     /// The next run.

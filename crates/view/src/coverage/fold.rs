@@ -1,16 +1,25 @@
 //! Which items the records of runs come by.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use cuegate_engine::{EndState, Event, Hold, Run};
-use cuegate_flow::{Edge, Flow, Outcome, StepId, Str, Target, Verdict};
+use cuegate_flow::{
+    Edge, Flow, Outcome, StepId, Str, Target, Verdict,
+    reach::{Choice, Mark, Reach},
+};
 
-use super::items::{BY_VERDICT, CoverKind, Item, Key, end, items};
+use super::{
+    items::{CoverKind, Item, Key, end, items},
+    reasons,
+};
 
 /// What runs of a flow came by, of all that they can.
 #[derive(Debug, Clone)]
 pub struct Coverage {
-    flow: Arc<Flow>,
+    reach: Arc<Reach>,
     /// All items, in the order of the definition.
     pub items: Vec<Item>,
     places: BTreeMap<Key, usize>,
@@ -34,12 +43,12 @@ impl Covered {
 }
 
 impl Coverage {
-    /// Nothing yet, of what runs of a flow can come by within a limit of iterations.
-    pub fn of(flow: Arc<Flow>, iterations_max: u32) -> Coverage {
-        let items = items(&flow, iterations_max);
+    /// Nothing yet, of what runs of a flow can come by.
+    pub fn of(reach: Arc<Reach>) -> Coverage {
+        let (items, flow) = (items(&reach), reach.flow());
         let places = items.iter().enumerate().map(|(place, item)| (item.key.clone(), place)).collect();
         let steps = (0..).zip(&flow.steps).map(|(id, step)| (step.name.clone(), StepId(id))).collect();
-        Coverage { flow, items, places, steps }
+        Coverage { items, places, steps, reach }
     }
 
     /// Follows the records of a run. Says whether it came by anything that no run before it had.
@@ -55,6 +64,12 @@ impl Coverage {
             run.seq += 1;
         }
         self.all().covered > before
+    }
+
+    /// Says what was not come by because no answer was found that says it: of which step one is missing, where control is
+    /// then, and what it would say.
+    pub fn unsaid(&mut self, unsaid: &BTreeSet<(StepId, StepId, Choice)>) {
+        reasons::unsaid(&self.reach, &mut self.items, unsaid);
     }
 
     /// Adds what other runs of the same flow came by.
@@ -86,6 +101,14 @@ impl Coverage {
         covered
     }
 
+    fn flow(&self) -> Arc<Flow> {
+        self.reach.flow().clone()
+    }
+
+    fn come(&mut self, mark: Mark) {
+        self.hit(&Key::Mark(mark));
+    }
+
     fn hit(&mut self, key: &Key) {
         if let Some(place) = self.places.get(key) {
             self.items[*place].hits += 1;
@@ -112,7 +135,7 @@ impl Coverage {
             Event::AskRequested { follow: None, judging: Some(judging), .. } => self.visit(&judging.judge),
             Event::MemberEnded { step, outcome: Some(outcome), .. } => {
                 if let Some(id) = self.id(step) {
-                    self.hit(&Key::Gate(id, Outcome::Named(outcome.clone())));
+                    self.come(Mark::Gate(id, Outcome::Named(outcome.clone())));
                 }
             }
             Event::Decided { step, outcome, fallback, .. } => {
@@ -125,23 +148,24 @@ impl Coverage {
             }
             Event::CommandFinished { step, index, passed, .. } => {
                 if let Some(id) = self.id(step) {
-                    self.hit(&Key::Validator(id, *index, *passed));
+                    self.come(Mark::Validator(id, *index, *passed));
                 }
             }
             Event::MonitorFired { monitor, .. } => {
-                let fired = self.flow.monitors.iter().position(|known| known.name == *monitor);
+                let flow = self.flow();
+                let fired = flow.monitors.iter().position(|known| known.name == *monitor);
                 if let Some(index) = fired {
                     // It acts where its next round would begin.
-                    let first = self.flow.monitors[index].cycle.first();
-                    let first = first.map(|first| self.flow.step(*first).name.clone());
+                    let first = flow.monitors[index].cycle.first();
+                    let first = first.map(|first| flow.step(*first).name.clone());
                     if let Some(first) = first {
                         self.arrive(left, &first);
                     }
-                    self.hit(&Key::Monitor(index));
+                    self.come(Mark::Monitor(index));
                 }
             }
             Event::ConditionMet { condition, .. } | Event::Probed { condition, holds: true, .. } => {
-                self.hit(&Key::Verdict(condition.clone()));
+                self.come(Mark::Verdict(condition.clone()));
             }
             Event::ProbesRequested { next: Hold { step, .. }, .. } => self.arrive(left, step),
             Event::Ended { state, hold, .. } => self.ended(run, *state, hold.as_ref(), left),
@@ -153,13 +177,13 @@ impl Coverage {
 
     fn visit(&mut self, step: &str) {
         if let Some(id) = self.id(step) {
-            self.hit(&Key::Step(id));
+            self.come(Mark::Step(id));
         }
     }
 
     /// A step's outcome is known: its edge is the first on it that is not used up.
     fn decided(&mut self, run: &Run, id: StepId, outcome: &Str) -> Option<(StepId, usize)> {
-        let flow = self.flow.clone();
+        let flow = self.flow();
         let step = flow.step(id);
         let on = |edge: &Edge<StepId>| edge.on.to_string() == **outcome;
         let is_open = |edge: &Edge<StepId>| {
@@ -169,14 +193,14 @@ impl Coverage {
         };
         for (index, edge) in step.edges.iter().enumerate().filter(|(_, edge)| on(edge)) {
             if !is_open(edge) {
-                self.hit(&Key::Spent(id, index));
+                self.come(Mark::Spent(id, index));
                 continue;
             }
-            self.hit(&Key::Gate(id, edge.on.clone()));
+            self.come(Mark::Gate(id, edge.on.clone()));
             if let Target::End(ending) = &edge.to {
                 self.hit(&Key::End(end(ending)));
             }
-            self.hit(&Key::Edge(id, index, None));
+            self.come(Mark::Edge(id, index, None));
             return Some((id, index));
         }
         None
@@ -185,7 +209,7 @@ impl Coverage {
     /// Control goes to a step, or would have.
     fn arrive(&mut self, left: &mut Option<(StepId, usize)>, step: &str) {
         if let (Some((from, edge)), Some(to)) = (left.take(), self.id(step)) {
-            self.hit(&Key::Edge(from, edge, Some(to)));
+            self.come(Mark::Edge(from, edge, Some(to)));
         }
     }
 
@@ -195,20 +219,20 @@ impl Coverage {
             return;
         }
         let by_edge =
-            left.is_some_and(|(from, edge)| matches!(self.flow.step(from).edges[edge].to, Target::End(_)));
+            left.is_some_and(|(from, edge)| matches!(self.flow().step(from).edges[edge].to, Target::End(_)));
         match (state, hold) {
             (EndState::Exhausted, Some(hold)) => {
                 self.arrive(left, &hold.step);
-                self.hit(&Key::Iterations);
+                self.come(Mark::Exhausted);
             }
-            (EndState::Completed, _) if !by_edge => self.hit(&Key::End(BY_VERDICT.to_owned())),
+            (EndState::Completed, _) if !by_edge => self.come(Mark::Completed),
             _ => {}
         }
     }
 
     /// The parts of the verdict that count something.
     fn counted(&mut self, run: &Run, event: &Event) {
-        let flow = self.flow.clone();
+        let flow = self.flow();
         let (finished, checks) = match event {
             Event::VisitEnded { .. } => (Some(run.finished + 1), None),
             Event::CounterSet { counter, value } if **counter == *"verdict checks" => (None, Some(*value)),
@@ -221,7 +245,7 @@ impl Coverage {
                 _ => false,
             };
             if reached {
-                self.hit(&Key::Verdict(place));
+                self.come(Mark::Verdict(place));
             }
         }
     }

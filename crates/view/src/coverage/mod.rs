@@ -4,6 +4,7 @@ mod fold;
 mod items;
 mod observed;
 mod page;
+mod reasons;
 #[cfg(test)]
 mod tests;
 

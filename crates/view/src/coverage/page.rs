@@ -6,7 +6,7 @@ use cuegate_engine::{EndState, State, WaitKind};
 use cuegate_flow::{Certificate, Sources};
 use serde_json::{Map, Value, json};
 
-use super::{CoverKind, Coverage, Item, Observed};
+use super::{CoverKind, Coverage, Item, Observed, items::UNREACHABLE};
 use crate::{
     format::{count, plural},
     text::{Align, clean, labelled, table, wrap},
@@ -121,7 +121,7 @@ impl Simulated<'_> {
             json!({
                 "kind": item.kind.as_str(), "name": item.name, "step": item.step,
                 "file": place.as_ref().map(|(file, _)| file), "line": place.as_ref().map(|(_, line)| line),
-                "reason": item.barred.as_deref().or(item.takes),
+                "reason": item.barred.as_deref().or(item.takes.as_deref()),
             })
         };
         let kinds: Map<String, Value> = CoverKind::ALL
@@ -258,7 +258,8 @@ impl Simulated<'_> {
             let rows: Vec<Vec<String>> = items.into_iter().map(row).collect();
             table(&rows, &[Align::Left, Align::Left, Align::Left, Align::Left])
         };
-        let uncovered: Vec<(&Item, Option<&str>)> = self.uncovered().map(|item| (item, item.takes)).collect();
+        let uncovered: Vec<(&Item, Option<&str>)> =
+            self.uncovered().map(|item| (item, item.takes.as_deref())).collect();
         if !uncovered.is_empty() {
             lines.push(String::new());
             lines.push("not covered".to_owned());
@@ -268,15 +269,18 @@ impl Simulated<'_> {
         if barred.is_empty() {
             return;
         }
-        // What belongs to a step that nothing leads to is told by that step.
-        let steps: Vec<&str> = barred
-            .iter()
-            .filter(|(item, _)| item.kind == CoverKind::Step)
-            .map(|(item, _)| item.name.as_str())
-            .collect();
-        let others = barred
-            .iter()
-            .filter(|(item, _)| !item.step.as_ref().is_some_and(|step| steps.contains(&&**step)));
+        // What belongs to a step that nothing leads to, or no run comes to, is told by that step.
+        let steps = |why: &dyn Fn(&str) -> bool| -> Vec<&str> {
+            let steps = barred.iter().filter(|(item, reason)| item.kind == CoverKind::Step && why(reason));
+            steps.map(|(item, _)| item.name.as_str()).collect()
+        };
+        let all = steps(&|_| true);
+        let steps = steps(&|reason| reason == UNREACHABLE);
+        let is_own = |item: &&Item| match item.kind {
+            CoverKind::Step => !steps.contains(&item.name.as_str()),
+            _ => !item.step.as_ref().is_some_and(|step| all.contains(&&**step)),
+        };
+        let others = barred.iter().filter(|(item, _)| is_own(item));
         let others: Vec<(&Item, Option<&str>)> =
             others.map(|(item, reason)| (*item, Some(*reason))).collect();
         lines.push(String::new());

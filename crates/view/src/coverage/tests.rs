@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
-use cuegate_flow::{Bound, CounterId, FileId, Flow, Schema, Sources, Span, Target, Terms, Verdict, price};
+use cuegate_flow::{
+    Bound, CounterId, FileId, Flow, Schema, Sources, Span, Target, Terms, Verdict, price, reach::Reach,
+};
 use serde_json::json;
 
 use super::{AgentRow, BugRow, CoverKind, Coverage, Observed, Simulated};
@@ -8,7 +10,7 @@ use crate::testing::{Scene, piece, registry};
 
 fn coverage(flow: Flow) -> Coverage {
     let max = flow.limits.iterations_max;
-    Coverage::of(Arc::new(flow), max)
+    Coverage::of(Arc::new(Reach::of(Arc::new(flow), max)))
 }
 
 fn follow(scene: &Scene) -> Coverage {
@@ -181,10 +183,10 @@ fn pages() {
 }
 
 /// The reasons by which items with a word in their names do not count, and those by which they are hard to come by.
-fn reasons(flow: &Flow, iterations_max: u32, word: &str) -> Vec<(Option<String>, Option<&'static str>)> {
-    let found = Coverage::of(Arc::new(flow.clone()), iterations_max);
+fn reasons(flow: &Flow, iterations_max: u32, word: &str) -> Vec<(Option<String>, Option<String>)> {
+    let found = Coverage::of(Arc::new(Reach::of(Arc::new(flow.clone()), iterations_max)));
     let named = found.items.iter().filter(|item| item.name.contains(word));
-    named.map(|item| (item.barred.clone(), item.takes)).collect()
+    named.map(|item| (item.barred.clone(), item.takes.clone())).collect()
 }
 
 #[test]
@@ -194,7 +196,7 @@ fn a_monitor_that_never_acts_does_not_count() {
     let plan = flow.find("plan").unwrap();
     flow.monitors[0].cycle.insert(0, plan);
     let monitor = flow.monitors[0].name.to_string();
-    let found = Coverage::of(Arc::new(flow), 12);
+    let found = Coverage::of(Arc::new(Reach::of(Arc::new(flow), 12)));
     let item = found.items.iter().find(|item| item.kind == CoverKind::Monitor && item.name == monitor);
     assert_eq!(item.unwrap().barred.as_deref(), Some("no run goes round its cycle"));
 }
@@ -212,7 +214,7 @@ fn the_limit_of_the_simulation_is_not_the_definitions() {
     assert!(takes.unwrap().contains("--max-iterations"));
     assert_eq!(of(&flow, 500), (None, None));
     flow.limits.iterations_max = 70;
-    assert_eq!(of(&flow, 60).0.as_deref(), Some("the limit of iterations comes first"));
+    assert_eq!(of(&flow, 60).0.as_deref(), Some("needs 143 iterations, and the limit is 70"));
 }
 
 /// A verdict that counts more than any way through the flow has ends no run.
@@ -222,7 +224,7 @@ fn a_verdict_that_no_way_is_long_enough_for_does_not_count() {
     flow.limits.iterations_max = 10;
     flow.verdict = Verdict::Iterations(10);
     let barred = |flow: &Flow| -> Vec<Option<String>> {
-        let found = Coverage::of(Arc::new(flow.clone()), 10);
+        let found = Coverage::of(Arc::new(Reach::of(Arc::new(flow.clone()), 10)));
         let verdict = |item: &&super::Item| item.kind == CoverKind::Verdict || item.name.contains("verdict");
         found.items.iter().filter(verdict).map(|item| item.barred.clone()).collect()
     };

@@ -5,15 +5,20 @@ use cuegate_flow::{
     Act, Draft, Ending, FieldPath, Gate, JoinPattern, JoinRule, Name, Outcome, Piece, Reader, Role, Selector,
     Source, Span, Str, Target,
 };
-use cuegate_testkit::{Builder, world::roll};
 use serde_json::{Value, json};
+
+use crate::{Builder, world::roll};
 
 /// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
+    /// Registries with closing steps.
     Closing,
+    /// Registries of the older generation.
     Complete,
+    /// Check flows.
     Check,
+    /// Pieces.
     Piece,
 }
 

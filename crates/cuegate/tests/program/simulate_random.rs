@@ -1,0 +1,97 @@
+//! Whatever counts can be come by: obedient agents come by all that counts of random flows, of each format.
+
+use std::sync::Arc;
+
+use cuegate::simulate::{Wanted, iterations_max, made_up, simulate};
+use cuegate_flow::{Flow, Limits, Verdict, check};
+use cuegate_runner::simulated::{Agent, Beginning};
+use cuegate_testkit::{
+    random::{Dialect, draft},
+    world::roll,
+};
+
+/// How many flows of each format are looked at when nobody says.
+const FLOWS: u64 = 60;
+
+/// A sound flow with a limit, and now and then a verdict.
+fn flow(dialect: Dialect, seed: u64) -> Option<Arc<Flow>> {
+    let mut wired = draft(dialect, seed);
+    let pick = |what: &str, below: u64| roll(seed, what) % below;
+    let max = [2, 4, 9, 20, 40][pick("limit", 5) as usize];
+    wired.limits = Limits { iterations_max: max };
+    let times = 1 + pick("times", 6) as u32;
+    let (word, count) = (Verdict::Keyword("ALL DONE".into()), Verdict::Iterations(times));
+    let of = wired.steps[pick("of", wired.steps.len() as u64) as usize].name.clone();
+    let checks = Verdict::Checks { max: times, of: vec![of] };
+    wired.verdict = match pick("verdict", 12) {
+        0 => word,
+        1 => count,
+        2 | 3 => checks,
+        4 => Verdict::Every(vec![count, word]),
+        5 => Verdict::Any(vec![checks, word]),
+        6 => Verdict::First(vec![checks, count]),
+        _ => Verdict::Flow,
+    };
+    let checked = check(wired);
+    checked.flow.map(Arc::new)
+}
+
+/// What counts and was not come by.
+fn left(flow: &Arc<Flow>, seed: u64) -> Vec<String> {
+    let begin = Beginning {
+        path: "test".to_owned(),
+        params: made_up(flow),
+        iterations_max: iterations_max(flow),
+        repairs_max: 1,
+        ..Beginning::default()
+    };
+    let wanted = Wanted { begin, agents: vec![Agent::Obedient], seed, runs: None };
+    let found = simulate(flow, &wanted);
+    assert_eq!(found.bugs, [], "{} {seed}", flow.dialect);
+    let items = found.coverage.items.iter();
+    // What a definition falls back to needs an agent that does not do as it is told.
+    let left =
+        items.filter(|item| item.hits == 0 && item.barred.is_none() && !item.name.contains("falls back"));
+    let known = found.coverage.items.iter().filter(|item| item.hits > 0 && item.barred.is_some());
+    left.map(|item| format!("{} {} ({:?})", item.kind.as_str(), item.name, item.takes))
+        .chain(
+            known.map(|item| format!("{} {} is not to be: {:?}", item.kind.as_str(), item.name, item.barred)),
+        )
+        .collect()
+}
+
+fn compare(dialect: Dialect) {
+    let flows = std::env::var("CUEGATE_FLOWS").ok().and_then(|text| text.parse().ok()).unwrap_or(FLOWS);
+    let (mut seed, mut compared, mut wrong) = (0, 0, Vec::new());
+    while compared < flows {
+        seed += 1;
+        let Some(flow) = flow(dialect, seed) else { continue };
+        compared += 1;
+        let left = left(&flow, seed);
+        if !left.is_empty() {
+            let max = flow.limits.iterations_max;
+            wrong.push(format!("{dialect:?} {seed}, {max} iterations, {:?}: {left:#?}", flow.verdict));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {flows}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn all_that_counts_of_closing_registries_is_come_by() {
+    compare(Dialect::Closing);
+}
+
+#[test]
+fn all_that_counts_of_complete_registries_is_come_by() {
+    compare(Dialect::Complete);
+}
+
+#[test]
+fn all_that_counts_of_check_flows_is_come_by() {
+    compare(Dialect::Check);
+}
+
+#[test]
+fn all_that_counts_of_pieces_is_come_by() {
+    compare(Dialect::Piece);
+}

@@ -1,0 +1,449 @@
+//! Situations, and what can follow on one.
+
+use std::collections::BTreeMap;
+
+use super::sayings::{cases, picks, sayings, selected};
+use super::{Choice, Left, Mark, Pick};
+use crate::check::live::Live;
+use crate::check::{graph, newest};
+use crate::watch::{forget, seen};
+use crate::{Act, CounterId, Edge, Flow, Monitor, Outcome, Selector, StepId, Str, Target, Verdict};
+
+/// How a run stands: where control is, and all that decides about what follows.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Situation {
+    /// The step on which control stands.
+    pub at: StepId,
+    /// The step whose visit is open.
+    pub visit: StepId,
+    /// Whether a monitor acted in that visit.
+    pub judged: bool,
+    /// The counters of the flow.
+    pub counters: Vec<u32>,
+    /// Who handed off to a step last.
+    pub origins: BTreeMap<StepId, StepId>,
+    /// The newest of each value that selects, in the order of [`super::Reach::keys`], as a case reads.
+    pub newest: Vec<Option<Str>>,
+    /// The visits before this one, as far back as a monitor looks.
+    pub history: Vec<StepId>,
+    /// Visits that are over.
+    pub finished: u32,
+    /// Answers that the verdict counts.
+    pub checks: u32,
+}
+
+/// One thing that can follow on a situation.
+#[derive(Debug, Clone)]
+pub struct Move {
+    /// What is chosen for it.
+    pub choice: Choice,
+    /// What is come by with it.
+    pub marks: Vec<Mark>,
+    /// The situation then; `None` where the run ends.
+    pub next: Option<Situation>,
+    /// Whether an iteration begins with it.
+    pub counts: bool,
+    /// Whether the run is exhausted with it where no iteration is left, and not completed by its verdict.
+    pub exhausts: bool,
+}
+
+/// What follows on situations of a flow.
+#[derive(Debug)]
+pub(super) struct Rules {
+    /// The values that select.
+    pub(super) keys: Vec<Str>,
+    sayings: Vec<Vec<Choice>>,
+    /// By step and edge.
+    picks: Vec<Vec<Vec<(Pick, StepId)>>>,
+    /// The cases of each key.
+    cases: Vec<Vec<Str>>,
+    /// Whether situations are told apart by more than where control stands.
+    pub(super) exact: bool,
+    counters_max: Vec<u32>,
+    returns: bool,
+    finished_max: u32,
+    checks_max: u32,
+    iterations_max: u32,
+    /// The parts of the verdict, by their places.
+    pub(super) parts: Vec<(Str, Verdict)>,
+    live: Live,
+}
+
+impl Rules {
+    pub(super) fn new(flow: &Flow, exact: bool, iterations_max: u32) -> Rules {
+        let keys = newest::keys(flow);
+        let ids = || (0..flow.steps.len() as u32).map(StepId);
+        let edges = || flow.steps.iter().flat_map(|step| &step.edges);
+        let mut counters_max = vec![0; flow.counters.len()];
+        for bound in edges().filter_map(|edge| edge.bound) {
+            let max = &mut counters_max[bound.counter.0 as usize];
+            *max = bound.max.max(*max);
+        }
+        let parts: Vec<(Str, Verdict)> =
+            flow.verdict.places().into_iter().map(|(place, part)| (place, part.clone())).collect();
+        let (mut finished_max, mut checks_max) = (0, 0);
+        for (_, part) in &parts {
+            match part {
+                Verdict::Iterations(max) => finished_max = finished_max.max(*max),
+                Verdict::Checks { max, .. } => checks_max = checks_max.max(*max),
+                _ => {}
+            }
+        }
+        // A remedy comes before the verdict, but for the one that no iteration is left for: then all visits count.
+        let redone = edges().any(|edge| edge.remedy.is_some() || edge.again);
+        if redone && finished_max > 0 {
+            finished_max = finished_max.max(iterations_max);
+        }
+        Rules {
+            sayings: ids().map(|id| sayings(flow, &keys, id)).collect(),
+            picks: flow
+                .steps
+                .iter()
+                .map(|step| step.edges.iter().map(|edge| picks(flow, step, edge)).collect())
+                .collect(),
+            cases: keys.iter().map(|key| cases(flow, key)).collect(),
+            keys,
+            exact,
+            counters_max,
+            returns: edges().any(|edge| matches!(edge.to, Target::Origin { .. })),
+            finished_max,
+            checks_max,
+            iterations_max,
+            parts,
+            live: Live::of(flow, &[flow.entry], true),
+        }
+    }
+
+    /// The situation in which every run begins.
+    pub(super) fn first(&self, flow: &Flow) -> Situation {
+        self.normal(Situation {
+            at: flow.entry,
+            visit: flow.entry,
+            judged: false,
+            counters: vec![0; flow.counters.len()],
+            origins: BTreeMap::new(),
+            newest: vec![None; self.keys.len()],
+            history: Vec::new(),
+            finished: 0,
+            checks: 0,
+        })
+    }
+
+    /// A situation without what decides nothing.
+    pub(super) fn normal(&self, mut situation: Situation) -> Situation {
+        if !self.exact {
+            situation.counters.clear();
+            situation.newest.clear();
+            situation.history.clear();
+            situation.origins.clear();
+            (situation.finished, situation.checks) = (0, 0);
+            return situation;
+        }
+        for (counter, max) in situation.counters.iter_mut().zip(&self.counters_max) {
+            *counter = (*counter).min(*max);
+        }
+        for (value, cases) in situation.newest.iter_mut().zip(&self.cases) {
+            *value =
+                value.take().and_then(|text| cases.iter().find(|case| newest::is_case(case, &text)).cloned());
+        }
+        if !self.returns {
+            situation.origins.clear();
+        }
+        situation.finished = situation.finished.min(self.finished_max);
+        situation.checks = situation.checks.min(self.checks_max);
+        situation
+    }
+
+    /// Everything that can follow.
+    pub(super) fn moves(&self, flow: &Flow, at: &Situation) -> Vec<Move> {
+        let step = flow.step(at.at);
+        let mut found = Vec::new();
+        for said in &self.sayings[at.at.0 as usize] {
+            let mut marks = self.said(flow, at, said);
+            let checks = at.checks + self.checked(flow, at.at, said);
+            let mut led = false;
+            for (index, spent) in self.open(flow, at, &said.outcome) {
+                let edge = &step.edges[index];
+                let mut marks = marks.clone();
+                marks.extend(spent.into_iter().map(|edge| Mark::Spent(at.at, edge)));
+                marks.push(Mark::Gate(at.at, said.outcome.clone()));
+                for (pick, to) in self.targets(flow, at, index, edge, said) {
+                    led = true;
+                    let selects = matches!(edge.to, Target::Select { .. } | Target::Jump { .. });
+                    let mut marks = marks.clone();
+                    marks.push(Mark::Edge(at.at, index, to.filter(|_| selects)));
+                    let choice = Choice { edge: Some(index), to, pick, ..said.clone() };
+                    let leaving = Leaving { at, edge, choice, marks, checks };
+                    self.go(flow, leaving, &mut found);
+                }
+            }
+            if !led && !said.members.is_empty() {
+                self.finished(at, &mut marks);
+                found.push(Move { choice: said.clone(), marks, next: None, counts: false, exhausts: false });
+            }
+        }
+        found
+    }
+
+    /// What is come by as soon as something is said.
+    fn said(&self, flow: &Flow, at: &Situation, said: &Choice) -> Vec<Mark> {
+        let step = flow.step(at.at);
+        let mut marks = Vec::new();
+        if let Some(by) = said.by {
+            let judges = graph::judges(&step.gate);
+            let place = judges.iter().position(|judge| *judge == by).unwrap_or(0);
+            marks.extend(judges[..=place].iter().map(|judge| Mark::Step(*judge)));
+        }
+        match &step.act {
+            Act::All { members, .. } => {
+                let all = members.iter().zip(&said.members);
+                marks.extend(all.filter_map(|(id, said)| Some(Mark::Gate(*id, said.clone()?))));
+            }
+            Act::Exec { commands } => {
+                let failed = match said.outcome {
+                    Outcome::Fail(place) => place,
+                    _ => commands.len() as u16,
+                };
+                marks.extend((0..failed).map(|place| Mark::Validator(at.at, place, true)));
+                let fails = matches!(said.outcome, Outcome::Fail(_));
+                marks.extend(fails.then_some(Mark::Validator(at.at, failed, false)));
+            }
+            Act::Ask(_) | Act::Person { .. } => {}
+        }
+        self.answered(flow, at, said, &mut marks);
+        marks
+    }
+
+    /// The edges that an outcome can take, each with those before it that are used up.
+    fn open(&self, flow: &Flow, at: &Situation, outcome: &Outcome) -> Vec<(usize, Vec<usize>)> {
+        let (mut open, mut spent) = (Vec::new(), Vec::new());
+        let edges = flow.step(at.at).edges.iter().enumerate();
+        for (index, edge) in edges.filter(|(_, edge)| edge.on == *outcome) {
+            match edge.bound {
+                None => {
+                    open.push((index, spent));
+                    break;
+                }
+                Some(bound) if bound.max == 0 => {}
+                Some(bound) => {
+                    let count = at.counters.get(bound.counter.0 as usize);
+                    if count.is_none_or(|count| *count < bound.max) {
+                        open.push((index, spent.clone()));
+                    }
+                    if count.is_some_and(|count| *count < bound.max) {
+                        break;
+                    }
+                    spent.push(index);
+                }
+            }
+        }
+        open
+    }
+
+    /// Where an edge leads, and what has to be said for it.
+    fn targets(
+        &self,
+        flow: &Flow,
+        at: &Situation,
+        index: usize,
+        edge: &Edge<StepId>,
+        said: &Choice,
+    ) -> Vec<(Pick, Option<StepId>)> {
+        // Who decides for somebody, and an answer that cannot be used, select nothing.
+        let speaks = said.by.is_none() && !said.unusable;
+        match &edge.to {
+            Target::Step(to) => vec![(Pick::Any, Some(*to))],
+            Target::End(_) => vec![(Pick::Any, None)],
+            Target::Origin { among } if self.exact => {
+                let origin = at.origins.get(&at.visit).filter(|origin| among.contains(origin));
+                vec![(Pick::Any, Some(*origin.unwrap_or(&at.visit)))]
+            }
+            Target::Select { by: Selector::Handoff(key), cases, default } if self.exact => {
+                let own = said.leaves.iter().find(|(left, _)| left == key).map(|(_, value)| value.clone());
+                let newest = || {
+                    let place = self.keys.iter().position(|known| known == key)?;
+                    at.newest[place].clone().map(Left::Is)
+                };
+                let own = own.filter(|value| *value != Left::Absent);
+                let value = own.or_else(newest).unwrap_or(Left::Absent);
+                selected(cases, *default, &value).map(|to| (Pick::Any, Some(to))).into_iter().collect()
+            }
+            Target::Origin { .. } | Target::Select { by: Selector::Handoff(_), .. } => {
+                let ways = self.live.ways[at.at.0 as usize].iter();
+                let ways = ways.filter(|way| way.edge == Some(index) && !way.inner);
+                ways.map(|way| (Pick::Any, Some(way.to))).collect()
+            }
+            Target::Select { default, .. } | Target::Jump { default, .. } if !speaks => {
+                default.map(|to| (Pick::Unnamed, Some(to))).into_iter().collect()
+            }
+            Target::Select { .. } | Target::Jump { .. } => {
+                let picks = &self.picks[at.at.0 as usize][index];
+                picks.iter().map(|(pick, to)| (pick.clone(), Some(*to))).collect()
+            }
+        }
+        .into_iter()
+        .filter(|(_, to)| to.is_none_or(|to| (to.0 as usize) < flow.steps.len()))
+        .collect()
+    }
+
+    /// Takes an edge: what becomes of it.
+    fn go(&self, flow: &Flow, leaving: Leaving<'_>, found: &mut Vec<Move>) {
+        let Leaving { at, edge, choice, mut marks, checks } = leaving;
+        let Some(to) = choice.to else {
+            self.finished(at, &mut marks);
+            found.push(Move { choice, marks, next: None, counts: false, exhausts: false });
+            return;
+        };
+        let mut next = Situation { at: to, checks, ..at.clone() };
+        self.leave(&mut next, at, edge, &choice);
+        // A step that does not count belongs to the visit that led to it.
+        if !flow.step(to).counts {
+            self.on(Move { choice, marks, next: Some(next), counts: false, exhausts: false }, found);
+            return;
+        }
+        for fired in self.fired(flow, at, edge, to) {
+            let (mut next, mut marks) = (next.clone(), marks.clone());
+            if let Some(monitor) = fired {
+                marks.push(Mark::Monitor(monitor));
+                next.history.clear();
+                next.judged = true;
+                next.at = flow.monitors[monitor].judge;
+            }
+            let next = Some(next);
+            let going = Move { choice: choice.clone(), marks, next, counts: true, exhausts: true };
+            self.visit_done(flow, at, edge, going, found);
+        }
+    }
+
+    /// What an edge counts and leaves.
+    fn leave(&self, next: &mut Situation, at: &Situation, edge: &Edge<StepId>, choice: &Choice) {
+        if !self.exact {
+            return;
+        }
+        if let Some(bound) = edge.bound {
+            next.counters[bound.counter.0 as usize] += 1;
+        }
+        for CounterId(counter) in &edge.resets {
+            next.counters[*counter as usize] = 0;
+        }
+        if edge.hands_off {
+            next.origins.insert(next.at, at.visit);
+        }
+        for (key, value) in &choice.leaves {
+            let Some(place) = self.keys.iter().position(|known| known == key) else { continue };
+            match value {
+                Left::Absent => {}
+                Left::Is(text) => next.newest[place] = Some(text.clone()),
+                Left::Other => next.newest[place] = None,
+            }
+        }
+    }
+
+    /// Goes on to a step that may count, unless the verdict ends the run first.
+    fn visit_done(
+        &self,
+        flow: &Flow,
+        at: &Situation,
+        edge: &Edge<StepId>,
+        going: Move,
+        found: &mut Vec<Move>,
+    ) {
+        let Move { choice, mut marks, next, .. } = going;
+        let Some(mut next) = next else { return };
+        if !flow.step(next.at).counts {
+            self.on(Move { choice, marks, next: Some(next), counts: false, exhausts: false }, found);
+            return;
+        }
+        self.finished(at, &mut marks);
+        let failed = matches!(choice.outcome, Outcome::Fail(_));
+        let last =
+            self.exact && self.finished_max >= self.iterations_max && at.finished + 1 >= self.iterations_max;
+        let redone = failed && (edge.remedy.is_some() || edge.again) && !last;
+        let finished = at.finished.saturating_add(1);
+        let holds = |free| self.holds(&flow.verdict, finished, next.checks, free);
+        let exhausts = !self.exact || !flow.verdict.can_fire() || !holds(false);
+        if !redone && flow.verdict.can_fire() {
+            let must = self.exact && holds(false);
+            if must || !self.exact || holds(true) {
+                let mut marks = marks.clone();
+                let looks = !must && self.looked_at().next().is_some();
+                if looks {
+                    marks.extend(self.looked_at());
+                }
+                // Where nobody looks, nobody says to which step it would have gone.
+                if !looks && !marks.iter().any(|mark| matches!(mark, Mark::Monitor(_))) {
+                    marks.retain(|mark| !matches!(mark, Mark::Edge(_, _, Some(_))));
+                }
+                marks.push(Mark::Completed);
+                found.push(Move {
+                    choice: choice.clone(),
+                    marks,
+                    next: None,
+                    counts: false,
+                    exhausts: false,
+                });
+            }
+            if must {
+                return;
+            }
+            marks.extend(self.looked_at());
+        }
+        // Who mends takes the place of what was mended in what monitors see.
+        let mended = edge.remedy.is_some() && next.at == at.visit;
+        if !(next.judged || mended) {
+            next.history.push(at.visit);
+        }
+        forget(&flow.monitors, &mut next.history);
+        next.finished = finished;
+        next.judged = false;
+        next.visit = next.at;
+        self.on(Move { choice, marks, next: Some(next), counts: true, exhausts }, found);
+    }
+
+    fn on(&self, mut going: Move, found: &mut Vec<Move>) {
+        going.next = going.next.map(|next| self.normal(next));
+        found.push(going);
+    }
+
+    /// The monitors that may act when control goes to a step that counts; `None` for none of them.
+    fn fired(&self, flow: &Flow, at: &Situation, edge: &Edge<StepId>, to: StepId) -> Vec<Option<usize>> {
+        // Who mends goes on with the same visit's work, and a monitor's own judge sets off none.
+        if edge.remedy.is_some() || (at.judged && !flow.step(at.at).counts) {
+            return vec![None];
+        }
+        let mut monitors = flow.monitors.iter().enumerate();
+        if self.exact {
+            let acts = |monitor: &Monitor<StepId>| {
+                monitor.cycle.first() == Some(&to) && seen(monitor, &at.history, at.visit)
+            };
+            return vec![monitors.find(|(_, monitor)| acts(monitor)).map(|(index, _)| index)];
+        }
+        let may = |(index, monitor): &(usize, &Monitor<StepId>)| {
+            let ends = monitor.cycle.last() == Some(&at.visit);
+            self.live.monitors[*index] && ends && monitor.cycle.first() == Some(&to)
+        };
+        [None].into_iter().chain(monitors.filter(may).map(|(index, _)| Some(index))).collect()
+    }
+}
+
+/// What is left, and how.
+struct Leaving<'s> {
+    at: &'s Situation,
+    edge: &'s Edge<StepId>,
+    choice: Choice,
+    marks: Vec<Mark>,
+    /// The answers that the verdict counted until now.
+    checks: u32,
+}
+
+/// The steps that are entered or asked when control comes to a step.
+pub(super) fn entered(flow: &Flow, id: StepId) -> Vec<Mark> {
+    let mut found = vec![Mark::Step(id)];
+    if let Act::All { members, .. } = &flow.step(id).act {
+        for member in members {
+            found.push(Mark::Step(*member));
+            found.extend(graph::judges(&flow.step(*member).gate).into_iter().map(Mark::Step));
+        }
+    }
+    found
+}

@@ -1,0 +1,100 @@
+//! Which of all items no run can come by, and why; and what it takes for others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cuegate_flow::{
+    StepId, Target,
+    reach::{self, Choice, Mark, Reach},
+};
+
+use super::items::{Item, Key, end};
+
+const BEYOND: &str = "takes more iterations than the simulated runs have; give `--max-iterations`";
+const UNDECIDED: &str =
+    "whether runs can come by it was not decided: there are too many situations that they can be in";
+
+/// Says of items that no run can come by why, and of others what they take.
+pub(super) fn decide(reach: &Reach, items: &mut [Item]) {
+    let own_iterations_max = reach.iterations_max().max(reach.flow().limits.iterations_max);
+    let mut unmet = BTreeSet::new();
+    for item in items.iter_mut().filter(|item| item.barred.is_none()) {
+        let first = first(reach, &item.key, |mark| reach.first(mark));
+        match first {
+            Some(first) if first <= reach.iterations_max() => {
+                if !reach.is_exact() && item.takes.is_none() {
+                    item.takes = Some(UNDECIDED.to_owned());
+                }
+            }
+            Some(first) if first <= own_iterations_max => item.takes = Some(BEYOND.to_owned()),
+            _ => unmet.extend(marks(reach, &item.key)),
+        }
+        // A reason is found below.
+        if first.is_none_or(|first| first > own_iterations_max) {
+            item.barred = Some(usual(&item.key).to_owned());
+        }
+    }
+    let found = reach::reasons(reach, &unmet, own_iterations_max);
+    for item in items.iter_mut().filter(|item| item.barred.as_deref() == Some(usual(&item.key))) {
+        let why = marks(reach, &item.key).iter().find_map(|mark| found.get(mark).cloned());
+        item.barred = why.or(item.barred.take());
+    }
+}
+
+/// What is said where nothing in particular is in the way.
+fn usual(key: &Key) -> &'static str {
+    match key {
+        Key::Mark(Mark::Edge(_, _, Some(_))) => "no answer can select it",
+        Key::Mark(Mark::Monitor(_)) => "no run goes round its cycle as often",
+        Key::Mark(Mark::Exhausted) => "no way through the flow is longer",
+        Key::Mark(Mark::Verdict(_) | Mark::Completed) => "no way through the flow is so long",
+        Key::Mark(Mark::Spent(..)) => "no run comes back as often",
+        _ => "no run comes to it",
+    }
+}
+
+/// What has to be come by for an item, one of these.
+fn marks(reach: &Reach, key: &Key) -> Vec<Mark> {
+    match key {
+        Key::Mark(mark) => vec![mark.clone()],
+        Key::Fallback(step) => vec![Mark::Step(*step)],
+        Key::End(words) => {
+            let ids = (0..).map(StepId).zip(&reach.flow().steps);
+            ids.flat_map(|(id, step)| step.edges.iter().enumerate().map(move |edge| (id, edge)))
+                .filter(|(_, (_, edge))| matches!(&edge.to, Target::End(ending) if end(ending) == *words))
+                .map(|(id, (index, _))| Mark::Edge(id, index, None))
+                .collect()
+        }
+    }
+}
+
+/// The iteration in which runs can first come by an item.
+fn first(reach: &Reach, key: &Key, of: impl Fn(&Mark) -> Option<u32>) -> Option<u32> {
+    marks(reach, key).iter().filter_map(of).min()
+}
+
+/// Says of what was not come by that no answer was found that says what it takes, where that is why.
+pub(super) fn unsaid(reach: &Reach, items: &mut [Item], unsaid: &BTreeSet<(StepId, StepId, Choice)>) {
+    let mut by_step: BTreeMap<StepId, BTreeSet<(StepId, Choice)>> = BTreeMap::new();
+    let mut all = BTreeSet::new();
+    for (of, at, choice) in unsaid {
+        by_step.entry(*of).or_default().insert((*at, choice.clone()));
+        all.insert((*at, choice.clone()));
+    }
+    let name = |step: &StepId| format!("`{}`", reach.flow().step(*step).name);
+    let mut causes: Vec<(String, BTreeSet<(StepId, Choice)>)> =
+        by_step.iter().map(|(step, choices)| (name(step), choices.clone())).collect();
+    if causes.len() > 1 {
+        causes.push((by_step.keys().map(name).collect::<Vec<_>>().join(", "), all));
+    }
+    for (names, choices) in causes {
+        let firsts = reach.firsts_without(&choices);
+        let left = items.iter_mut().filter(|item| item.hits == 0 && item.barred.is_none());
+        for item in left.filter(|item| item.takes.is_none()) {
+            let still = first(reach, &item.key, |mark| firsts.get(mark).copied());
+            let exhausted = item.key == Key::Mark(Mark::Exhausted);
+            if !exhausted && still.is_none_or(|first| first > reach.iterations_max()) {
+                item.takes = Some(format!("no answer was found that fits the schema of {names}"));
+            }
+        }
+    }
+}
