@@ -3,7 +3,7 @@
 use cuegate_engine::EndState;
 use cuegate_flow::{
     Act, Draft, Ending, FieldPath, Gate, JoinPattern, JoinRule, Name, Outcome, Piece, Reader, Role, Selector,
-    Source, Span, Str, Target,
+    Source, Span, Str, Target, Template,
 };
 use serde_json::{Value, json};
 
@@ -223,7 +223,7 @@ fn without_fallback(draft: &mut Draft) {
             _ => None,
         };
         let texts = prompt.into_iter().chain(step.edges.iter().filter_map(|edge| edge.remedy.as_ref()));
-        read.extend(texts.flat_map(super::read_by).map(|(step, _)| step));
+        read.extend(texts.flat_map(read_by).map(|(step, _)| step));
     }
     for step in draft.steps.iter_mut().filter(|step| read.contains(&step.name)) {
         if let Gate::Readers(readers) = &mut step.gate {
@@ -451,4 +451,12 @@ fn parallel(dice: &mut Dice, build: Builder, steps: &[String], step: &str) -> Bu
 /// How a run may end that no definition is to blame for.
 pub fn is_goal(state: EndState) -> bool {
     matches!(state, EndState::Completed | EndState::Aborted)
+}
+
+/// What a text reads of data that steps leave.
+pub fn read_by(text: &Template) -> impl Iterator<Item = (Str, Str)> {
+    text.sources().into_iter().filter_map(|source| match source {
+        Source::Handoff { step, key } => Some((step.clone(), key.clone())),
+        _ => None,
+    })
 }

@@ -13,10 +13,10 @@ mod reach;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_flow::{
-    Act, CounterId, Diagnostic, Draft, Flow, Gate, Limits, Name, Outcome, Reader, Selector, Severity, Source,
-    Step, StepId, Str, Target, Template, check,
+    Act, CounterId, Diagnostic, Draft, Flow, Gate, Limits, Name, Outcome, Reader, Selector, Severity, Step,
+    StepId, Str, Target, check,
 };
-use cuegate_testkit::random::{Dialect, draft};
+use cuegate_testkit::random::{Dialect, draft, read_by};
 use explore::{Explored, Need, explore};
 
 /// How many flows of each format are compared.
@@ -238,14 +238,6 @@ fn is_met(found: &Explored, (code, what): &(&'static str, String)) -> bool {
         "unreachable-step" | "monitor-never-acts" => true,
         _ => found.met.contains(what.split(' ').next().unwrap()),
     }
-}
-
-/// What a text reads of data that steps leave.
-fn read_by(text: &Template) -> impl Iterator<Item = (Str, Str)> {
-    text.sources().into_iter().filter_map(|source| match source {
-        Source::Handoff { step, key } => Some((step.clone(), key.clone())),
-        _ => None,
-    })
 }
 
 /// What differs because it is not followed on which ways a value that selects was left: there are no fewer ways for it.
