@@ -39,6 +39,8 @@ pub struct Diagnostic {
     pub step: Option<Str>,
     /// What to do about it.
     pub hint: Option<String>,
+    /// What was probably meant instead of the word that stands at the place, when that is all that is wrong.
+    pub meant: Option<Str>,
     /// A shortest path through the flow that shows the problem, one hop an entry.
     pub trace: Vec<String>,
 }
@@ -53,6 +55,7 @@ impl Diagnostic {
             span,
             step: None,
             hint: None,
+            meant: None,
             trace: Vec::new(),
         }
     }
@@ -72,6 +75,13 @@ impl Diagnostic {
     pub fn hint(mut self, hint: impl Into<String>) -> Diagnostic {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Says what was probably meant instead of the word that stands at the place: whoever reads on reads that.
+    #[must_use]
+    pub fn meant(mut self, word: &str) -> Diagnostic {
+        self.meant = Some(word.into());
+        self.hint(format!("did you mean `{word}`?"))
     }
 
     /// Names the step it is about.

@@ -12,12 +12,14 @@ mod join_never_fires;
 mod limit_too_low;
 pub(crate) mod live;
 mod maybe_unassigned;
+mod misread;
 mod monitor_never_acts;
 mod newest;
 mod no_entry;
 mod no_way_to_end;
 mod optional_parameter;
 mod outcome_without_edge;
+mod place;
 mod report_not_yet;
 mod resolve;
 mod retry_without_change;
@@ -34,6 +36,7 @@ mod walk;
 
 use crate::{Diagnostic, Draft, Flow, Severity, StepId};
 use live::Live;
+use misread::Misread;
 use walk::Walks;
 
 /// What came out of checking.
@@ -87,11 +90,12 @@ pub fn codes() -> &'static [Code] {
 }
 
 /// Checks a draft. What it accepts can run: there is no second check later.
-pub fn check(draft: Draft) -> Checked {
+pub fn check(mut draft: Draft) -> Checked {
     let mut diagnostics = Vec::new();
     no_entry::check(&draft, &mut diagnostics);
     step_name::check(&draft, &mut diagnostics);
     let faulted = draft.faulted;
+    let (misread, reads) = (std::mem::take(&mut draft.misread), std::mem::take(&mut draft.reads));
     let Some(resolved) = resolve::resolve(draft, &mut diagnostics) else {
         return Checked { flow: None, unsound: None, diagnostics };
     };
@@ -100,17 +104,21 @@ pub fn check(draft: Draft) -> Checked {
     optional_parameter::check(&flow, &mut diagnostics);
     // Where paths lead can be asked only when every name leads somewhere.
     if resolved.complete {
-        let live = Live::of(&flow, &[flow.entry], !faulted);
-        if resolved.other_entries.is_empty() {
-            unreachable_step::check(&flow, &live, &mut diagnostics);
-        } else {
-            let entries: Vec<StepId> = [flow.entry].into_iter().chain(resolved.other_entries).collect();
-            unreachable_step::check(&flow, &Live::of(&flow, &entries, !faulted), &mut diagnostics);
+        let misread = Misread::of(&flow, &misread);
+        let known = misread.without_their_ways(&flow);
+        let live = Live::of(&known, &[flow.entry], !faulted);
+        let others: Vec<StepId> = [flow.entry].into_iter().chain(resolved.other_entries).collect();
+        let from_all = (others.len() > 1).then(|| Live::of(&known, &others, !faulted));
+        let from_all = from_all.as_ref().unwrap_or(&live);
+        if !misread.is_live(from_all) {
+            unreachable_step::check(&flow, from_all, &mut diagnostics);
         }
-        unknown_variable::check(&flow, &live.steps, &mut diagnostics);
-        no_way_to_end::check(&flow, &live, &mut diagnostics);
-        let passing = unassigned_value::Passing::of(&flow, &live);
-        unassigned_value::check(&flow, &live, &passing, &mut diagnostics);
+        let may_come: Vec<bool> =
+            live.steps.iter().map(|live_step| *live_step || misread.is_live(&live)).collect();
+        unknown_variable::check(&flow, &may_come, &reads, &mut diagnostics);
+        no_way_to_end::check(&known, &live, &misread, &mut diagnostics);
+        let passing = unassigned_value::Passing::of(&known, &live);
+        unassigned_value::check(&known, &live, &passing, (&misread, &reads), &mut diagnostics);
         if !faulted {
             maybe_unassigned::check(&flow, &live, &passing, &mut diagnostics);
             join_never_fires::check(&flow, &mut diagnostics);
@@ -120,7 +128,7 @@ pub fn check(draft: Draft) -> Checked {
         }
     } else {
         // Any step may be one that a run comes to.
-        unknown_variable::check(&flow, &vec![true; flow.steps.len()], &mut diagnostics);
+        unknown_variable::check(&flow, &vec![true; flow.steps.len()], &reads, &mut diagnostics);
     }
     let sound = diagnostics.iter().all(|finding| finding.severity != Severity::Error);
     let (flow, unsound) = if sound { (Some(flow), None) } else { (None, Some(flow)) };

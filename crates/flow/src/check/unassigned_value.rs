@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
-use super::{Code, dominance::Dominance, live::Live};
-use crate::{Act, Diagnostic, Fact, Flow, Piece, Source, Span, Step, StepId, Str};
+use super::{Code, dominance::Dominance, live::Live, misread::Misread, place};
+use crate::{Act, Diagnostic, Fact, Flow, Piece, Read, Source, Span, Step, StepId, Str};
 
 pub(super) const CODE: Code = Code {
     name: "unassigned-value",
@@ -33,11 +33,17 @@ impl<'f> Passing<'f> {
     }
 }
 
-pub(super) fn check(flow: &Flow, live: &Live, passing: &Passing<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(
+    flow: &Flow,
+    live: &Live,
+    passing: &Passing<'_>,
+    (misread, reads): (&Misread, &[Read]),
+    found: &mut Vec<Diagnostic>,
+) {
     for (index, step) in flow.steps.iter().enumerate() {
         let id = StepId(index as u32);
-        for need in needs(step) {
-            if let Some(finding) = examine(flow, id, step, &need, (live, passing)) {
+        for need in needs(step, reads) {
+            if let Some(finding) = examine(flow, id, step, &need, (live, passing, misread)) {
                 found.push(finding.step(&step.name));
             }
         }
@@ -55,25 +61,34 @@ pub(super) struct Need {
     pub(super) from: Str,
     pub(super) key: Str,
     pub(super) span: Span,
+    /// Whether it is a declared input, and not read by the step and the name in one.
+    pub(super) declared: bool,
 }
 
 /// What a run fails without.
 pub(super) fn demanded(step: &Step<StepId>) -> impl Iterator<Item = Need> {
     let demanded = step.inputs.iter().filter(|input| input.required && input.default.is_none());
-    demanded.map(|input| Need { from: input.step.clone(), key: input.key.clone(), span: input.span })
+    demanded.map(|input| Need {
+        from: input.step.clone(),
+        key: input.key.clone(),
+        span: input.span,
+        declared: true,
+    })
 }
 
-fn needs(step: &Step<StepId>) -> Vec<Need> {
+fn needs(step: &Step<StepId>, reads: &[Read]) -> Vec<Need> {
     let declared = demanded(step);
     let Act::Ask(ask) = &step.act else { return declared.collect() };
     let direct = ask.prompt.sources().into_iter().filter_map(|source| match source {
         Source::Handoff { step: from, key }
             if !step.inputs.iter().any(|input| input.step == *from && input.key == *key) =>
         {
-            Some(Need { from: from.clone(), key: key.clone(), span: step.span })
+            let span = place::of(reads, step, source);
+            Some(Need { from: from.clone(), key: key.clone(), span, declared: false })
         }
         Source::Fact(Fact::PreviousSummary) if reads_summary(&ask.prompt.pieces) => {
-            Some(Need { from: "".into(), key: "previous_summary".into(), span: step.span })
+            let span = place::of(reads, step, source);
+            Some(Need { from: "".into(), key: "previous_summary".into(), span, declared: false })
         }
         _ => None,
     });
@@ -96,9 +111,9 @@ fn examine(
     id: StepId,
     step: &Step<StepId>,
     need: &Need,
-    (live, passing): (&Live, &Passing<'_>),
+    (live, passing, misread): (&Live, &Passing<'_>, &Misread),
 ) -> Option<Diagnostic> {
-    let Need { from, key, span } = need;
+    let Need { from, key, span, declared } = need;
     if from.is_empty() {
         return (id == flow.entry).then(|| {
             Diagnostic::error(
@@ -122,6 +137,9 @@ fn examine(
     };
     let left = &flow.step(producer).handoff;
     if !left.iter().any(|handoff| handoff.key == *key) {
+        if misread.has(producer) {
+            return None;
+        }
         let keys: Vec<String> = left.iter().map(|handoff| format!("`{}`", handoff.key)).collect();
         let hint = if keys.is_empty() {
             format!("`{from}` hands nothing on")
@@ -150,14 +168,18 @@ fn examine(
             format!("`{}` reads `{from}.{key}`, but a run can come here without passing `{from}`", step.name),
         )
         .trace(trace)
-        .hint("give the input a `default`, or make it `\"required\": false`")
+        .hint(if *declared {
+            "give the input a `default`, or make it `\"required\": false`".to_owned()
+        } else {
+            format!("declare an input with `\"from\": \"{from}.{key}\"` and a `default`, and read that by its name")
+        })
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::{draft, findings_of, hand_on, need, prompt};
-    use super::{Live, Passing};
+    use super::{Live, Misread, Passing};
     use crate::check::{self, maybe_unassigned};
     use crate::{Fact, Piece, Source};
 
@@ -191,7 +213,7 @@ mod tests {
         let live = Live::of(&flow, &[flow.entry], true);
         let mut found = Vec::new();
         let passing = Passing::of(&flow, &live);
-        super::check(&flow, &live, &passing, &mut found);
+        super::check(&flow, &live, &passing, (&Misread::of(&flow, &[]), &[]), &mut found);
         maybe_unassigned::check(&flow, &live, &passing, &mut found);
         assert_eq!((found.len(), found[0].trace.len(), live.searches.get()), (1, 201, 1));
     }

@@ -6,7 +6,7 @@ use cuegate_flow::Certificate;
 use super::{Place, check, how, load_as};
 use crate::{
     Failure,
-    cli::{args, print},
+    cli::{args, given, print},
     config, exit,
     terms::{Asked, terms},
 };
@@ -15,7 +15,9 @@ use crate::{
 pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
     let how = how::how(place, &args.path, &location, args.phases)?;
-    let definition = load_as(&location, &args.set, &how)?;
+    let names = given::names(&args.set)?;
+    let definition = load_as(&location, &names, &how)?;
+    given::look_at(&definition, &args.set, &names)?;
     let Some(flow) = &definition.flow else {
         check::tell(&definition.diagnostics, &definition.sources, false);
         return Err(Failure::usage(
@@ -32,7 +34,7 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
     let terms = terms(flow, asked, &budget, args.max_iterations, args.repairs, &config);
     let mut found = cuegate_flow::price(flow, &terms);
     if how::of_piece(&location) {
-        let there = load_as(&location, &args.set, &Load { interactive: true, ..how })?;
+        let there = load_as(&location, &names, &Load { interactive: true, ..how })?;
         let there = there.flow.map(|flow| cuegate_flow::price(&flow, &terms));
         found = dearer(found, there);
     }
