@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use cuegate_flow::{Diagnostic, FileId, Sources, Span, Str};
 
+use crate::correct::Corrections;
 use crate::files::FILE_BYTES_MAX;
 use crate::findings::Findings;
 use crate::json::{self, Json};
@@ -17,6 +18,7 @@ pub(crate) struct Desk<'f> {
     /// Where findings go.
     pub(crate) found: Findings,
     files: &'f dyn Files,
+    corrections: Option<&'f Corrections>,
     sources: RefCell<Sources>,
     pages: RefCell<HashMap<String, Page>>,
     parsed: RefCell<HashMap<String, Option<Rc<Json>>>>,
@@ -46,11 +48,25 @@ impl<'f> Desk<'f> {
         Desk {
             found: Findings::default(),
             files,
+            corrections: None,
             sources: RefCell::default(),
             pages: RefCell::default(),
             parsed: RefCell::default(),
             seen: RefCell::default(),
         }
+    }
+
+    /// The same, for files in which some words are read as others.
+    pub(crate) fn corrected(files: &'f dyn Files, corrections: &'f Corrections) -> Desk<'f> {
+        Desk { corrections: Some(corrections), ..Desk::new(files) }
+    }
+
+    /// What a file holds, with the words in it that were meant.
+    pub(crate) fn as_meant(&self, path: &str, mut json: Json) -> Json {
+        if let Some(corrections) = self.corrections {
+            corrections.apply(path, &mut json);
+        }
+        json
     }
 
     /// Opens a file.
@@ -61,6 +77,11 @@ impl<'f> Desk<'f> {
         let page = self.open(path);
         self.pages.borrow_mut().insert(path.to_owned(), page.clone());
         page
+    }
+
+    /// Whether there is a file at a path, be it one that can be used or not.
+    pub(crate) fn is_file(&self, path: &str) -> bool {
+        matches!(self.files.read(path), Ok(_) | Err(ReadError::TooLarge))
     }
 
     fn open(&self, path: &str) -> Page {
@@ -119,7 +140,7 @@ impl<'f> Desk<'f> {
             Page::Missing => return Ok(None),
             Page::Faulty => return Err(Faulty),
         };
-        let parsed = json::parse(&text, file, &self.found).map(Rc::new);
+        let parsed = json::parse(&text, file, &self.found).map(|json| Rc::new(self.as_meant(path, json)));
         self.parsed.borrow_mut().insert(path.to_owned(), parsed.clone());
         parsed.map(Some).ok_or(Faulty)
     }

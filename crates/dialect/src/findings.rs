@@ -14,6 +14,8 @@ pub(crate) struct Findings {
     unsupported: RefCell<Vec<String>>,
     words: Cell<&'static [(&'static str, &'static str)]>,
     places: RefCell<Vec<(Span, Str)>>,
+    /// Where something stands that could not be read at all.
+    broken: RefCell<Vec<(Span, &'static str)>>,
 }
 
 impl Findings {
@@ -30,6 +32,13 @@ impl Findings {
 
     /// Adds a finding.
     pub(crate) fn push(&self, finding: Diagnostic) {
+        // What could not be read stands for nothing: nothing more is wrong with it.
+        if self.broken.borrow().iter().any(|(span, _)| *span == finding.span) {
+            return;
+        }
+        if matches!(finding.code, codes::INVALID_JSON | codes::INVALID_YAML) {
+            self.broken.borrow_mut().push((finding.span, finding.code));
+        }
         // A key that nobody knows is called as it is written, whatever else that word means.
         let message = match finding.message.split_once(" is no key of ") {
             Some((key, place)) if finding.code == codes::UNKNOWN_KEY => {
@@ -38,7 +47,8 @@ impl Findings {
             _ => self.spoken(finding.message),
         };
         let hint = finding.hint.map(|hint| self.spoken(hint));
-        self.list.borrow_mut().push(Diagnostic { message, hint, ..finding });
+        let meant = finding.meant.map(|meant| self.spoken(meant.to_string()).into());
+        self.list.borrow_mut().push(Diagnostic { message, hint, meant, ..finding });
     }
 
     /// Adds the warning that a run will not do something the definition asks for, though it is sound without.
@@ -57,6 +67,13 @@ impl Findings {
     /// smaller part is another one's.
     pub(crate) fn about(&self, place: Span, step: &str) {
         self.places.borrow_mut().push((place, step.into()));
+    }
+
+    /// Whether within a place of a YAML file something could not be read at all. What is wrong in JSON leaves everything
+    /// else as it is.
+    pub(crate) fn is_broken(&self, place: Span) -> bool {
+        let within = |span: &Span| span.file == place.file && (place.start..place.end).contains(&span.start);
+        self.broken.borrow().iter().any(|(span, code)| *code == codes::INVALID_YAML && within(span))
     }
 
     /// How many findings of severity error there are.

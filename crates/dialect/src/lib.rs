@@ -13,6 +13,7 @@
 //! ```
 
 mod codes;
+mod correct;
 mod desk;
 mod files;
 mod findings;

@@ -1,5 +1,7 @@
 //! What a mistyped name was probably meant to be.
 
+use cuegate_flow::Diagnostic;
+
 /// Names longer than this are not compared: nobody mistypes them by hand, and comparing is quadratic.
 const NAME_CHARS_MAX: usize = 64;
 
@@ -25,6 +27,24 @@ pub(crate) fn suggestion(name: &str, known: &[&str]) -> String {
     match nearest(name, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("use one of {}", list(known)),
+    }
+}
+
+/// A finding about a name that there is not, with the name that was probably meant.
+pub(crate) fn suggested(finding: Diagnostic, name: &str, known: &[&str]) -> Diagnostic {
+    or_hint(finding, name, known.iter().copied(), || format!("use one of {}", list(known)))
+}
+
+/// The same; where there is no near name it says what to do instead.
+pub(crate) fn or_hint<'n>(
+    finding: Diagnostic,
+    name: &str,
+    known: impl IntoIterator<Item = &'n str>,
+    otherwise: impl FnOnce() -> String,
+) -> Diagnostic {
+    match nearest(name, known) {
+        Some(near) => finding.meant(near),
+        None => finding.hint(otherwise()),
     }
 }
 

@@ -39,6 +39,8 @@ pub struct Diagnostic {
     pub step: Option<Str>,
     /// What to do about it.
     pub hint: Option<String>,
+    /// What was probably meant instead of the word that stands at the place, when that is all that is wrong.
+    pub meant: Option<Str>,
     /// A shortest path through the flow that shows the problem, one hop an entry.
     pub trace: Vec<String>,
     /// Where each of those hops is written: as many, or none where that is not known.
@@ -55,6 +57,7 @@ impl Diagnostic {
             span,
             step: None,
             hint: None,
+            meant: None,
             trace: Vec::new(),
             trace_spans: Vec::new(),
         }
@@ -75,6 +78,13 @@ impl Diagnostic {
     pub fn hint(mut self, hint: impl Into<String>) -> Diagnostic {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Says what was probably meant instead of the word that stands at the place: whoever reads on reads that.
+    #[must_use]
+    pub fn meant(mut self, word: &str) -> Diagnostic {
+        self.meant = Some(word.into());
+        self.hint(format!("did you mean `{word}`?"))
     }
 
     /// Names the step it is about.

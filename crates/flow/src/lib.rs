@@ -65,7 +65,7 @@ pub use template::{Fact, Piece, Source, Template};
 pub use trace::Trace;
 pub use verdict::{Field, Handler, Poll, PollState, Resource, Signal, Verdict};
 pub use wall::{Host, Network, NoHost, TRUSTED, Wall};
-pub use whole::{Counter, CounterId, Draft, Flow, Limits, Monitor, SchemaId, StepId};
+pub use whole::{Counter, CounterId, Draft, Flow, Limits, Monitor, Read, SchemaId, StepId};
 pub use yields::Yields;
 
 /// Shared immutable text. Cloning is a reference count.

@@ -1,6 +1,6 @@
 //! Whole definitions: as read, and as checked.
 
-use crate::{Conduct, Key, Name, Param, Schema, Span, Step, Str, Verdict};
+use crate::{Conduct, Key, Name, Param, Schema, Source, Span, Step, Str, Verdict};
 
 /// Names a step of a [`Flow`]: its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,6 +32,10 @@ pub struct Draft {
     pub span: Span,
     /// Whether reading it found errors: then what is missing may be only what could not be read.
     pub faulted: bool,
+    /// The steps of which something could not be read: where they lead on to, and what they leave, is not known.
+    pub misread: Vec<Str>,
+    /// Where prompts read what may not be there.
+    pub reads: Vec<Read>,
     /// The step that is entered first.
     pub entry: Option<Name>,
     /// Further steps that other ways of running the definition would enter first.
@@ -60,6 +64,17 @@ pub struct Draft {
     pub keys: Vec<Key>,
 }
 
+/// A place where the prompt of a step reads a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Read {
+    /// The step.
+    pub step: Str,
+    /// What it reads.
+    pub source: Source,
+    /// Where that stands first.
+    pub span: Span,
+}
+
 impl Draft {
     /// A draft with nothing in it but a name.
     pub fn empty(name: &str, dialect: &'static str) -> Draft {
@@ -68,6 +83,8 @@ impl Draft {
             dialect,
             span: Span::default(),
             faulted: false,
+            misread: Vec::new(),
+            reads: Vec::new(),
             entry: None,
             other_entries: Vec::new(),
             steps: Vec::new(),

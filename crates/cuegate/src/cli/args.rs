@@ -92,8 +92,8 @@ pub(super) struct Check {
     /// Take warnings for errors
     #[arg(long)]
     pub(super) strict: bool,
-    /// Count this variable as given
-    #[arg(long, value_name = "NAME")]
+    /// Count this variable as given; a value is held against what the definition wants of it
+    #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
     /// How many asks a movement of a piece takes; as `phases` below `[piece]` says, else `fused`
     #[arg(long, value_enum)]
@@ -147,8 +147,8 @@ pub(super) struct Show {
     /// An agent folder, a registry file, a piece, or the name of an agent below `.agent` or of a piece below
     /// `.takt/pieces`
     pub(super) path: String,
-    /// Count this variable as given
-    #[arg(long, value_name = "NAME")]
+    /// Count this variable as given; a value is held against what the definition wants of it
+    #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
     /// How many asks a movement of a piece takes; as `phases` below `[piece]` says, else `fused`
     #[arg(long, value_enum)]
@@ -162,8 +162,8 @@ pub(super) struct Show {
 pub(super) struct Price {
     /// An agent folder, a registry file, a piece, or the name of an agent below `.agent` or a piece below `.takt/pieces`
     pub(super) path: String,
-    /// Count this variable as given
-    #[arg(long, value_name = "NAME")]
+    /// Count this variable as given; a value is held against what the definition wants of it
+    #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
     /// How many asks a movement of a piece takes; as `phases` below `[piece]` says, else `fused`
     #[arg(long, value_enum)]
@@ -244,8 +244,8 @@ pub(super) struct Migrate {
     /// Write this script of a stand-in agent in the newer words as well, into the same folder
     #[arg(long, value_name = "FILE")]
     pub(super) script: Option<String>,
-    /// Count this variable as given
-    #[arg(long, value_name = "NAME")]
+    /// Count this variable as given; a value is held against what the definition wants of it
+    #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
     /// Print JSON
     #[arg(long)]
@@ -259,8 +259,8 @@ pub(super) struct Graph {
     /// In which form it is printed
     #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
     pub(super) format: Drawing,
-    /// Count this variable as given
-    #[arg(long, value_name = "NAME")]
+    /// Count this variable as given; a value is held against what the definition wants of it
+    #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
     /// How many asks a movement of a piece takes; as `phases` below `[piece]` says, else `fused`
     #[arg(long, value_enum)]

@@ -132,15 +132,7 @@ pub(crate) fn values(
     }
     for param in flow.params.iter() {
         match given.get(&*param.name) {
-            Some(value) => {
-                right_kind(param, value)?;
-                if let Some(why) = param.rule.complaint(value) {
-                    return Err(Failure::usage(
-                        format!("the value `{value}` of `{}` {why}", param.name),
-                        format!("give another one with `{} VALUE`", param.flag),
-                    ));
-                }
-            }
+            Some(value) => fits(param, value)?,
             None if param.required => {
                 return Err(Failure::usage(
                     format!("`{}` needs a value: {}", param.name, param.description),
@@ -157,6 +149,21 @@ pub(crate) fn values(
 pub(crate) fn same(a: &str, b: &str) -> bool {
     let plain = |name: &str| name.replace(['-', '_'], "").to_lowercase();
     a == b || plain(a) == plain(b)
+}
+
+/// Holds a value against its parameter.
+///
+/// # Errors
+/// When it is of the wrong kind, or not what the definition wants of it.
+pub(super) fn fits(param: &Param, value: &str) -> Result<(), Failure> {
+    right_kind(param, value)?;
+    match param.rule.complaint(value) {
+        None => Ok(()),
+        Some(why) => Err(Failure::usage(
+            format!("the value `{value}` of `{}` {why}", param.name),
+            format!("give another one with `{} VALUE`", param.flag),
+        )),
+    }
 }
 
 fn right_kind(param: &Param, value: &str) -> Result<(), Failure> {

@@ -283,6 +283,44 @@ fn variables_from_outside_count_when_they_are_named() {
 }
 
 #[test]
+fn given_names_may_have_values_and_unread_ones_are_told() {
+    let project = with(&small().prompt("work", "Mind {uv-tone}.\n"));
+    let check = |set: &[&str]| {
+        let set = set.iter().flat_map(|set| ["--set", set]);
+        project.run(&["check", "agent"].into_iter().chain(set).collect::<Vec<_>>())
+    };
+    for set in ["tone", "tone=low", "tone=a=b", "tone="] {
+        let ran = check(&[set]);
+        assert_eq!((ran.code, ran.stderr.contains("note:")), (0, false), "{set}: {}", ran.stderr);
+    }
+    assert_eq!(check(&["tune=low"]).code, 2, "another name gives nothing");
+    let ran = check(&["tone", "tune=low", "other"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("reads `tune`; did you mean `tone`?\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("note: no prompt of the definition reads `other`\n"), "{}", ran.stderr);
+    let ran = check(&["=x"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("error: `--set =x` gives nothing a name"), "{}", ran.stderr);
+    for verb in ["show", "price", "graph"] {
+        let ran = project.run(&[verb, "agent", "--set", "tone=low", "--set", "tune"]);
+        assert_eq!(ran.code, 0, "{verb}: {}", ran.stderr);
+        assert!(ran.stderr.contains("reads `tune`; did you mean `tone`?"), "{verb}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_given_value_is_held_against_its_parameter() {
+    let count = json!({"type": "number", "description": "How many", "validation": {"max": 9}});
+    let registry =
+        small().prompt("work", "Mind {uv-count}.\n").agent(json!({"parameters": {"count": count}}));
+    let project = with(&registry);
+    for (set, code) in [("count", 0), ("count=9", 0), ("count=10", 2), ("count=x", 2)] {
+        let ran = project.run(&["check", "agent", "--set", set]);
+        assert_eq!(ran.code, code, "{set}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn odd_bytes_are_findings_in_words() {
     let project = small().project(json!([]));
     std::fs::write(

@@ -186,7 +186,7 @@ impl<'j, 'f> Fields<'j, 'f> {
             Some(word) => Some((word, text.span)),
             None => {
                 let message = format!("`{}` is no `{key}`", text.text);
-                self.invalid(text.span, message, &nearest::suggestion(text.text, words));
+                self.no_such_word(text, message, words);
                 None
             }
         }
@@ -218,8 +218,16 @@ impl<'j, 'f> Fields<'j, 'f> {
         }
     }
 
+    /// Whether something in it could not be read at all: then what is missing may stand there.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.found.is_broken(self.span)
+    }
+
     /// Reports that a key is missing.
     pub(crate) fn missing(&self, key: &'static str) {
+        if self.is_broken() {
+            return;
+        }
         let message = format!("`{key}` is missing in {}", self.what);
         self.push(
             Diagnostic::error(codes::MISSING_KEY, self.opening(), message).hint(format!("add `{key}`")),
@@ -229,6 +237,12 @@ impl<'j, 'f> Fields<'j, 'f> {
     /// Reports a value that is not allowed.
     pub(crate) fn invalid(&self, span: Span, message: impl Into<String>, hint: &str) {
         self.push(Diagnostic::error(codes::INVALID_VALUE, span, message).hint(hint));
+    }
+
+    /// Reports a word that is none of those there are.
+    pub(crate) fn no_such_word(&self, word: Text<'_>, message: impl Into<String>, words: &[&str]) {
+        let finding = Diagnostic::error(codes::INVALID_VALUE, word.span, message);
+        self.push(nearest::suggested(finding, word.text, words));
     }
 
     /// Reports a value of the wrong type.
@@ -273,11 +287,9 @@ impl<'j, 'f> Fields<'j, 'f> {
         let asked = self.asked.borrow();
         for entry in self.entries.iter().filter(|entry| !asked.contains(&&*entry.key)) {
             let message = format!("`{}` is no key of {}", entry.key, self.what);
-            let hint = match nearest(&entry.key, asked.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "remove it".to_owned(),
-            };
-            self.push(Diagnostic::error(codes::UNKNOWN_KEY, entry.key_span, message).hint(hint));
+            let finding = Diagnostic::error(codes::UNKNOWN_KEY, entry.key_span, message);
+            let known = asked.iter().copied();
+            self.push(nearest::or_hint(finding, &entry.key, known, || "remove it".to_owned()));
         }
     }
 

@@ -91,7 +91,8 @@ impl Check<'_, '_> {
 
     /// Whether a word is a rule of one of some members; a finding when it is not.
     fn known(&self, rule: &Rule<'_>, word: &str, members: &[Movement<'_>]) -> bool {
-        if members.iter().any(|member| meant(member, word).is_some()) {
+        // Without members there is nothing that it could name, which has been said.
+        if members.is_empty() || members.iter().any(|member| meant(member, word).is_some()) {
             return true;
         }
         let whose = match members {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use cuegate_flow::{Diagnostic, Draft, Severity, Span, Str, sort};
+use cuegate_flow::{Diagnostic, Draft, Span, Str};
 
 use super::lower::lower_piece;
 use super::monitors::{self, MonitorDefinition};
@@ -13,6 +13,7 @@ use super::reports::{ReportDefinition, clash, clash_but_for_case};
 use super::sections::Sections;
 use super::template::Compiler;
 use crate::codes;
+use crate::correct::{self, Corrections};
 use crate::desk::{Desk, Page};
 use crate::json::{Fields, Json, Kind, Text};
 use crate::loaded::{Loaded, RunSettings, WorktreeRule};
@@ -34,6 +35,8 @@ pub(super) struct PieceDefinition<'j> {
     pub(super) initial: Option<Text<'j>>,
     pub(super) movements: Vec<Movement<'j>>,
     pub(super) monitors: Vec<MonitorDefinition<'j>>,
+    /// Whether there is a movement that cannot be known by its name: a name that leads nowhere may mean it.
+    pub(super) nameless: bool,
 }
 
 /// Loads a piece.
@@ -41,24 +44,29 @@ pub(super) struct PieceDefinition<'j> {
 /// Reads only through `files`, and the same files give the same result. Never fails: what is wrong stands in the
 /// findings, and the draft holds what could be read.
 pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> Loaded {
-    let desk = Desk::new(files);
+    correct::load(|corrections| read_piece(files, options, corrections))
+}
+
+fn read_piece(files: &dyn Files, options: &PieceOptions, corrections: &Corrections) -> Loaded {
+    let desk = Desk::corrected(files, corrections);
     let mut draft = Draft::empty(DIALECT, DIALECT);
     let mut run = RunSettings::default();
     if let Some((value, source)) = open(&desk, &options.file) {
         run = load(&desk, options, &value, &source, &mut draft);
     }
     let (found, sources) = desk.into_parts();
-    let (mut diagnostics, unsupported) = found.into_parts();
+    let (diagnostics, unsupported) = found.into_parts();
     run.unsupported = unsupported;
-    sort(&mut diagnostics, &sources);
-    draft.faulted = diagnostics.iter().any(|finding| finding.severity == Severity::Error);
     Loaded { draft, diagnostics, sources, run }
 }
 
 /// The piece's file; `None` when findings say why it cannot be read.
 fn open(desk: &Desk<'_>, path: &str) -> Option<(Json, Str)> {
     match desk.page(path) {
-        Page::Text { file, text } => Some((yaml::parse(&text, file, &desk.found)?, text)),
+        Page::Text { file, text } => {
+            let value = yaml::parse(&text, file, &desk.found)?;
+            Some((desk.as_meant(path, value), text))
+        }
         Page::Missing => {
             let message = format!("there is no `{path}`");
             let finding = Diagnostic::error(codes::UNREADABLE_FILE, desk.unread(path), message);
@@ -85,13 +93,15 @@ fn load(
     let mut piece = read(fields, &sections, options);
     say_places(value, &piece, desk);
     draft.name = piece.name.into();
+    // What a movement writes is written, whatever it is called.
+    let reports = check_reports(&piece, desk);
     check_names(&mut piece, desk);
     check_permissions(&piece, desk);
-    let reports = check_reports(&piece, desk);
     // Without movements nothing else can be right, and what is missing has been said.
     if !piece.movements.is_empty() {
         sections.report_unused();
-        let compiler = Compiler::new(&desk.found, &options.set, reports);
+        let mut compiler = Compiler::new(&desk.found, &options.set, reports);
+        compiler.may_be_more = piece.nameless;
         lower_piece(&piece, options, &compiler, draft);
     }
     RunSettings {
@@ -177,7 +187,17 @@ fn read<'j>(
     fields.stray("answer_agent", "nothing reads it");
     newer::refuse(&fields, newer::PIECE);
     fields.finish();
-    PieceDefinition { name, description, iterations_max, iterations_key, initial, movements, monitors }
+    let nameless = movements.len() < items.len();
+    PieceDefinition {
+        name,
+        description,
+        iterations_max,
+        iterations_key,
+        initial,
+        movements,
+        monitors,
+        nameless,
+    }
 }
 
 /// All movements and their members.
@@ -209,7 +229,9 @@ fn check_names(piece: &mut PieceDefinition<'_>, desk: &Desk<'_>) {
         desk.found.push(finding.hint("give it another name; members have names of their own too"));
         false
     };
+    let count = piece.movements.len();
     piece.movements.retain(&mut sound);
+    piece.nameless |= piece.movements.len() < count;
     for movement in &mut piece.movements {
         if let Does::Parallel(members) = &mut movement.does {
             members.retain(&mut sound);

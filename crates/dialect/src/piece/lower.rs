@@ -21,7 +21,7 @@ use super::{gate_steps, join};
 use crate::codes;
 use crate::findings::Findings;
 use crate::json::Text;
-use crate::nearest::nearest;
+use crate::nearest::{nearest, or_hint};
 
 /// The outcome of what has no rules.
 pub(super) const NO_RULES: &str = "done";
@@ -130,21 +130,19 @@ impl Lowering<'_, '_, '_> {
             Does::Parallel(members) => members.iter().any(|member| member.name.text == next.text),
             Does::Asks(_) => false,
         });
-        let (what, hint) = match parent {
-            Some(parent) => {
-                ("a member of a parallel movement", format!("lead to `{}`, which has it", parent.name.text))
-            }
-            None => {
-                let names = movements.iter().map(|movement| movement.name.text).chain(ends.iter().copied());
-                let hint = match nearest(next.text, names) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => hint.to_owned(),
-                };
-                ("no movement", hint)
-            }
+        let unknown = |what: &str| {
+            let message = format!("{from} leads to `{}`, which is {what}", next.text);
+            Diagnostic::error(codes::UNKNOWN_TARGET, next.span, message)
         };
-        let message = format!("{from} leads to `{}`, which is {what}", next.text);
-        self.found.push(Diagnostic::error(codes::UNKNOWN_TARGET, next.span, message).hint(hint));
+        let names = || movements.iter().map(|movement| movement.name.text).chain(ends.iter().copied());
+        if self.piece.nameless && parent.is_none() && nearest(next.text, names()).is_none() {
+            return None;
+        }
+        self.found.push(match parent {
+            Some(parent) => unknown("a member of a parallel movement")
+                .hint(format!("lead to `{}`, which has it", parent.name.text)),
+            None => or_hint(unknown("no movement"), next.text, names(), || hint.to_owned()),
+        });
         None
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cuegate_flow::{Diagnostic, Span};
 
-use super::movement::{Persona, some_left};
+use super::movement::{Persona, is_empty_list, some_left};
 use super::newer;
 use super::rules::{self, Owner, Rule};
 use super::sections::{Body, Section, Sections};
@@ -90,8 +90,10 @@ fn monitor<'j>(
     });
     let instruction = judge.filled("instruction_template").map(|text| Body::inline(text, &sections.source));
     let rules = rules::read(&judge, Owner::Monitor, interactive, "");
-    if rules.is_empty() && judge.items("rules").is_empty() {
+    if judge.entry("rules").is_none() {
         judge.missing("rules");
+    } else if is_empty_list(&judge, "rules") {
+        judge.invalid(judge.opening(), "`rules` has no rule", "add one with `condition` and `next`");
     }
     some_left(&judge, &rules);
     judge.finish();

@@ -349,6 +349,9 @@ fn read_permission(fields: &Fields<'_, '_>, step: &str) -> Permission {
 
 /// Nothing says whether files may change, but for a mode that may.
 fn missing_edit(fields: &Fields<'_, '_>, step: &str, mode: Option<&str>) {
+    if fields.is_broken() {
+        return;
+    }
     let what = match mode {
         Some("full") => "everything",
         Some("edit") => "files",
@@ -380,12 +383,18 @@ fn check_rules(fields: &Fields<'_, '_>, rules: &[Rule<'_>]) {
     if fields.nullable("rules").is_none() {
         fields.missing("rules");
     } else if rules.is_empty() {
-        if fields.items("rules").is_empty() {
+        if is_empty_list(fields, "rules") {
             fields.invalid(fields.opening(), "`rules` has no rule", "add one with `condition` and `next`");
         }
     } else {
         some_left(fields, rules);
     }
+}
+
+/// Whether there is a list under a key, with nothing in it.
+pub(super) fn is_empty_list(fields: &Fields<'_, '_>, key: &'static str) -> bool {
+    let entry = fields.nullable(key);
+    entry.is_some_and(|entry| matches!(&entry.value.kind, Kind::List(items) if items.is_empty()))
 }
 
 /// Of what has rules, one has to be left where nobody is there.

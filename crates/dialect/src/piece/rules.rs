@@ -171,6 +171,10 @@ fn warn_of_repeated(rules: &[Rule<'_>], owner: &Fields<'_, '_>) {
         let next = rule.next.map(|next| next.text);
         let mut equal = rules[..index].iter().filter(|known| key(known.condition.text) == key(text));
         let Some(known) = equal.find(|known| known.next.map(|next| next.text) != next) else { continue };
+        // Of two equal ones over members the first always counts, which the check of the flow says.
+        if rule.kind.is_aggregate() && known.condition.text == text {
+            continue;
+        }
         let message = if known.condition.text == text {
             format!("the condition `{text}` stands twice, and leads to different places")
         } else {

@@ -8,7 +8,7 @@ use crate::codes;
 use crate::desk::{Desk, Page};
 use crate::files::join;
 use crate::json::{Fields, Text};
-use crate::nearest::suggestion;
+use crate::nearest::suggested;
 
 /// Which map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,11 +203,15 @@ impl<'d, 'f> Sections<'d, 'f> {
         if reference.text.contains('/') || reference.text.ends_with(".md") {
             let message =
                 format!("`{}` is a path where a key of `{}` belongs", reference.text, section.key());
-            user.push(
-                Diagnostic::warning(codes::PATH_FOR_KEY, reference.span, message)
-                    .hint(format!("name the file in `{}`, and its key here", section.key())),
-            );
-            return self.file(reference);
+            let read = self.file(reference);
+            // A file that is not there is named in no place.
+            if read.is_some() {
+                user.push(
+                    Diagnostic::warning(codes::PATH_FOR_KEY, reference.span, message)
+                        .hint(format!("name the file in `{}`, and its key here", section.key())),
+                );
+            }
+            return read;
         }
         let names: Vec<&str> = self.names(section).collect();
         let message = format!(
@@ -216,11 +220,15 @@ impl<'d, 'f> Sections<'d, 'f> {
             reference.text,
             section.key()
         );
-        let hint = match &names[..] {
-            [] => format!("add `{}` with the path of its file to `{}`", reference.text, section.key()),
-            names => suggestion(reference.text, names),
-        };
-        user.push(Diagnostic::error(codes::UNKNOWN_FACET, reference.span, message).hint(hint));
+        let finding = Diagnostic::error(codes::UNKNOWN_FACET, reference.span, message);
+        user.push(match &names[..] {
+            [] => finding.hint(format!(
+                "add `{}` with the path of its file to `{}`",
+                reference.text,
+                section.key()
+            )),
+            names => suggested(finding, reference.text, names),
+        });
         None
     }
 

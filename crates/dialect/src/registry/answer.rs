@@ -18,7 +18,7 @@ use crate::codes;
 use crate::desk::Desk;
 use crate::files::join;
 use crate::json::Text;
-use crate::nearest::list;
+use crate::nearest::{list, nearest, or_hint};
 
 /// The schemas of the answers of a registry's steps. Many steps may name the same one, which is then made once.
 pub(super) struct Answers<'a, 'f> {
@@ -40,7 +40,7 @@ impl<'a, 'f> Answers<'a, 'f> {
         let (mut schema, file) = self.shared(step, &reference)?;
         if let Some(gate) = &step.gate {
             // That `abort` is there already changes nothing: it counts on neither side.
-            if let Some(pointer) = gate.schema_pointer {
+            if let Some(pointer) = gate.schema_pointer.filter(|_| !gate.misread) {
                 check_intents(step.id, gate, pointer, schema.value(), desk);
             }
         }
@@ -96,7 +96,9 @@ fn for_step(step: &StepDefinition<'_>, written: &Written<'_, '_>, shared: Schema
         }
         if let Some((field, _)) = &gate.field {
             let pointer = pointer_of(field);
-            check_words(step.id, gate, &pointer, &sent, written.desk);
+            if !gate.misread {
+                check_words(step.id, gate, &pointer, &sent, written.desk);
+            }
             say_intents(&mut sent, &pointer);
             allow_abort(&mut sent, &pointer);
         }
@@ -132,17 +134,20 @@ fn resolve(
     let finding = match &fault {
         // What is wrong with the file has been said, once.
         SchemaFault::Unreadable(_) => return None,
-        SchemaFault::Escapes(_) => Diagnostic::error(codes::ESCAPES_ROOT, file, message)
-            .hint("keep schemas below the schema base"),
+        SchemaFault::Escapes(_) => {
+            Diagnostic::error(codes::ESCAPES_ROOT, file, message).hint("keep schemas below the schema base")
+        }
         SchemaFault::NoFile(_) => Diagnostic::error(codes::UNRESOLVED_SCHEMA, file, message)
             .hint("name a file below the schema base"),
         SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } => {
-            Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message).hint(
-                "name a key of `definitions`, of `$defs` or of the top level, or give a pointer like `#/$defs/name`",
-            )
+            let finding = Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message);
+            let name = "name a key of `definitions`, of `$defs` or of the top level, or give a pointer like `#/$defs/name`";
+            let known = names_in(reference, bases, desk);
+            or_hint(finding, reference.schema.text, known.iter().map(String::as_str), || name.to_owned())
         }
-        SchemaFault::External(_) => Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message)
-            .hint("copy that schema into a file"),
+        SchemaFault::External(_) => {
+            Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message).hint("copy that schema into a file")
+        }
         SchemaFault::Circular(_) | SchemaFault::TooMuch(_) => {
             Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message)
                 .hint("an answer is sent a finite schema: unroll it")
@@ -150,6 +155,17 @@ fn resolve(
     };
     desk.found.push(finding.step(step.id));
     None
+}
+
+/// The names of the schemas in the first file that is there.
+fn names_in(reference: &SchemaReference<'_>, bases: &[String], desk: &Desk<'_>) -> Vec<String> {
+    let paths = bases.iter().filter_map(|base| join(base, reference.file.text));
+    let Some(file) = paths.filter_map(|path| desk.json(&path).ok().flatten()).next() else {
+        return Vec::new();
+    };
+    let holders = ["definitions", "$defs"].into_iter().filter_map(|key| file.get(key));
+    let names = holders.flat_map(|holder| holder.pairs()).map(|entry| entry.key.to_string());
+    names.collect()
 }
 
 fn compile(written: &Written<'_, '_>, schema: Value) -> Option<Schema> {
@@ -348,7 +364,17 @@ fn check_handoff(
         } else {
             Diagnostic::error(codes::HANDOFF_NOT_IN_SCHEMA, *span, message)
         };
-        desk.found.push(finding.step(id).hint("add the field to the schema, or correct the path"));
+        let finding = finding.step(id);
+        let otherwise = || "add the field to the schema, or correct the path".to_owned();
+        // Of a path the names are known of the object in which its last segment would stand.
+        let (at, names) = deepest(path, sent.value());
+        let is_last = path.segments().len() == at.split('.').filter(|name| !name.is_empty()).count() + 1;
+        let near = nearest(path.last(), names).filter(|_| is_last && !left_open);
+        desk.found.push(match near {
+            Some(near) if at.is_empty() => finding.meant(near),
+            Some(near) => finding.meant(&format!("{at}.{near}")),
+            None => finding.hint(otherwise()),
+        });
     }
 }
 

@@ -10,7 +10,6 @@ use super::verdict::VERDICT_TYPES;
 use crate::codes;
 use crate::findings::Findings;
 use crate::json::{Entry, Fields, Json, Kind};
-use crate::nearest::suggestion;
 
 /// An agent in the shape of the runner reference.
 pub(crate) struct Modern {
@@ -129,7 +128,7 @@ fn verdict(behavior: &Fields<'_, '_>) -> (Option<Entry>, Option<Span>) {
         let mut known: Vec<&str> = OLDER_TYPES.iter().map(|(older, _)| *older).collect();
         known.push(STEP_FLOW.0);
         let message = format!("`{}` is no `completionType`", written.text);
-        behavior.invalid(written.span, message, &suggestion(written.text, &known));
+        behavior.no_such_word(written, message, &known);
         return (Some(graph_verdict(written.span)), None);
     };
     let text = Json { span: written.span, kind: Kind::Text(kind.into()) };

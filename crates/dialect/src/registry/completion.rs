@@ -71,6 +71,7 @@ pub(crate) fn read_completion<'j>(
         transitions: Some(
             read_transitions(&fields, id, Generation::Complete).unwrap_or_else(|| plain_end(entry.key_span)),
         ),
+        transitions_misread: false,
         model: None,
         permission: None,
         inputs: fields.names("inputs"),
@@ -122,6 +123,7 @@ fn plain_gate<'j>(span: Span) -> GateDefinition<'j> {
     GateDefinition {
         span,
         intents: vec![(Intent::Complete, span)],
+        misread: false,
         schema_pointer: None,
         field: cuegate_flow::FieldPath::parse(INTENT_FIELD).map(|path| (path, span)),
         target_field: None,

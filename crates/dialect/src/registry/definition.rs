@@ -10,7 +10,6 @@ use super::validation::{FailurePattern, ValidationStep, ValidatorDefinition};
 use crate::codes;
 use crate::findings::Findings;
 use crate::json::{Fields, Json, Kind, Text};
-use crate::nearest::suggestion;
 
 /// A registry as written; what could not be read is absent, and findings say so.
 #[derive(Debug, Default)]
@@ -106,7 +105,7 @@ fn read_completion_type(fields: &Fields<'_, '_>) -> Option<(&'static str, Span)>
     let kind = completion_type(written.text);
     if kind.is_none() {
         let message = format!("`{}` is no `completionType`", written.text);
-        fields.invalid(written.span, message, &suggestion(written.text, &COMPLETION_TYPES));
+        fields.no_such_word(written, message, &COMPLETION_TYPES);
     }
     Some((kind?, written.span))
 }

@@ -7,7 +7,7 @@ use super::generation::Generation;
 use super::verdict::VERDICT_TYPES;
 use crate::codes;
 use crate::json::{Fields, Text};
-use crate::nearest::suggestion;
+use crate::nearest::{suggested, suggestion};
 
 /// What the "complete" generation calls the verdict types.
 pub(crate) const COMPLETION_TYPES: [&str; 8] = {
@@ -77,8 +77,8 @@ fn report_unknown(key: &str, span: cuegate_flow::Span, generation: Generation, f
         return;
     }
     let message = format!("`{key}` in `entryStepMapping` is no verdict type");
-    let hint = suggestion(key, &VERDICT_TYPES);
-    fields.push(Diagnostic::error(codes::UNKNOWN_VERDICT_TYPE, span, message).hint(hint));
+    let finding = Diagnostic::error(codes::UNKNOWN_VERDICT_TYPE, span, message);
+    fields.push(suggested(finding, key, &VERDICT_TYPES));
 }
 
 /// The step that a run begins with: the one its verdict type is mapped to, else the general one.

@@ -25,10 +25,25 @@ pub(super) fn finding(
     } else if known(word) {
         format!("uv-{word}")
     } else {
-        let name = ["uv_", "uv.", "UV-", "uv"].iter().find_map(|prefix| word.strip_prefix(prefix))?;
-        format!("uv-{}", Some(name).filter(|name| known(name))?)
+        let own = ["uv_", "uv.", "UV-", "UV_", "Uv-"].iter().find_map(|prefix| word.strip_prefix(prefix));
+        // Without anything between, another word may begin so.
+        let name = own.or_else(|| word.strip_prefix("uv").filter(|name| known(name)));
+        format!("uv-{}", name.filter(|name| !name.is_empty())?)
     };
     let message = format!("`{{{word}}}` stays text");
     let finding = Diagnostic::warning(codes::FOREIGN_PLACEHOLDER, span, message);
     Some(finding.hint(format!("did you mean `{{{meant}}}`?")))
+}
+
+/// What begins as `{uv-` in a text that has no placeholder in it, and where: up to its brace, or to the end of its word.
+pub(super) fn malformed(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.match_indices("{uv-").map(|(at, begins)| {
+        let rest = &text[at + begins.len()..];
+        let line = rest.split(['\n', '{']).next().unwrap_or_default();
+        let end = match line.find('}') {
+            Some(brace) => brace + 1,
+            None => line.find(char::is_whitespace).unwrap_or(line.len()),
+        };
+        (at, &text[at..at + begins.len() + end])
+    })
 }

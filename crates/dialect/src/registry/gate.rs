@@ -220,7 +220,9 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                 );
             }
             let needs_transition = !matches!(intent, Intent::Jump | Intent::Abort);
-            if needs_transition && self.step.transitions.is_some() && self.transition(*intent).is_none() {
+            let misread = self.step.transitions_misread;
+            let leads_on = self.step.transitions.is_none() || self.transition(*intent).is_some();
+            if needs_transition && !leads_on && !misread {
                 self.push(
                     Diagnostic::error(
                         codes::INTENT_WITHOUT_TRANSITION,
@@ -231,7 +233,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                 );
             }
         }
-        if gate.intents.is_empty() {
+        if gate.intents.is_empty() && !gate.misread {
             self.push(
                 Diagnostic::error(codes::INVALID_VALUE, gate.span, format!("`{id}` allows no intent"))
                     .hint("name in `allowedIntents` what the step may decide"),
@@ -239,7 +241,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         }
         // An agent may always give up, and so may the step in its place.
         let allowed = |intent: &Intent| {
-            *intent == Intent::Abort || gate.intents.iter().any(|(known, _)| known == intent)
+            *intent == Intent::Abort || gate.misread || gate.intents.iter().any(|(known, _)| known == intent)
         };
         if let Some((intent, span)) = gate.fallback.filter(|(intent, _)| !allowed(intent)) {
             let message = format!("`fallbackIntent` is `{}`, which `{id}` does not allow", intent.as_str());
@@ -254,6 +256,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         let word = transition.intent.as_str();
         let allowed = self.step.gate.as_ref().is_none_or(|gate| {
             transition.intent == Intent::Abort
+                || gate.misread
                 || gate.intents.iter().any(|(intent, _)| *intent == transition.intent)
         });
         if !allowed {

@@ -109,13 +109,23 @@ fn read_input(id: &str, entry: &Entry, steps: &StepIndex<'_>, found: &Findings) 
     })
 }
 
+/// Values that every run has, by the names under which prompts read them.
+const OF_EVERY_RUN: [&str; 6] =
+    ["iteration", "completed_iterations", "max_iterations", "remaining", "previous_summary", "task"];
+
 /// Reports inputs that hide a parameter of the same name: in their step it cannot be read any more.
 pub(crate) fn check_shadows(inputs: &[(&str, Vec<DeclaredInput>)], params: &[Param], found: &Findings) {
     for (step, DeclaredInput { input, .. }) in
         inputs.iter().flat_map(|(step, inputs)| inputs.iter().map(move |input| (step, input)))
     {
-        let Some(param) = params.iter().find(|param| same_name(&param.name, &input.name)) else { continue };
-        let message = format!("the input `{}` of `{step}` hides the parameter `{}`", input.name, param.name);
+        let param = params.iter().find(|param| same_name(&param.name, &input.name));
+        let message = match (param, OF_EVERY_RUN.into_iter().find(|known| *known == &*input.name)) {
+            (Some(param), _) => {
+                format!("the input `{}` of `{step}` hides the parameter `{}`", input.name, param.name)
+            }
+            (None, Some(known)) => format!("the input `{known}` of `{step}` hides what every run calls so"),
+            (None, None) => continue,
+        };
         found.push(
             Diagnostic::warning(codes::SHADOWED_VARIABLE, input.span, message)
                 .step(step)

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use cuegate_flow::{Diagnostic, Draft, Severity, Span, sort};
+use cuegate_flow::{Diagnostic, Draft, Span};
 
 use super::agent::{AgentDefinition, read_agent};
 use super::behavior::modern;
@@ -14,6 +14,7 @@ use super::places::Places;
 use super::verdict::{Rule, SAFETY_DEFAULT};
 use crate::Files;
 use crate::codes;
+use crate::correct::{self, Corrections};
 use crate::desk::Desk;
 use crate::files::{join, lies_in};
 use crate::findings::Findings;
@@ -26,17 +27,19 @@ use crate::loaded::{Loaded, Options, RunSettings, WorktreeRule};
 /// findings, and the draft holds what could be read. Where nothing could, the draft has no steps; checking it as a
 /// flow would then say nothing new.
 pub fn load_agent(files: &dyn Files, options: &Options) -> Loaded {
-    let desk = Desk::new(files);
+    correct::load(|corrections| read_agent_once(files, options, corrections))
+}
+
+fn read_agent_once(files: &dyn Files, options: &Options, corrections: &Corrections) -> Loaded {
+    let desk = Desk::corrected(files, corrections);
     let mut draft = Draft::empty("agent", Generation::Closing.dialect());
     let mut run = RunSettings::default();
     if let Some((lowered, settings)) = load(&desk, options) {
         (draft, run) = (lowered.draft, settings);
     }
     let (found, sources) = desk.into_parts();
-    let (mut diagnostics, unsupported) = found.into_parts();
-    sort(&mut diagnostics, &sources);
+    let (diagnostics, unsupported) = found.into_parts();
     run.unsupported = unsupported;
-    draft.faulted = diagnostics.iter().any(|finding| finding.severity == Severity::Error);
     Loaded { draft, diagnostics, sources, run }
 }
 
@@ -56,6 +59,9 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
         Some(modern) => read_agent(&modern.json, &agent_dir, &desk.found)?,
         None => AgentDefinition::default(),
     };
+    if let (Some(modern), Some(rule)) = (&agent_json, &agent.logging) {
+        check_log_folder(&modern.json, &rule.directory, desk);
+    }
     let registry_json = open_registry(desk, &agent_dir, &agent, options)?;
     for entry in ["steps", "completionSteps"].iter().filter_map(|key| registry_json.get(key)) {
         for step in entry.pairs() {
@@ -109,6 +115,20 @@ fn load_check_flow(
     let lowered = check_flow::lower_check_flow(&flow, &definition, limit);
     let settings = settings(agent, agent.name.unwrap_or("agent"), &lowered);
     Some((lowered, settings))
+}
+
+/// Log files cannot be written where a file lies in the place of their folder.
+fn check_log_folder(agent: &Json, folder: &str, desk: &Desk<'_>) {
+    let written = agent.get("runner").and_then(|runner| runner.get("logging"));
+    let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
+    let Some(file) = ends.map(|end| &folder[..end]).find(|path| desk.is_file(path)) else { return };
+    let directory = written.and_then(|logging| logging.get("directory"));
+    let span = directory.or(written).unwrap_or(agent).span;
+    let message = format!("log files cannot be kept in `{folder}`: `{file}` is a file");
+    desk.found.push(
+        Diagnostic::error(codes::INVALID_VALUE, span, message)
+            .hint("name a folder in `directory`, such as `logs`"),
+    );
 }
 
 fn settings(agent: &AgentDefinition<'_>, name: &str, lowered: &Lowered) -> RunSettings {

@@ -113,6 +113,7 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     files.report_unused(desk);
     compiler.matters.report(&desk.found);
     compiler.reads.report(agent, &registry.steps, &inputs, &desk.found);
+    draft.reads = compiler.places.take();
     let needs_task = needs_task(&draft, &registry.steps);
     Lowered { draft, needs_task }
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 
-use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Source, Span, Template};
+use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Read, Source, Span, Template};
 
 use super::foreign;
 use super::index::StepIndex;
@@ -33,6 +33,8 @@ pub(crate) struct Compiler<'c, 'f, 'j> {
     pub(crate) reads: Reads,
     /// What front matters say that the registry does not.
     pub(crate) matters: Matters,
+    /// Where prompts of steps read what may not be there.
+    pub(crate) places: RefCell<Vec<Read>>,
 }
 
 /// A compiled prompt.
@@ -76,7 +78,8 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
     ) -> Self {
         let (reads, matters) = (Reads::default(), Matters::default());
         let index = StepIndex::new(steps);
-        Compiler { desk, files, variables, steps, index, seen: RefCell::default(), reads, matters }
+        let (seen, places) = (RefCell::default(), RefCell::default());
+        Compiler { desk, files, variables, steps, index, seen, reads, matters, places }
     }
 
     /// Compiles a prompt.
@@ -261,9 +264,21 @@ impl<'j> Body<'_, '_, '_, 'j> {
     }
 
     fn text(&mut self, text: &str, text_at: usize, pieces: &mut Vec<Piece>) {
+        let mut passed = 0;
         for part in parts(text) {
+            let part_at = passed;
+            passed += match part {
+                Part::Text(text) => text.len(),
+                Part::Hole { written, .. } => written.len(),
+            };
             match part {
-                Part::Text(text) => pieces.push(Piece::Text(text.into())),
+                Part::Text(plain) => {
+                    for (at, written) in foreign::malformed(plain) {
+                        let span = self.span(text_at + part_at + at, written.len());
+                        self.malformed(written, &text[..part_at + at], span);
+                    }
+                    pieces.push(Piece::Text(plain.into()));
+                }
                 Part::Hole { hole, written, at } => {
                     let span = self.span(text_at + at, written.len());
                     match hole {
@@ -292,11 +307,18 @@ impl<'j> Body<'_, '_, '_, 'j> {
         }
     }
 
-    /// Reports a word in braces that was meant to be filled in. In a fence, and behind a `$` or another brace, braces are
-    /// somebody else's.
+    /// Reports what begins as a variable and is none.
+    fn malformed(&self, written: &str, before: &str, span: Span) {
+        if !is_somebody_elses(before) {
+            let message = format!("`{written}` stays text: it is no `{{uv-name}}`");
+            let finding = Diagnostic::warning(codes::FOREIGN_PLACEHOLDER, span, message);
+            self.push(finding.hint("names are letters, digits, `_` and `-`, and `}` follows them at once"));
+        }
+    }
+
+    /// Reports a word in braces that was meant to be filled in.
     fn foreign_word(&self, word: &str, before: &str, span: Span) {
-        let fences = before.lines().filter(|line| line.trim_start().starts_with("```")).count();
-        if fences % 2 == 1 || before.ends_with(['$', '{']) {
+        if is_somebody_elses(before) {
             return;
         }
         if let Some(finding) = foreign::finding(word, self.compiler.variables, self.scope, span) {
@@ -346,6 +368,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
             Meaning::Unknown => self.compiler.reads.unknown(name),
             _ => {}
         }
+        self.remember(&meaning, name, span);
         pieces.push(match meaning {
             Meaning::Value(source) => Piece::Value(source),
             Meaning::Text(text) => Piece::Text(text),
@@ -358,6 +381,24 @@ impl<'j> Body<'_, '_, '_, 'j> {
                 Piece::Text(written.into())
             }
         });
+    }
+
+    /// Remembers where a step reads what the check of the whole flow may find is not there.
+    fn remember(&self, meaning: &Meaning, name: &str, span: Span) {
+        let (Some(step), Scope::Step(_)) = (self.step, self.scope) else { return };
+        let source = match meaning {
+            Meaning::Unknown => Source::Param(name.into()),
+            Meaning::Value(source @ (Source::Handoff { .. } | Source::Fact(Fact::PreviousSummary))) => {
+                source.clone()
+            }
+            _ => return,
+        };
+        let mut places = self.compiler.places.borrow_mut();
+        // The prompt of one step is compiled at a time.
+        let own = places.iter().rev().take_while(|read| *read.step == *step);
+        if !own.into_iter().any(|read| read.source == source) {
+            places.push(Read { step: step.into(), source, span });
+        }
     }
 
     fn unknown_variable(&self, name: &str, span: Span) {
@@ -421,4 +462,10 @@ impl<'j> Body<'_, '_, '_, 'j> {
         self.emptied = emptied;
         self.including.pop();
     }
+}
+
+/// In a fence, and behind a `$` or another brace, braces are somebody else's.
+fn is_somebody_elses(before: &str) -> bool {
+    let fences = before.lines().filter(|line| line.trim_start().starts_with("```")).count();
+    fences % 2 == 1 || before.ends_with(['$', '{'])
 }

@@ -74,7 +74,8 @@ impl<'p> PromptFiles<'p> {
         let mut own = None;
         if let Some(base) = registry.prompts_base {
             bases.extend(places.candidates(base.text, base.span, &desk.found));
-            own = Some((base, bases.len()));
+            // One that leads out of the project is no place to look in, which has been said.
+            own = Some((base, bases.len())).filter(|(_, count)| *count > 0);
         }
         let (fallback_dir, span) = agent.fallback_dir;
         for base in places.candidates(fallback_dir, span.unwrap_or(registry.span), &desk.found) {

@@ -46,6 +46,8 @@ pub(crate) struct StepDefinition<'j> {
     pub(crate) gate: Option<GateDefinition<'j>>,
     /// Where its intents lead.
     pub(crate) transitions: Option<Vec<Transition<'j>>>,
+    /// Whether some of them could not be read: they are on no intent that there is.
+    pub(crate) transitions_misread: bool,
     /// The model it asks for.
     pub(crate) model: Option<&'j str>,
     /// What it may do at most, and where it says so.
@@ -78,6 +80,8 @@ pub(crate) struct GateDefinition<'j> {
     pub(crate) target_field: Option<(FieldPath, Span)>,
     /// How targets of jumps are decided.
     pub(crate) target_mode: Option<(TargetMode, Span)>,
+    /// Whether some of what it allows could not be read.
+    pub(crate) misread: bool,
     /// Data that is left for later steps.
     pub(crate) handoff: Vec<(FieldPath, Span)>,
     /// Whether an unreadable intent ends the run.
@@ -121,6 +125,9 @@ pub(crate) fn read_step<'j>(
     let c2 = fields.required("c2");
     let (kind, kind_is_written) = read_kind(&fields, id, c2, generation);
     let gate = fields.object("structuredGate").map(|fields| read_gate(fields, generation));
+    let before = found.errors();
+    let transitions = read_transitions(&fields, id, generation);
+    let transitions_misread = found.errors() > before;
     let section_by_name = c2.is_some_and(|c2| c2.text == "section") || id.starts_with("section.");
     let step = StepDefinition {
         generation,
@@ -137,7 +144,8 @@ pub(crate) fn read_step<'j>(
         variables: fields.texts("uvVariables"),
         uses_stdin: fields.boolean("usesStdin"),
         schema: fields.object("outputSchemaRef").and_then(read_schema_reference),
-        transitions: read_transitions(&fields, id, generation),
+        transitions,
+        transitions_misread,
         gate,
         model: model_of(&fields, "model"),
         permission: permission_of(&fields),
@@ -244,6 +252,7 @@ fn read_pointer<'j>(fields: &Fields<'j, '_>) -> Option<Text<'j>> {
 
 /// Reads a gate.
 pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> GateDefinition<'j> {
+    let before = fields.found.errors();
     if fields.entry("allowedIntents").is_none() {
         fields.missing("allowedIntents");
     }
@@ -253,6 +262,7 @@ pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> G
         .into_iter()
         .filter_map(|word| Some((intent(word, generation, &fields)?, word.span)))
         .collect();
+    let misread = fields.found.errors() > before;
     let complete = generation == Generation::Complete;
     let schema_pointer = if complete { None } else { read_pointer(&fields) };
     let field = match fields.entry("intentField") {
@@ -275,6 +285,7 @@ pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> G
     let gate = GateDefinition {
         span: fields.span,
         intents,
+        misread,
         schema_pointer,
         field,
         target_field,
@@ -301,7 +312,8 @@ fn intent(word: Text<'_>, generation: Generation, fields: &Fields<'_, '_>) -> Op
     let intent = generation.intent(word.text);
     if intent.is_none() {
         let message = format!("`{}` is no intent", word.text);
-        fields.invalid(word.span, message, &generation.suggestion(word.text));
+        let finding = Diagnostic::error(codes::INVALID_VALUE, word.span, message);
+        fields.push(generation.suggested(finding, word.text));
     }
     intent
 }

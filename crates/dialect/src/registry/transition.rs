@@ -61,14 +61,9 @@ pub(crate) fn read_transitions<'j>(
     let mut transitions = Vec::new();
     for entry in step.names("transitions") {
         let Some(intent) = generation.intent(&entry.key) else {
-            step.push(
-                Diagnostic::error(
-                    codes::INVALID_VALUE,
-                    entry.key_span,
-                    format!("`{}` in `transitions` is no intent", entry.key),
-                )
-                .hint(generation.suggestion(&entry.key)),
-            );
+            let message = format!("`{}` in `transitions` is no intent", entry.key);
+            let finding = Diagnostic::error(codes::INVALID_VALUE, entry.key_span, message);
+            step.push(generation.suggested(finding, &entry.key));
             continue;
         };
         let rule = read_rule(&entry.value, intent, id, step);

@@ -21,7 +21,7 @@ use super::step::StepDefinition;
 use super::validation::{FailurePattern, OnFailure, ValidationStep, ValidatorDefinition};
 use super::variables::Scope;
 use crate::codes;
-use crate::nearest::{list, nearest};
+use crate::nearest::{list, nearest, or_hint};
 
 /// After how long a validator is killed: 10 minutes. The documents name no limit, and a command without one can
 /// hold a run for ever; the slowest test suites that agents are given finish within it.
@@ -104,30 +104,26 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         let Some(written) = validator.pattern.filter(|written| !names.contains(&written.text)) else {
             return;
         };
-        let hint = match nearest(written.text, names.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("add `failurePatterns.{}`", written.text),
-        };
         let message = format!(
             "validator `{}` names the failure pattern `{}`, which there is not",
             validator.name, written.text
         );
-        self.push(Diagnostic::error(codes::VALIDATOR_WITHOUT_PATTERN, written.span, message).hint(hint));
+        let finding = Diagnostic::error(codes::VALIDATOR_WITHOUT_PATTERN, written.span, message);
+        let add = || format!("add `failurePatterns.{}`", written.text);
+        self.push(or_hint(finding, written.text, names.iter().copied(), add));
     }
 
     fn closure_of(&self, validation: &ValidationStep<'j>) -> Option<&'v StepDefinition<'j>> {
         let Some(step) = self.step(validation.id) else {
             let ids = self.registry.steps.iter().map(|step| step.id);
+            let message = format!("`validationSteps` names `{}`, which is no step", validation.id);
+            let finding = Diagnostic::error(codes::UNKNOWN_STEP, validation.span, message);
+            // No more than that is wrong with it: nothing is read again with the name that was meant.
             let hint = match nearest(validation.id, ids) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "name a closure step of this registry".to_owned(),
             };
-            let message = format!("`validationSteps` names `{}`, which is no step", validation.id);
-            self.push(
-                Diagnostic::error(codes::UNKNOWN_STEP, validation.span, message)
-                    .step(validation.id)
-                    .hint(hint),
-            );
+            self.push(finding.step(validation.id).hint(hint));
             return None;
         };
         if step.kind != Some(StepKind::Closure) {
@@ -234,16 +230,10 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             let Some(validator) = self.registry.validators.iter().find(|known| known.name == written.text)
             else {
                 let names: Vec<&str> = self.registry.validators.iter().map(|known| known.name).collect();
-                let hint = match nearest(written.text, names.iter().copied()) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("add `validators.{}`", written.text),
-                };
                 let message = format!("`{}` is no validator", written.text);
-                self.push(
-                    Diagnostic::error(codes::UNKNOWN_VALIDATOR, written.span, message)
-                        .step(validation.id)
-                        .hint(hint),
-                );
+                let finding = Diagnostic::error(codes::UNKNOWN_VALIDATOR, written.span, message);
+                let add = || format!("add `validators.{}`", written.text);
+                self.push(or_hint(finding.step(validation.id), written.text, names, add));
                 continue;
             };
             let pattern = validator

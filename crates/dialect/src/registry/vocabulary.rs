@@ -1,8 +1,10 @@
 //! The words of each generation: which intents there are, what agents may call them, which kind of step decides what.
 
+use cuegate_flow::Diagnostic;
+
 use super::generation::Generation;
 use super::kinds::{Intent, StepKind};
-use crate::nearest::suggestion;
+use crate::nearest::{suggested, suggestion};
 
 impl Generation {
     /// The intents of this generation, by word.
@@ -40,6 +42,14 @@ impl Generation {
         let lower = word.trim().to_lowercase();
         let mut intents = self.words().iter().filter_map(|word| Intent::parse(word));
         intents.find(|intent| self.aliases(*intent).contains(&lower.as_str()))
+    }
+
+    /// A finding about a word that is no intent, with what to write instead.
+    pub(crate) fn suggested(self, finding: Diagnostic, word: &str) -> Diagnostic {
+        match self.aliased(word) {
+            Some(intent) => finding.meant(intent.as_str()).hint(self.suggestion(word)),
+            None => suggested(finding, word, self.words()),
+        }
     }
 
     /// What to write instead of a word that is no intent: the intent that agents may call so, else the nearest.

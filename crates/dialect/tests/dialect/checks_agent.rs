@@ -79,17 +79,17 @@ fn parameters() {
     agent.json:8:88 warning[reserved-flag]: `--model` is a flag of Cuegate itself
     # a built-in name
     agent.json:8:5 warning[unused-parameter]: no prompt reads the parameter `maxIterations`, so that giving it changes nothing
-    steps_registry.json:29:5 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
+    f_default.md:7:43 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
     # a built-in name as it is
     agent.json:8:5 warning[shadowed-variable]: the parameter `task` hides the built-in variable `task`
     agent.json:8:5 warning[unused-parameter]: no prompt reads the parameter `task`, so that giving it changes nothing
-    steps_registry.json:29:5 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
+    f_default.md:7:43 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
     # same variable
     agent.json:8:5 error[duplicate-key]: `base-branch` and `baseBranch` are the same variable
+    f_default.md:1:8 error[unknown-variable]: the prompt of `closure.fix` reads `issue`, which nobody gives
+    f_default.md:7:24 error[unknown-variable]: the prompt of `initial.fix` reads `issue`, which nobody gives
     f_failed_git-dirty.md:1:88 error[unknown-variable]: the failure prompt reads `issue`, which nobody gives there
     system.md:1:15 error[unknown-variable]: the system prompt reads `issue`, which nobody gives there
-    steps_registry.json:29:5 error[unknown-variable]: the prompt of `initial.fix` reads `issue`, which nobody gives
-    steps_registry.json:54:5 error[unknown-variable]: the prompt of `closure.fix` reads `issue`, which nobody gives
     # validation
     agent.json:8:96 warning[stray-key]: `min` has no effect in `parameters.baseBranch.validation`
     ");
@@ -151,6 +151,7 @@ fn flow_and_boundaries() {
     agent.json:17:46 error[wrong-type]: `allowedTools` must hold texts only, not a number
     # sandbox
     agent.json:17:76 error[invalid-value]: `nine` is no `mode`
+    steps_registry.json:22:5 warning[weak-permission]: `continuation.fix` would have to mend what the validators of `closure.fix` find, and may change nothing
     # sandbox off
     steps_registry.json:22:5 warning[weak-permission]: `continuation.fix` would have to mend what the validators of `closure.fix` find, and may change nothing
     # defaults of the runner reference
@@ -221,6 +222,7 @@ fn verdicts() {
     agent.json:16:25 error[missing-key]: the verdict `count:check` needs `config.maxChecks`
     # poll
     agent.json:16:66 error[invalid-value]: `files` is no `resourceType`
+    agent.json:16:90 error[wrong-type]: `targetState` must be a text or an object, not a number
     # keyword
     agent.json:16:53 error[missing-key]: `verdictKeyword` is missing in `runner.verdict.config`
     # structured

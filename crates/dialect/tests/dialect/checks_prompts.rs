@@ -52,8 +52,8 @@ fn variables() {
         ("no requirements label", &[("Close #{uv-issue}", "Close #{uv-issue} {uv-label_requirements}")]),
     ]), @"
     # nobody gives it
+    f_default.md:7:24 error[unknown-variable]: the prompt of `initial.fix` reads `isue`, which nobody gives
     f_default.md:7:24 warning[undeclared-variable]: the prompt of `initial.fix` reads `isue`, which its `uvVariables` do not list
-    steps_registry.json:29:5 error[unknown-variable]: the prompt of `initial.fix` reads `isue`, which nobody gives
     # not listed
     f_default.md:1:19 warning[undeclared-variable]: the prompt of `closure.fix` reads `baseBranch`, which its `uvVariables` do not list
     # listed, not read
@@ -63,20 +63,20 @@ fn variables() {
     # no list, no promise
     nothing
     # facts of verdicts to come
+    f_default.md:1:19 error[unknown-variable]: the prompt of `closure.fix` reads `check_count`, which nobody gives
     f_default.md:1:19 warning[undeclared-variable]: the prompt of `closure.fix` reads `check_count`, which its `uvVariables` do not list
-    steps_registry.json:54:5 error[unknown-variable]: the prompt of `closure.fix` reads `check_count`, which nobody gives
     # previous summary at the entry
-    steps_registry.json:29:5 error[unassigned-value]: `initial.fix` reads `previous_summary`, but at its first visit nothing has been answered
+    f_default.md:7:35 error[unassigned-value]: `initial.fix` reads `previous_summary`, but at its first visit nothing has been answered
     # handed on, read directly
     steps_registry.json:54:5 warning[maybe-unassigned]: `closure.fix` reads `continuation.fix.status`, which answers of `continuation.fix` may leave out: its schema does not require it
     # handed on by nobody
+    f_default.md:1:19 error[unknown-variable]: the prompt of `closure.fix` reads `continuation_fix_state`, which nobody gives
     f_default.md:1:19 warning[undeclared-variable]: the prompt of `closure.fix` reads `continuation_fix_state`, which its `uvVariables` do not list
-    steps_registry.json:54:5 error[unknown-variable]: the prompt of `closure.fix` reads `continuation_fix_state`, which nobody gives
     # task
     nothing
     # no requirements label
+    f_default.md:1:19 error[unknown-variable]: the prompt of `closure.fix` reads `label_requirements`, which nobody gives
     f_default.md:1:19 warning[undeclared-variable]: the prompt of `closure.fix` reads `label_requirements`, which its `uvVariables` do not list
-    steps_registry.json:54:5 error[unknown-variable]: the prompt of `closure.fix` reads `label_requirements`, which nobody gives
     ");
 }
 
@@ -255,12 +255,12 @@ fn files_themselves() {
     agent.json:1:1 error[missing-key]: `runner` is missing in the agent
     agent.json:1:14 error[invalid-json]: JSON has no comments
     agent.json:2:1 error[invalid-json]: no comma may follow the last entry
+    f_default.md:1:8 error[unknown-variable]: the prompt of `closure.fix` reads `issue`, which nobody gives
+    f_default.md:7:24 error[unknown-variable]: the prompt of `initial.fix` reads `issue`, which nobody gives
+    f_default.md:7:43 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
     f_failed_git-dirty.md:1:88 error[unknown-variable]: the failure prompt reads `issue`, which nobody gives there
     steps_registry.json:2:14 error[agent-id-mismatch]: the registry belongs to `fixer`, the agent is called `x`
     steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
-    steps_registry.json:29:5 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
-    steps_registry.json:29:5 error[unknown-variable]: the prompt of `initial.fix` reads `issue`, which nobody gives
-    steps_registry.json:54:5 error[unknown-variable]: the prompt of `closure.fix` reads `issue`, which nobody gives
     --
     steps_registry.json:1:65 error[too-deep]: the nesting is deeper than 64 levels
     --

@@ -93,7 +93,6 @@ fn steps() {
     steps_registry.json:66:5 error[incomplete-step]: `section.context` lacks `transitions`, `outputSchemaRef`
     steps_registry.json:66:5 error[no-step-kind]: `section.context` has no `stepKind`, and `section` as `c2` implies none
     steps_registry.json:66:5 warning[unreachable-step]: no run can come to `section.context`
-    steps_registry.json:66:126 error[invalid-value]: `section.context` allows no intent
     steps_registry.json:66:126 error[missing-key]: `allowedIntents` is missing in `structuredGate`
     steps_registry.json:66:126 error[missing-key]: `intentField` is missing in `structuredGate`
     steps_registry.json:66:126 error[missing-key]: `intentSchemaRef` is missing in `structuredGate`
@@ -157,8 +156,6 @@ fn intents() {
     steps_registry.json:58:25 error[missing-key]: `intentSchemaRef` is missing in `structuredGate`
     # without transition
     steps_registry.json:34:28 error[intent-without-transition]: `initial.fix` allows `next`, but no transition says where that leads
-    steps_registry.json:41:5 warning[unreachable-step]: no run can come to `continuation.fix`
-    steps_registry.json:54:5 warning[unreachable-step]: no run can come to `closure.fix`
     # abort needs none
     nothing
     # transition without intent
@@ -194,7 +191,6 @@ fn transitions() {
     steps_registry.json:39:44 error[unknown-target]: `initial.fix` on `next` leads to `continuation.fx`, which is no step
     # next to closure
     steps_registry.json:39:44 error[wrong-direction]: `next` of `initial.fix` leads to `closure.fix`, a closure step
-    steps_registry.json:41:5 warning[unreachable-step]: no run can come to `continuation.fix`
     # repeat to closure
     steps_registry.json:52:46 error[wrong-direction]: `repeat` of `continuation.fix` leads to `closure.fix`, a closure step
     # next to itself
@@ -464,11 +460,10 @@ fn handoffs_and_inputs() {
     # no key
     steps_registry.json:43:41 error[invalid-input]: `approach` names no step and key
     # no from
-    steps_registry.json:43:31 error[missing-key]: `from` is missing in `inputs.approach`
     steps_registry.json:43:33 error[unknown-key]: `form` is no key of `inputs.approach`
     # around the producer
+    f_default.md:1:60 error[unassigned-value]: `continuation.fix` reads `previous_summary`, but at its first visit nothing has been answered
     steps_registry.json:29:5 warning[unreachable-step]: no run can come to `initial.fix`
-    steps_registry.json:41:5 error[unassigned-value]: `continuation.fix` reads `previous_summary`, but at its first visit nothing has been answered
     steps_registry.json:43:41 error[unassigned-value]: `continuation.fix` reads `initial.fix.approach`, but a run can come here without passing `initial.fix`
     # optional
     steps_registry.json:43:95 error[wrong-type]: `default` must be a text, a number or `true` or `false`, not a list
@@ -483,8 +478,8 @@ fn names_from_set_count_as_declared() {
         load_agent(&files, &Options { agent_dir: DIR.to_owned(), registry: None, set })
     };
     insta::assert_snapshot!(findings_of(loaded(&[])), @"
+    f_default.md:1:10 error[unknown-variable]: the prompt of `continuation.fix` reads `depth`, which nobody gives
     f_default.md:1:10 warning[undeclared-variable]: the prompt of `continuation.fix` reads `depth`, which its `uvVariables` do not list
-    steps_registry.json:41:5 error[unknown-variable]: the prompt of `continuation.fix` reads `depth`, which nobody gives
     ");
     insta::assert_snapshot!(findings_of(loaded(&["depth", "base-branch"])), @"f_default.md:1:10 warning[undeclared-variable]: the prompt of `continuation.fix` reads `depth`, which its `uvVariables` do not list");
     let params: Vec<String> =
@@ -524,11 +519,10 @@ fn many_things_at_once() {
         ("\"enum\": [\"next\", \"repeat\"]", "\"enum\": [\"next\"]"),
         ("Be kind. ", "Be kind to {uv-nobody}. "),
     ]), @"
-    agent.json:1:1 error[missing-key]: `displayName` is missing in the agent
     agent.json:4:3 error[unknown-key]: `displayname` is no key of the agent
+    f_default.md:1:12 error[unknown-variable]: the prompt of `initial.fix` reads `nobody`, which nobody gives
     steps_registry.json:4:9 error[wrong-type]: `c1` must be text, not a number
     steps_registry.json:22:5 error[inert-validation]: `closure.fix` is no closure step, so that its validators never run
-    steps_registry.json:29:5 error[unknown-variable]: the prompt of `initial.fix` reads `nobody`, which nobody gives
     steps_registry.json:35:28 error[intent-mismatch]: `initial.fix` allows `next`, `repeat`, but the schema does not list `repeat`
     steps_registry.json:52:91 warning[handoff-to-work]: `handoff` of `continuation.fix` leads to `closure.fix`, a work step that is no flow's entry
     steps_registry.json:59:28 error[intent-not-of-kind]: `closure.fix` is a work step, which cannot decide `closing`

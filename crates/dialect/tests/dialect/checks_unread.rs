@@ -23,8 +23,8 @@ fn parameters_sections_and_bases() {
     # read in the system prompt only
     nothing
     # meant, but mistyped
+    f_default.md:7:43 error[unknown-variable]: the prompt of `initial.fix` reads `bas-branch`, which nobody gives
     f_default.md:7:43 warning[undeclared-variable]: the prompt of `initial.fix` reads `bas-branch`, which its `uvVariables` do not list
-    steps_registry.json:29:5 error[unknown-variable]: the prompt of `initial.fix` reads `bas-branch`, which nobody gives
     steps_registry.json:31:32 warning[unused-variable]: `uvVariables` list `baseBranch`, which the prompt of `initial.fix` does not read
     # section that nobody includes
     steps_registry.json:66:5 warning[unused-section]: no prompt includes `section.context`
@@ -85,7 +85,6 @@ fn validators() {
     nothing
     # closing is not allowed
     steps_registry.json:22:5 error[inert-validation]: `closure.fix` does not allow `closing`, so that its validators never run
-    steps_registry.json:29:5 error[no-way-to-end]: from `initial.fix`, `continuation.fix`, `closure.fix` no path leads to an end
     ");
 }
 

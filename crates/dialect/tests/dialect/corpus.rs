@@ -122,7 +122,6 @@ fn the_older_iterator_breaks_a_rule_of_its_document() {
     18 warning[unknown-fallback-key]
     27 warning[unknown-variable]
     2 warning[unknown-verdict-type]
-    11 warning[unreachable-step]
     4 warning[unsupported-yet]
     1 warning[unused-failure-pattern]
     4 warning[unused-parameter]

@@ -64,6 +64,8 @@ mod migrate_random;
 #[cfg(test)]
 mod named_tests;
 #[cfg(test)]
+mod one_mistake;
+#[cfg(test)]
 mod piece_answers;
 #[cfg(test)]
 mod piece_corpus;

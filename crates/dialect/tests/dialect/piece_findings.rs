@@ -45,7 +45,6 @@ fn keys_of_the_piece() {
     # an entry that is a member
     sound.yaml:16:19 error[unknown-target]: `initial_movement` leads to `qa-review`, which is a member of a parallel movement
     # no movements
-    sound.yaml:1:1 error[missing-key]: `movements` is missing in the piece
     sound.yaml:17:1 error[unknown-key]: `movement` is no key of the piece
     # an unknown key
     sound.yaml:4:1 error[unknown-key]: `max_iteration` is no key of the piece
@@ -116,7 +115,6 @@ fn maps_and_references() {
     sound.yaml:15:3 warning[unused-facet]: nothing refers to `domain` of `knowledge`
     # an unknown section
     sound.yaml:14:1 error[unknown-key]: `knowlege` is no key of the piece
-    sound.yaml:47:16 error[unknown-facet]: `knowledge` names `domain`, which `knowledge` does not have
     ");
 }
 
@@ -145,20 +143,11 @@ fn movements() {
         ("a parallel movement that asks", &[("  - name: reviewers\n", "  - name: reviewers\n    persona: coder\n    edit: true\n")]),
         ("a parallel member", &[("      - name: qa-review\n", "      - name: qa-review\n        parallel: []\n")]),
         ("gates that are none", &[("      - All tests pass\n", "      - 7\n      - \" \"\n      - { comand: x }\n")]),
-    ]), @r#"
+    ]), @"
     # no name
-    implement.md:1:8 warning[unwritten-report]: no movement writes the report `00-plan.md`
-    sound.yaml:16:19 error[unknown-target]: `initial_movement` leads to `plan`, which is no movement
     sound.yaml:18:5 error[missing-key]: `name` is missing in a movement
-    sound.yaml:87:15 error[unknown-target]: `reviewers` on `ai("the reviewers contradict each other")` leads to `plan`, which is no movement
     # a name twice
-    sound.yaml:34:15 error[unknown-target]: `plan` on `The plan stands` leads to `implement`, which is no movement
-    sound.yaml:36:15 error[unknown-target]: `plan` on `Something is unclear` leads to `implement`, which is no movement
     sound.yaml:44:11 error[step-name]: there is another movement `plan`
-    sound.yaml:86:15 error[unknown-target]: `reviewers` on `any("needs_fix")` leads to `implement`, which is no movement
-    sound.yaml:90:13 error[unknown-target]: the cycle of `monitor:implement+reviewers` leads to `implement`, which is no movement
-    sound.yaml:95:35 warning[unwritten-report]: no movement writes the report `01-scope.md`
-    sound.yaml:98:17 error[unknown-target]: `monitor:implement+reviewers` on `Healthy` leads to `implement`, which is no movement
     # a member's name twice
     sound.yaml:75:15 error[step-name]: there is another movement `arch-review`
     # a reserved name
@@ -201,9 +190,8 @@ fn movements() {
     # gates that are none
     sound.yaml:54:9 error[wrong-type]: `quality_gates` must be a list of texts and of `{ command, timeout_ms }`, not a number
     sound.yaml:55:9 error[invalid-value]: a quality gate is empty
-    sound.yaml:56:9 error[missing-key]: `command` is missing in a quality gate
     sound.yaml:56:11 error[unknown-key]: `comand` is no key of a quality gate
-    "#);
+    ");
 }
 
 #[test]
@@ -244,11 +232,7 @@ fn no_members_and_no_rules() {
             |_| {},
         ))
     };
-    insta::assert_snapshot!(members(sound()), @"
-    sound.yaml:67:15 error[invalid-value]: `parallel` has no members
-    sound.yaml:69:20 error[unknown-outcome]: `approved` is no rule of any member
-    sound.yaml:71:20 error[unknown-outcome]: `needs_fix` is no rule of any member
-    ");
+    insta::assert_snapshot!(members(sound()), @"sound.yaml:67:15 error[invalid-value]: `parallel` has no members");
 }
 
 #[test]
@@ -405,7 +389,6 @@ fn reports_placeholders_and_monitors() {
     # a monitor of an end
     sound.yaml:90:24 error[invalid-monitor]: `COMPLETE` is an end, and nothing goes round after it
     # a monitor without a judge
-    sound.yaml:90:5 error[missing-key]: `judge` is missing in a loop monitor
     sound.yaml:92:5 error[unknown-key]: `juge` is no key of a loop monitor
     # a judge's next
     sound.yaml:98:17 error[unknown-target]: `monitor:implement+reviewers` on `Healthy` leads to `implment`, which is no movement

@@ -1,6 +1,7 @@
 use super::{
     Code,
     live::Live,
+    place::Places,
     unassigned_value::{By, Need, Passing, is_put, needs},
     unread::Unread,
 };
@@ -22,10 +23,16 @@ List the field in `required` of the schema, with a type that is not `null`. Or d
 ",
 };
 
-pub(super) fn check(flow: &Flow, live: &Live, passing: &Passing<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(
+    flow: &Flow,
+    live: &Live,
+    passing: &Passing<'_>,
+    places: &Places<'_>,
+    found: &mut Vec<Diagnostic>,
+) {
     let mut unread = Unread::of(flow, live);
     for (index, step) in flow.steps.iter().enumerate().filter(|(index, _)| live.steps[*index]) {
-        for need in needs(step) {
+        for need in needs(step, places) {
             let id = StepId(index as u32);
             let producer = passing.by_name.get(&*need.from).copied();
             let Some(producer) = producer.filter(|producer| *producer != id) else { continue };

@@ -12,12 +12,14 @@ mod join_never_fires;
 mod limit_too_low;
 pub(crate) mod live;
 mod maybe_unassigned;
+mod misread;
 mod monitor_never_acts;
 pub(crate) mod newest;
 mod no_entry;
 mod no_way_to_end;
 mod optional_parameter;
 mod outcome_without_edge;
+mod place;
 mod report_not_yet;
 mod resolve;
 mod retry_without_change;
@@ -35,6 +37,8 @@ mod walk;
 
 use crate::{Diagnostic, Draft, Flow, Severity, StepId};
 use live::{Live, Yields};
+use misread::Misread;
+use place::Places;
 use walk::Walks;
 
 /// What came out of checking.
@@ -88,11 +92,13 @@ pub fn codes() -> &'static [Code] {
 }
 
 /// Checks a draft. What it accepts can run: there is no second check later.
-pub fn check(draft: Draft) -> Checked {
+pub fn check(mut draft: Draft) -> Checked {
     let mut diagnostics = Vec::new();
     no_entry::check(&draft, &mut diagnostics);
     step_name::check(&draft, &mut diagnostics);
     let faulted = draft.faulted;
+    let (misread, reads) = (std::mem::take(&mut draft.misread), std::mem::take(&mut draft.reads));
+    let places = Places::of_reads(&reads);
     let Some(resolved) = resolve::resolve(draft, &mut diagnostics) else {
         return Checked { flow: None, unsound: None, diagnostics };
     };
@@ -102,20 +108,23 @@ pub fn check(draft: Draft) -> Checked {
     optional_parameter::check(&flow, &mut diagnostics);
     // Where paths lead can be asked only when every name leads somewhere.
     if resolved.complete {
-        let live = Live::where_yields(&flow, &yields, &[flow.entry], !faulted);
-        if resolved.other_entries.is_empty() {
-            unreachable_step::check(&flow, &live, &mut diagnostics);
-        } else {
-            let entries: Vec<StepId> = [flow.entry].into_iter().chain(resolved.other_entries).collect();
-            let live = Live::where_yields(&flow, &yields, &entries, !faulted);
-            unreachable_step::check(&flow, &live, &mut diagnostics);
+        let misread = Misread::of(&flow, &misread);
+        let known = misread.without_their_ways(&flow);
+        let live = Live::where_yields(&known, &yields, &[flow.entry], !faulted);
+        let others: Vec<StepId> = [flow.entry].into_iter().chain(resolved.other_entries).collect();
+        let from_all = (others.len() > 1).then(|| Live::where_yields(&known, &yields, &others, !faulted));
+        let from_all = from_all.as_ref().unwrap_or(&live);
+        if !misread.is_live(from_all) {
+            unreachable_step::check(&flow, from_all, &mut diagnostics);
         }
-        unknown_variable::check(&flow, &live.steps, &mut diagnostics);
-        no_way_to_end::check(&flow, &live, &mut diagnostics);
-        let passing = unassigned_value::Passing::of(&flow, &live);
-        unassigned_value::check(&flow, &live, &passing, &mut diagnostics);
+        let anywhere = misread.is_live(&live);
+        let may_come: Vec<bool> = live.steps.iter().map(|step| *step || anywhere).collect();
+        unknown_variable::check(&flow, &may_come, &places, &mut diagnostics);
+        no_way_to_end::check(&known, &live, &misread, &mut diagnostics);
+        let passing = unassigned_value::Passing::of(&known, &live);
+        unassigned_value::check(&known, &live, &passing, (&misread, &places), &mut diagnostics);
         if !faulted {
-            maybe_unassigned::check(&flow, &live, &passing, &mut diagnostics);
+            maybe_unassigned::check(&flow, &live, &passing, &places, &mut diagnostics);
             join_never_fires::check(&flow, &yields, &mut diagnostics);
             monitor_never_acts::check(&flow, &live, &mut diagnostics);
             look_around(&flow, &yields, &live, &mut diagnostics);
@@ -123,7 +132,7 @@ pub fn check(draft: Draft) -> Checked {
         }
     } else {
         // Any step may be one that a run comes to.
-        unknown_variable::check(&flow, &vec![true; flow.steps.len()], &mut diagnostics);
+        unknown_variable::check(&flow, &vec![true; flow.steps.len()], &places, &mut diagnostics);
     }
     let sound = diagnostics.iter().all(|finding| finding.severity != Severity::Error);
     let (flow, unsound) = if sound { (Some(flow), None) } else { (None, Some(flow)) };

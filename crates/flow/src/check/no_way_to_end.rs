@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use super::{Code, live::Live};
+use super::{Code, live::Live, misread::Misread};
 use crate::{Diagnostic, Ending, Flow, Severity, Step, StepId, Target, Verdict};
 
 pub(super) const CODE: Code = Code {
@@ -19,8 +19,9 @@ Lead some transition of the trap to an end: in a step registry a closure step wi
 ",
 };
 
-pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
-    let ends = can_come_to(flow, live, |to| matches!(to, Target::End(Ending::Completed | Ending::Aborted)));
+pub(super) fn check(flow: &Flow, live: &Live, misread: &Misread, found: &mut Vec<Diagnostic>) {
+    let is_end = |to: &Target<StepId>| matches!(to, Target::End(Ending::Completed | Ending::Aborted));
+    let ends = can_come_to(flow, live, |id| misread.has(id), is_end);
     let far = distances(flow, live);
     let trapped = |id: &StepId| live.steps[id.0 as usize] && !ends[id.0 as usize];
     let all: Vec<StepId> = ids(flow).filter(trapped).collect();
@@ -50,7 +51,8 @@ pub(super) fn check_completes(flow: &Flow, live: &Live, found: &mut Vec<Diagnost
     if is_explained || flow.verdict.can_fire() {
         return;
     }
-    let completes = can_come_to(flow, live, |to| matches!(to, Target::End(Ending::Completed)));
+    let is_end = |to: &Target<StepId>| matches!(to, Target::End(Ending::Completed));
+    let completes = can_come_to(flow, live, |_| false, is_end);
     if !completes[flow.entry.0 as usize] {
         let entry = flow.step(flow.entry);
         let message = "no run completes: all paths end in giving up".to_owned();
@@ -140,14 +142,20 @@ fn holds_somewhere(verdict: &Verdict, flow: &Flow, among: &[StepId]) -> bool {
     }
 }
 
-/// Which steps have a path to an end of some kind, by transitions that an author meant.
-fn can_come_to(flow: &Flow, live: &Live, is_goal: impl Fn(&Target<StepId>) -> bool) -> Vec<bool> {
+/// Which steps have a path to an end of some kind, by transitions that an author meant. `may` says of which steps it is
+/// not known.
+fn can_come_to(
+    flow: &Flow,
+    live: &Live,
+    may: impl Fn(StepId) -> bool,
+    is_goal: impl Fn(&Target<StepId>) -> bool,
+) -> Vec<bool> {
     let meant = |step: &Step<StepId>, edge: usize| !step.edges[edge].implied;
     let mut ends: Vec<bool> = (0..flow.steps.len() as u32)
         .map(|id| {
             let step = flow.step(StepId(id));
             let mut ends = live.ends(StepId(id)).iter();
-            ends.any(|edge| meant(step, *edge) && is_goal(&step.edges[*edge].to))
+            may(StepId(id)) || ends.any(|edge| meant(step, *edge) && is_goal(&step.edges[*edge].to))
         })
         .collect();
     // Who has come to an end when a step has.

@@ -112,8 +112,11 @@ impl Resolver {
     }
 
     fn step(&mut self, step: Step<Name>) -> Option<Step<StepId>> {
-        let from = format!("`{}`", step.name);
-        self.step = Some(step.name.clone());
+        // What belongs to a step, as its check, is no step that an author knows.
+        let owner = step.name.split_once('/').filter(|_| !step.counts).map(|(owner, _)| owner);
+        let owner = owner.filter(|owner| self.index.contains_key(*owner)).unwrap_or(&step.name);
+        let from = format!("`{owner}`");
+        self.step = Some(owner.into());
         let act = match step.act {
             Act::Ask(ask) => Some(Act::Ask(ask)),
             Act::Exec { commands } => Some(Act::Exec { commands }),

@@ -4,6 +4,8 @@ use super::{
     Code,
     dominance::Dominance,
     live::{Live, hop},
+    misread::Misread,
+    place::Places,
 };
 use crate::{Act, Diagnostic, Fact, Flow, Piece, Source, Span, Step, StepId, Str, Template, Trace};
 
@@ -39,12 +41,19 @@ impl<'f> Passing<'f> {
     }
 }
 
-pub(super) fn check(flow: &Flow, live: &Live, passing: &Passing<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(
+    flow: &Flow,
+    live: &Live,
+    passing: &Passing<'_>,
+    (misread, places): (&Misread, &Places<'_>),
+    found: &mut Vec<Diagnostic>,
+) {
     for (index, step) in flow.steps.iter().enumerate() {
         let id = StepId(index as u32);
-        let first = first_summary(flow, id, step);
-        let of_steps = needs(step);
-        let of_steps = of_steps.iter().filter_map(|need| examine(flow, id, step, need, (live, passing)));
+        let first = first_summary(flow, id, step, places);
+        let of_steps = needs(step, places);
+        let of_steps =
+            of_steps.iter().filter_map(|need| examine(flow, id, step, need, (live, passing, misread)));
         found.extend(first.into_iter().chain(of_steps).map(|finding| finding.step(&step.name)));
     }
 }
@@ -89,8 +98,8 @@ impl Need {
         match self.by {
             By::Input => "give the input a `default`, or make it `\"required\": false`".to_owned(),
             By::Prompt => format!(
-                "lead every path through `{}`, or declare it in `inputs` with a `default` or `\"required\": false`",
-                self.from
+                "declare an input with `\"from\": \"{}.{}\"` and a `default`, and read that by its name",
+                self.from, self.key
             ),
             By::Failure(_) => format!("lead every path through `{}`, or do not read it there", self.from),
         }
@@ -98,7 +107,7 @@ impl Need {
 }
 
 /// What is read of data that other steps leave, each once.
-pub(super) fn needs(step: &Step<StepId>) -> Vec<Need> {
+pub(super) fn needs(step: &Step<StepId>, places: &Places<'_>) -> Vec<Need> {
     let demanded = step.inputs.iter().filter(|input| input.required && input.default.is_none());
     let mut needs: Vec<Need> = demanded
         .map(|input| Need {
@@ -109,20 +118,23 @@ pub(super) fn needs(step: &Step<StepId>) -> Vec<Need> {
         })
         .collect();
     if let Act::Ask(ask) = &step.act {
-        needs.extend(direct(&ask.prompt, step.span, By::Prompt));
+        needs.extend(direct(&ask.prompt, |source| places.of(step, source), By::Prompt));
         needs.retain(|need| need.by == By::Input || !is_declared(step, need));
     }
     for (at, edge) in step.edges.iter().enumerate() {
-        needs.extend(edge.remedy.iter().flat_map(|remedy| direct(remedy, edge.span, By::Failure(at))));
+        let remedies = edge.remedy.iter();
+        needs.extend(remedies.flat_map(|remedy| direct(remedy, |_| edge.span, By::Failure(at))));
     }
     needs
 }
 
-/// What a text reads directly.
-fn direct(text: &Template, span: Span, by: By) -> impl Iterator<Item = Need> {
+/// What a text reads directly, and where.
+fn direct(text: &Template, place: impl Fn(&Source) -> Span, by: By) -> impl Iterator<Item = Need> {
     let sources: BTreeSet<&Source> = text.sources().into_iter().collect();
     sources.into_iter().filter_map(move |source| match source {
-        Source::Handoff { step, key } => Some(Need { from: step.clone(), key: key.clone(), span, by }),
+        Source::Handoff { step, key } => {
+            Some(Need { from: step.clone(), key: key.clone(), span: place(source), by })
+        }
         _ => None,
     })
 }
@@ -144,7 +156,7 @@ fn reads_summary(pieces: &[Piece]) -> bool {
 }
 
 /// A step that a run begins with and that reads what the last answer said.
-fn first_summary(flow: &Flow, id: StepId, step: &Step<StepId>) -> Option<Diagnostic> {
+fn first_summary(flow: &Flow, id: StepId, step: &Step<StepId>, places: &Places<'_>) -> Option<Diagnostic> {
     let Act::Ask(ask) = &step.act else { return None };
     let reads = id == flow.entry && reads_summary(&ask.prompt.pieces);
     let message = || {
@@ -153,7 +165,8 @@ fn first_summary(flow: &Flow, id: StepId, step: &Step<StepId>) -> Option<Diagnos
     reads.then(|| {
         let mut trace = Trace::default();
         trace.push(&*step.name, step.span);
-        Diagnostic::error(CODE.name, step.span, message())
+        let span = places.of(step, &Source::Fact(Fact::PreviousSummary));
+        Diagnostic::error(CODE.name, span, message())
             .trace(trace)
             .hint("enter through a step that does not read `previous_summary`")
     })
@@ -164,7 +177,7 @@ fn examine(
     id: StepId,
     step: &Step<StepId>,
     need: &Need,
-    (live, passing): (&Live, &Passing<'_>),
+    (live, passing, misread): (&Live, &Passing<'_>, &Misread),
 ) -> Option<Diagnostic> {
     if !is_put(live, id, need) {
         return None;
@@ -179,6 +192,9 @@ fn examine(
     };
     let left = &flow.step(producer).handoff;
     if !left.iter().any(|handoff| handoff.key == *key) {
+        if misread.has(producer) {
+            return None;
+        }
         let keys: Vec<String> = left.iter().map(|handoff| format!("`{}`", handoff.key)).collect();
         let hint = if keys.is_empty() {
             format!("`{from}` hands nothing on")
@@ -218,7 +234,7 @@ pub(super) fn ending(step: &Step<StepId>, need: &Need, trace: Trace) -> Trace {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{draft, failing, findings_of, hand_on, need, prompt, schema};
-    use super::{Live, Passing};
+    use super::{Live, Misread, Passing, Places};
     use crate::check::{self, maybe_unassigned};
     use crate::{Draft, Extractor, Fact, Piece, Source};
     use serde_json::json;
@@ -259,8 +275,8 @@ mod tests {
         let live = Live::of(&flow, &[flow.entry], true);
         let mut found = Vec::new();
         let passing = Passing::of(&flow, &live);
-        super::check(&flow, &live, &passing, &mut found);
-        maybe_unassigned::check(&flow, &live, &passing, &mut found);
+        super::check(&flow, &live, &passing, (&Misread::of(&flow, &[]), &Places::of_reads(&[])), &mut found);
+        maybe_unassigned::check(&flow, &live, &passing, &Places::of_reads(&[]), &mut found);
         assert_eq!((found.len(), found[0].trace.len(), live.searches.get()), (1, 201, 1));
     }
 

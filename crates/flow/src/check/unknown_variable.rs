@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
-use super::{Code, unknown_target::nearest};
-use crate::{Act, Diagnostic, Flow, Source, Str};
+use super::{Code, place::Places, unknown_target::nearest};
+use crate::{Act, Diagnostic, Flow, Source, Step, StepId, Str};
 
 pub(super) const CODE: Code = Code {
     name: "unknown-variable",
@@ -16,7 +16,11 @@ For a step that only another way of starting this definition can come to, this i
 ",
 };
 
-pub(super) fn check(flow: &Flow, live: &[bool], found: &mut Vec<Diagnostic>) {
+/// What every run can read, whatever its definition declares.
+const KNOWN: [&str; 6] =
+    ["iteration", "completed_iterations", "max_iterations", "remaining", "previous_summary", "task"];
+
+pub(super) fn check(flow: &Flow, live: &[bool], places: &Places<'_>, found: &mut Vec<Diagnostic>) {
     let declared: Vec<&str> = flow.params.iter().map(|param| &*param.name).collect();
     for (step, live) in flow.steps.iter().zip(live) {
         let Act::Ask(ask) = &step.act else { continue };
@@ -32,24 +36,65 @@ pub(super) fn check(flow: &Flow, live: &[bool], found: &mut Vec<Diagnostic>) {
             .collect();
         for name in unknown {
             let message = format!("the prompt of `{}` reads `{name}`, which nobody gives", step.name);
+            let span = places.of(step, &Source::Param(name.clone()));
             let finding = if *live {
-                Diagnostic::error(CODE.name, step.span, message)
+                Diagnostic::error(CODE.name, span, message)
             } else {
-                Diagnostic::warning(CODE.name, step.span, message)
+                Diagnostic::warning(CODE.name, span, message)
             };
-            let hint = match nearest(name, &declared) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("declare a parameter `{name}`, or give it with `--set {name}=VALUE`"),
-            };
-            found.push(finding.step(&step.name).hint(hint));
+            found.push(finding.step(&step.name).hint(hint(flow, step, name, &declared)));
         }
+    }
+}
+
+/// What to do about a name that nobody gives: take the one that was meant, hand on what some step leaves under it, or
+/// give it from outside.
+fn hint(flow: &Flow, step: &Step<StepId>, name: &str, declared: &[&str]) -> String {
+    let leaver = flow.steps.iter().find(|step| step.handoff.iter().any(|left| *left.key == *name));
+    if let Some(leaver) = leaver {
+        let from = &leaver.name;
+        return format!(
+            "`{from}` hands it on: add `\"{name}\": {{ \"from\": \"{from}.{name}\" }}` to `inputs`"
+        );
+    }
+    let inputs = step.inputs.iter().map(|input| &*input.name);
+    let known: Vec<&str> = declared.iter().copied().chain(inputs).chain(KNOWN).collect();
+    match nearest(name, &known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("declare a parameter `{name}`, or give it with `--set {name}=VALUE`"),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{draft, findings_of, prompt};
-    use crate::{Piece, Severity, Source};
+    use super::super::testing::{draft, findings_of, hand_on, need, prompt};
+    use crate::{FileId, Piece, Read, Severity, Source, Span};
+
+    fn hint_for(name: &str) -> String {
+        let mut reads = draft("a: next → b\nb: done → end");
+        hand_on(&mut reads, 0, "goal");
+        hand_on(&mut reads, 0, "plan");
+        need(&mut reads, 1, "a", "plan");
+        prompt(&mut reads, 1, vec![Piece::Value(Source::Param(name.into()))]);
+        findings_of(reads).remove(0).hint.unwrap()
+    }
+
+    #[test]
+    fn who_hands_it_on_is_named_and_every_name_there_is_may_be_meant() {
+        assert_eq!(hint_for("goal"), "`a` hands it on: add `\"goal\": { \"from\": \"a.goal\" }` to `inputs`");
+        assert_eq!(hint_for("plam"), "did you mean `plan`?", "an input of the step");
+        assert_eq!(hint_for("iteratoin"), "did you mean `iteration`?", "what every run can read");
+        assert!(hint_for("zork").starts_with("declare a parameter `zork`"));
+    }
+
+    #[test]
+    fn it_stands_where_the_prompt_reads_it() {
+        let mut reads = draft("a: done → end");
+        let (source, span) = (Source::Param("isue".into()), Span { file: FileId(3), start: 7, end: 9 });
+        prompt(&mut reads, 0, vec![Piece::Value(source.clone())]);
+        reads.reads.push(Read { step: "a".into(), source, span });
+        assert_eq!(findings_of(reads)[0].span, span);
+    }
 
     #[test]
     fn an_error_where_the_run_comes_else_a_warning() {

@@ -1,9 +1,9 @@
 //! `check`, `explain` and `show`.
 
-use std::{collections::BTreeMap, mem, path::PathBuf};
+use std::{collections::BTreeMap, mem, path::PathBuf, sync::Arc};
 
 use cuegate_dialect::Files;
-use cuegate_flow::{Code, Diagnostic, Severity, Sources, Span};
+use cuegate_flow::{Code, Diagnostic, Flow, Param, Severity, Sources, Span};
 use cuegate_view::Checked;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::{
     Failure,
     cli::{
         args::{Check, Explain, Format, Show},
-        print,
+        given, print,
     },
     definition::{Location, Stamp, Watched, load_each_way},
     exit,
@@ -32,15 +32,24 @@ pub(super) fn check(place: &Place, args: &Check) -> Result<u8, Failure> {
 /// Looks at all definitions.
 pub(super) fn look(place: &Place, args: &Check) -> Result<Vec<Found>, Failure> {
     let mut checked = Vec::new();
+    let names = given::names(&args.set)?;
     // Beside a piece there may be others; where there is none at all, the flag does nothing. What is not there may be one.
     let no_piece = |path: &String| place.locate(path).is_ok_and(|at| !how::of_piece(&at));
     if args.phases.is_some() && args.paths.iter().all(no_piece) {
         return Err(how::no_piece(&args.paths.join("`, `")));
     }
     for path in &args.paths {
-        let definition = place.locate(path).and_then(|location| each_way(place, &location, args));
+        let definition = place.locate(path).and_then(|location| each_way(place, &location, args, &names));
         // One that cannot be read keeps no other from being checked.
         checked.push(definition.unwrap_or_else(|failure| unreadable(path, failure)));
+    }
+    for found in &checked {
+        given::fit(&found.params, &args.set)?;
+    }
+    // Of what could not be read nobody knows what it reads.
+    let flows: Vec<&Flow> = checked.iter().filter_map(|found| found.flow.as_deref()).collect();
+    if flows.len() == checked.len() {
+        given::tell_unread(&names, flows);
     }
     Ok(checked)
 }
@@ -85,21 +94,18 @@ pub(super) fn report(checked: &[Found], args: &Check) -> u8 {
 }
 
 /// What is found about the definition at a place, in each way that a run can take.
-fn each_way(place: &Place, location: &Location, args: &Check) -> Result<Found, Failure> {
+fn each_way(place: &Place, location: &Location, args: &Check, names: &[String]) -> Result<Found, Failure> {
     let phases = args.phases.filter(|_| how::of_piece(location));
     let how = how::how(place, "", location, phases)?;
     let disk = disk(location)?;
     let watched = args.watch.then(|| Watched::new(&disk));
     let files: &(dyn Files + Sync) = watched.as_ref().map_or(&disk, |watched| watched);
-    let mut definition = load_each_way(files, &location.base, location.file.as_deref(), &args.set, &how);
-    let (diagnostics, sources) = (mem::take(&mut definition.diagnostics), mem::take(&mut definition.sources));
-    if !args.watch {
-        // The program ends soon: taking a large definition apart first would be time for nothing.
-        mem::forget(definition);
-    }
+    let definition = load_each_way(files, &location.base, location.file.as_deref(), names, &how);
     Ok(Found {
-        diagnostics,
-        sources,
+        flow: definition.flow,
+        params: definition.params,
+        diagnostics: definition.diagnostics,
+        sources: definition.sources,
         failure: None,
         looked_for: watched.map(Watched::into_stamps).unwrap_or_default(),
     })
@@ -107,6 +113,10 @@ fn each_way(place: &Place, location: &Location, args: &Check) -> Result<Found, F
 
 /// What was found about one definition.
 pub(super) struct Found {
+    /// The flow, when it can run.
+    flow: Option<Arc<Flow>>,
+    /// What it is given at start.
+    params: Vec<Param>,
     diagnostics: Vec<Diagnostic>,
     sources: Sources,
     /// Why there was nothing to look at.
@@ -134,7 +144,14 @@ fn unreadable(path: &str, failure: Failure) -> Found {
     let span = Span::start_of(sources.add(path, ""));
     let mut finding = Diagnostic::error("unreadable-file", span, failure.message.clone());
     finding.hint.clone_from(&failure.hint);
-    Found { diagnostics: vec![finding], sources, failure: Some(failure), looked_for: BTreeMap::new() }
+    Found {
+        flow: None,
+        params: Vec::new(),
+        diagnostics: vec![finding],
+        sources,
+        failure: Some(failure),
+        looked_for: BTreeMap::new(),
+    }
 }
 
 /// Draws all findings.
@@ -194,7 +211,9 @@ pub(super) fn explain(args: &Explain) -> Result<u8, Failure> {
 pub(super) fn show(place: &Place, args: &Show) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
     let how = how::how(place, &args.path, &location, args.phases)?;
-    let definition = load_as(&location, &args.set, &how)?;
+    let names = given::names(&args.set)?;
+    let definition = load_as(&location, &names, &how)?;
+    given::look_at(&definition, &args.set, &names)?;
     let Some(flow) = &definition.flow else {
         tell(&definition.diagnostics, &definition.sources, false);
         return Err(Failure::usage(

@@ -5,7 +5,7 @@ use cuegate_view::{Graph, dot, graph_json, mermaid, svg};
 use super::{Place, check, how, load_as};
 use crate::{
     Failure,
-    cli::{args, args::Drawing, print},
+    cli::{args, args::Drawing, given, print},
     exit,
 };
 
@@ -13,7 +13,9 @@ use crate::{
 pub(super) fn graph(place: &Place, args: &args::Graph) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
     let how = how::how(place, &args.path, &location, args.phases)?;
-    let definition = load_as(&location, &args.set, &how)?;
+    let names = given::names(&args.set)?;
+    let definition = load_as(&location, &names, &how)?;
+    given::look_at(&definition, &args.set, &names)?;
     let sound = definition.flow.is_some();
     let Some(flow) = definition.flow.as_deref().or(definition.unsound.as_ref()) else {
         check::tell(&definition.diagnostics, &definition.sources, false);

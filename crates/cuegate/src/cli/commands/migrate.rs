@@ -16,7 +16,7 @@ use self::older::Older;
 use super::{Place, check, load};
 use crate::{
     Failure,
-    cli::{args::Migrate, print},
+    cli::{args::Migrate, given, print},
     definition::{self, Definition, DiskFiles, Location},
     exit,
     init::{self, Written},
@@ -26,7 +26,10 @@ use crate::{
 const SUFFIX: &str = "-closing";
 
 /// Writes a definition of an older generation as one of the newest.
-pub(super) fn migrate(place: &Place, args: &Migrate) -> Result<u8, Failure> {
+pub(super) fn migrate(place: &Place, mut args: Migrate) -> Result<u8, Failure> {
+    let given = std::mem::take(&mut args.set);
+    args.set = given::names(&given)?;
+    let args = &args;
     let location = place.locate(&args.path)?;
     if location.file.as_deref().is_some_and(definition::is_piece) {
         return Err(Failure::usage(
@@ -35,6 +38,7 @@ pub(super) fn migrate(place: &Place, args: &Migrate) -> Result<u8, Failure> {
         ));
     }
     let older = load(&location, &args.set)?;
+    given::look_at(&older, &given, &args.set)?;
     if older.has_errors() {
         check::tell(&older.diagnostics, &older.sources, false);
         return Err(unsound(&args.path));

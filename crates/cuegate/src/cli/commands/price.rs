@@ -6,7 +6,7 @@ use cuegate_flow::Certificate;
 use super::{Place, check, disk, how};
 use crate::{
     Failure,
-    cli::{args, print},
+    cli::{args, given, print},
     config,
     definition::{each_way, load},
     exit,
@@ -17,6 +17,7 @@ use crate::{
 pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
     let how = how::how(place, &args.path, &location, args.phases)?;
+    let names = given::names(&args.set)?;
     let config = config::load(place.home.root())?;
     let asked = Asked {
         provider: args.provider.as_deref().or(config.run.provider.as_deref()),
@@ -26,13 +27,14 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
     let files = disk(&location)?;
     let (base, file) = (&location.base, location.file.as_deref());
     let (alone, there) = each_way(&files, base, file, |interactive| {
-        let definition = load(&files, base, file, &args.set, &Load { interactive, ..how.clone() });
+        let definition = load(&files, base, file, &names, &Load { interactive, ..how.clone() });
         let found = definition.flow.as_ref().map(|flow| {
             let terms = terms(flow, asked, &budget, args.max_iterations, args.repairs, &config);
             cuegate_flow::price(flow, &terms)
         });
         (definition, found)
     });
+    given::look_at(&alone.0, &args.set, &names)?;
     let (definition, Some(found)) = alone else {
         check::tell(&alone.0.diagnostics, &alone.0.sources, false);
         return Err(Failure::usage(

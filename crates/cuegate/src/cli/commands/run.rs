@@ -18,7 +18,7 @@ use crate::{
     begin::{self, Ground, Host, Program, Wishes},
     cli::{
         args::{Durability, Run},
-        params, print,
+        given, params, print,
     },
     config::{self, Config},
     definition::{Definition, Location},
@@ -202,11 +202,7 @@ fn tell_unread(flow: &Flow, wishes: &Wishes) {
     if wishes.task.is_some() && !read.contains(&&Source::Task) {
         print::line("note: no prompt of the definition reads the task");
     }
-    for name in &wishes.set {
-        if !read.contains(&&Source::Param(name.as_str().into())) {
-            print::line(&format!("note: no prompt of the definition reads `{name}`"));
-        }
-    }
+    given::tell_unread(&wishes.set, [flow]);
 }
 
 /// What holds the agents, and what of the wish for it cannot be.

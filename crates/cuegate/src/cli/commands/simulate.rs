@@ -12,7 +12,7 @@ use super::{Place, check, load_as};
 use crate::{
     Failure,
     begin::REPAIRS_MAX,
-    cli::{args, params, print},
+    cli::{args, given, params, print},
     config::{self, Config, Phases},
     definition::{Location, is_piece},
     exit,
@@ -34,6 +34,7 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
             format!("mend what is found above, then `cuegate check {}`", args.path),
         ));
     };
+    given::tell_unread(&names, [&**flow]);
     let (begin, made_up) = begin(args, flow, &definition.settings, &config, how)?;
     let mut agents = if args.agents.is_empty() { Agent::ALL.to_vec() } else { args.agents.clone() };
     // The same agent twice would only do the same again.

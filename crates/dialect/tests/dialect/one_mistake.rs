@@ -1,0 +1,185 @@
+//! One mistake is one finding: each case changes one place of a sound definition, and one finding names that place.
+
+use cuegate_flow::{check, sort};
+
+use crate::check_flow;
+use crate::piece_support;
+use crate::support::{self, Project, broken, edit, findings_of, load};
+
+/// Replaces the first place in the first file that has it.
+fn first(mut files: Project, from: &str, to: &str) -> Project {
+    let fits = |(_, bytes): &(&String, &mut Vec<u8>)| String::from_utf8_lossy(bytes).contains(from);
+    let (_, bytes) = files.iter_mut().find(fits).unwrap_or_else(|| panic!("nothing has {from}"));
+    *bytes = String::from_utf8(bytes.clone()).unwrap().replacen(from, to, 1).into_bytes();
+    files
+}
+
+/// What is not found as one finding of its code.
+fn not_one(cases: &[(&str, &str, &str)], files: Project, found: impl Fn(&Project) -> String) -> Vec<String> {
+    let check = |(from, to, code): &(&str, &str, &str)| {
+        let found = found(&first(files.clone(), from, to));
+        let is_one = found.lines().count() == 1 && found.contains(&format!("error[{code}]"));
+        (!is_one).then(|| format!("{from} → {to}:\n{found}"))
+    };
+    cases.iter().filter_map(check).collect()
+}
+
+/// Line and column of a finding.
+fn place(line: &str) -> &str {
+    let at = line.split(' ').next().unwrap_or_default();
+    at.split_once(':').map_or(at, |(_, at)| at)
+}
+
+#[test]
+fn in_a_registry() {
+    let whole = "{ \"target\": \"continuation.fix\" }";
+    let cases = [
+        ("\"next\": { \"target\"", "\"next\": { \"targt\"", "unknown-key"),
+        ("\"transitions\"", "\"transition\"", "unknown-key"),
+        ("\"structuredGate\"", "\"structureGate\"", "unknown-key"),
+        ("\"steps\": {", "\"stpes\": {", "unknown-key"),
+        ("[\"next\", \"repeat\"],", "[\"nxt\", \"repeat\"],", "invalid-value"),
+        ("[\"next\", \"repeat\"],", "[\"zork\", \"repeat\"],", "invalid-value"),
+        ("[\"next\", \"repeat\"],", "7,", "wrong-type"),
+        ("\"next\": { \"target\"", "\"nxt\": { \"target\"", "invalid-value"),
+        ("\"next\": { \"target\"", "\"zork\": { \"target\"", "invalid-value"),
+        (whole, "{ \"condition\": \"approach\", \"targets\": {} }", "invalid-value"),
+        (whole, "{ \"target\": \"closure.fix\" }", "wrong-direction"),
+        ("\"stepKind\": \"work\"", "\"stepKind\": \"wrok\"", "invalid-value"),
+        ("#/$defs/closure.fix", "#/$defs/closure.fx", "unresolved-schema"),
+        ("\"userPromptsBase\": \"", "\"userPromptsBase\": \"../../../../", "escapes-root"),
+        ("\"maxAttempts\": 2", "\"maxAttempts\": 1e400", "invalid-json"),
+    ];
+    let found = not_one(&cases, support::sound(), |files| support::findings(files, support::DIR));
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn in_a_check_flow() {
+    let next = "{ \"next\": \"s_b2c1de\" }";
+    let cases = [
+        ("\"onPass\"", "\"onPas\"", "unknown-key"),
+        (next, "{ \"complete\": false }", "empty-transition"),
+        (next, "{ \"nxt\": \"s_b2c1de\" }", "unknown-key"),
+        (next, "{ \"next\": \"s_b2c1ed\" }", "unknown-target"),
+        ("\"entryStep\"", "\"entrStep\"", "unknown-key"),
+        ("\"check\": {", "\"chek\": {", "unknown-key"),
+    ];
+    let found = not_one(&cases, check_flow::sound(), |files| support::findings(files, check_flow::DIR));
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn in_a_piece() {
+    let cases = [
+        ("        next: implement\n", "        nxt: implement\n", "unknown-key"),
+        ("  - name: implement\n", "  - name: COMPLETE\n", "step-name"),
+        ("  - name: implement\n", "  - description: x\n", "missing-key"),
+        ("    edit: true\n", "    <<: { edit: true }\n", "invalid-yaml"),
+        ("initial_movement", "initial_movment", "unknown-key"),
+        ("rules:", "ruls:", "unknown-key"),
+    ];
+    let found =
+        not_one(&cases, piece_support::sound(), |files| findings_of(piece_support::load(files, |_| {})));
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// What an alias repeats is written once.
+#[test]
+fn what_is_read_twice_is_wrong_once() {
+    let files = first(
+        piece_support::sound(),
+        "    rules:\n",
+        "    rules:\n      - &way { condition: Zork, nxt: implement }\n",
+    );
+    let files = first(
+        files,
+        "  - name: implement\n",
+        "  - name: again\n    edit: false\n    instruction_template: Again.\n    rules: [*way]\n  - name: implement\n",
+    );
+    let found = findings_of(piece_support::load(&files, |_| {}));
+    assert_eq!(found.matches("`nxt` is no key of a rule").count(), 1, "{found}");
+    assert_eq!(found.matches("error").count(), 1, "{found}");
+}
+
+/// After a misspelt word everything else is found that is wrong, as if it were not.
+#[test]
+fn what_else_is_wrong_is_found_beside_it() {
+    let found = broken(&[
+        ("\"next\": { \"target\": \"continuation.fix\" }", "\"next\": { \"targt\": \"continuation.fx\" }"),
+        ("\"stepKind\": \"work\"", "\"stepKind\": \"wrok\""),
+    ]);
+    for part in ["`targt` is no key", "`continuation.fx`, which is no step", "`wrok` is no `stepKind`"] {
+        assert!(found.contains(part), "{part}: {found}");
+    }
+    assert_eq!(found.lines().count(), 3, "{found}");
+}
+
+/// A word is not corrected into one that is there already.
+#[test]
+fn a_key_beside_the_one_that_was_meant() {
+    let found = broken(&[(
+        "\"next\": { \"target\": \"continuation.fix\" }",
+        "\"next\": { \"target\": \"continuation.fix\", \"targt\": 7 }",
+    )]);
+    assert_eq!(found.lines().count(), 1, "{found}");
+    assert!(found.contains("`targt` is no key of `transitions.next`"), "{found}");
+}
+
+#[test]
+fn variables_are_shown_where_prompts_read_them() {
+    let mut files = support::sound();
+    let path = files.keys().find(|path| path.contains("continuation/fix/f_default.md")).unwrap().clone();
+    let prompt = b"First line.\n\nMind {uv-zork} and {uv-closure_fix_zork}.\n".to_vec();
+    files.insert(path, prompt);
+    let loaded = load(&files, support::DIR);
+    let mut all = loaded.diagnostics;
+    all.extend(check(loaded.draft).diagnostics);
+    sort(&mut all, &loaded.sources);
+    let found: Vec<String> = all
+        .iter()
+        .filter(|found| found.code == "unknown-variable")
+        .map(|found| {
+            let at = loaded.sources.locate(found.span);
+            let text = &loaded.sources.get(found.span.file).unwrap().text;
+            format!("{}:{} {}", at.line, at.column, &text[found.span.start as usize..found.span.end as usize])
+        })
+        .collect();
+    assert_eq!(found, ["3:6 {uv-zork}", "3:20 {uv-closure_fix_zork}"]);
+}
+
+#[test]
+fn what_looks_like_a_variable_and_is_none() {
+    let mut files = support::sound();
+    let path = files.keys().find(|path| path.contains("continuation/fix/f_default.md")).unwrap().clone();
+    let prompt = "{uv_zork} {UV-zork} {uv-} {uv-a b} {uv-open\n`${uv-x y}`\n```\n{uv-}\n```\n";
+    files.insert(path, prompt.as_bytes().to_vec());
+    let found = support::findings(&files, support::DIR);
+    let places: Vec<&str> =
+        found.lines().filter(|line| line.contains("foreign-placeholder")).map(place).collect();
+    assert_eq!(places, ["1:1", "1:11", "1:21", "1:27", "1:36"], "{found}");
+}
+
+#[test]
+fn a_file_in_the_place_of_the_folder_of_logs() {
+    let with = |directory: &str| {
+        let mut files = edit(
+            &support::sound(),
+            "\"verdict\": {",
+            &format!("\"logging\": {{ \"directory\": \"{directory}\" }}, \"verdict\": {{"),
+        );
+        files.insert("notes".to_owned(), b"text".to_vec());
+        support::findings(&files, support::DIR)
+    };
+    for directory in ["notes", "notes/logs"] {
+        assert!(with(directory).contains("`notes` is a file"), "{}", with(directory));
+    }
+    assert!(!with("logs").contains("is a file"));
+}
+
+#[test]
+fn an_input_of_a_name_that_every_run_has() {
+    let found =
+        broken(&[("\"inputs\": {", "\"inputs\": { \"iteration\": { \"from\": \"initial.fix.approach\" },")]);
+    assert!(found.contains("hides what every run calls so"), "{found}");
+}
