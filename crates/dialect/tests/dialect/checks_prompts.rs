@@ -68,7 +68,7 @@ fn variables() {
     # previous summary at the entry
     f_default.md:7:35 error[unassigned-value]: `initial.fix` reads `previous_summary`, but at its first visit nothing has been answered
     # handed on, read directly
-    steps_registry.json:54:5 warning[maybe-unassigned]: `closure.fix` reads `continuation.fix.status`, which answers of `continuation.fix` may leave out: its schema does not require it
+    f_default.md:1:19 warning[maybe-unassigned]: `closure.fix` reads `continuation.fix.status`, which answers of `continuation.fix` may leave out: its schema does not require it
     # handed on by nobody
     f_default.md:1:19 error[unknown-variable]: the prompt of `closure.fix` reads `continuation_fix_state`, which nobody gives
     f_default.md:1:19 warning[undeclared-variable]: the prompt of `closure.fix` reads `continuation_fix_state`, which its `uvVariables` do not list
