@@ -104,12 +104,14 @@ impl Dice {
 pub fn draft(dialect: Dialect, seed: u64) -> Draft {
     let mut dice = Dice { seed: seed ^ 0x5bd1_e995, turn: dialect as u64 * 1000 };
     let steps: Vec<String> = (0..1 + dice.below(STEPS_MAX - 1)).map(|at| format!("s{at}")).collect();
-    match dialect {
+    let mut draft = match dialect {
         Dialect::Closing => gated(&mut dice, &steps, "registry-closing", "closing"),
         Dialect::Complete => gated(&mut dice, &steps, "registry-complete", "complete"),
         Dialect::Check => checked(&mut dice, &steps),
         Dialect::Piece => piece(&mut dice, &steps),
-    }
+    };
+    without_fallback(&mut draft);
+    draft
 }
 
 fn name(text: &str) -> Name {
@@ -210,7 +212,6 @@ fn gated(dice: &mut Dice, steps: &[String], dialect: &'static str, end: &'static
     let remedies =
         draft.steps.iter_mut().flat_map(|step| &mut step.edges).filter_map(|edge| edge.remedy.as_mut());
     remedies.for_each(|remedy| remedy.pieces.extend(reads.clone().map(Piece::Value)));
-    without_fallback(&mut draft);
     draft
 }
 

@@ -311,7 +311,14 @@ fn describe(flow: &Flow) -> String {
         };
         let needs: Vec<String> =
             step.inputs.iter().map(|input| format!("{}.{}", input.step, input.key)).collect();
-        format!("{}: {:?} needs {needs:?} {schema:?}", step.name, edges.collect::<Vec<_>>())
+        let prompt = match &step.act {
+            Act::Ask(ask) => Some(&ask.prompt),
+            _ => None,
+        };
+        let texts = prompt.into_iter().chain(step.edges.iter().filter_map(|edge| edge.remedy.as_ref()));
+        let reads: Vec<String> = texts.flat_map(read_by).map(|(step, key)| format!("{step}.{key}")).collect();
+        let edges = edges.collect::<Vec<_>>();
+        format!("{}: {edges:?} needs {needs:?} reads {reads:?} {schema:?}", step.name)
     });
     let monitors =
         flow.monitors.iter().map(|monitor| format!("{} x {}", names(&monitor.cycle), monitor.threshold));

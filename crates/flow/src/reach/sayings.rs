@@ -83,14 +83,36 @@ fn read(flow: &Flow, id: StepId, readers: &[Reader<StepId>]) -> Vec<Choice> {
     for outcome in &outcomes {
         let tells = |reader: &&Reader<StepId>| ways::tells(flow, id, reader, outcome);
         let own = |reader: &&Reader<StepId>| !falls(reader) && !matches!(reader, Reader::Judge { .. });
-        if readers.iter().filter(own).any(|reader| tells(&reader)) {
+        let said = readers.iter().filter(own).any(|reader| tells(&reader));
+        if said {
             found.push(Choice::plain(outcome.clone()));
-        } else if readers.iter().filter(|reader| falls(reader)).any(|reader| tells(&reader)) {
+        }
+        // What is fallen back to is come to without what an answer says beside it. Where both lead to the same, one is
+        // enough; a fallback of the first iteration comes before there is anything else to go by.
+        let beside = !said
+            || (says_more(flow, id) && !matches!(outcome_of_first(readers), Some(first) if first == outcome));
+        if beside && readers.iter().filter(|reader| falls(reader)).any(|reader| tells(&reader)) {
             found.push(Choice { unusable: true, ..Choice::plain(outcome.clone()) });
         }
     }
     found.extend(judged(flow, &graph::judges(&flow.step(id).gate)));
     found
+}
+
+/// Whether answers of a step say more than their outcome: what selects, here or later.
+fn says_more(flow: &Flow, id: StepId) -> bool {
+    let step = flow.step(id);
+    let selects = |edge: &Edge<StepId>| matches!(edge.to, Target::Select { .. } | Target::Jump { .. });
+    let keys = newest::keys(flow);
+    step.edges.iter().any(selects) || step.handoff.iter().any(|left| keys.contains(&left.key))
+}
+
+/// What is fallen back to in the first iteration only.
+fn outcome_of_first(readers: &[Reader<StepId>]) -> Option<&Outcome> {
+    readers.iter().find_map(|reader| match reader {
+        Reader::FirstFallback(outcome) => Some(outcome),
+        _ => None,
+    })
 }
 
 /// What judges come to.
