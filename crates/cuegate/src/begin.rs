@@ -395,6 +395,7 @@ pub fn no_flow() -> Arc<Flow> {
         name: "".into(),
         dialect: "",
         entry: StepId(0),
+        lost_entry: None,
         steps: Vec::new(),
         schemas: Vec::new(),
         counters: Vec::new(),

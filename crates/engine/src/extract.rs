@@ -267,8 +267,115 @@ fn branch(text: &str) -> Value {
 mod tests {
     use super::extract;
     use crate::completion::{Exec, Exit};
-    use cuegate_flow::Extractor;
+    use cuegate_flow::{Extractor, Yields};
     use serde_json::{Value, json};
+    use std::collections::BTreeSet;
+
+    /// All of them: one that is added has to stand here, too.
+    fn all() -> Vec<Extractor> {
+        use Extractor as E;
+        let count = |extractor: E| match extractor {
+            E::Stdout | E::Stderr | E::ErrorOutput | E::ExitCode | E::ChangedFiles | E::UntrackedFiles => (),
+            E::StagedFiles | E::UnstagedFiles | E::FailedTests | E::TypeErrors | E::Files => (),
+            E::LintErrors | E::UnformattedFiles | E::Diff | E::BranchName | E::RemoteStatus => (),
+            E::MergeStatus | E::Unknown => (),
+        };
+        let all = [
+            [E::Stdout, E::Stderr, E::ErrorOutput, E::ExitCode, E::ChangedFiles, E::UntrackedFiles],
+            [E::StagedFiles, E::UnstagedFiles, E::FailedTests, E::TypeErrors, E::Files, E::LintErrors],
+            [E::UnformattedFiles, E::Diff, E::BranchName, E::RemoteStatus, E::MergeStatus, E::Unknown],
+        ]
+        .concat();
+        all.iter().copied().for_each(count);
+        all
+    }
+
+    /// What commands print, put together at random of lines that some extractor reads.
+    fn output(seed: &mut u64) -> String {
+        const LINES: [&str; 24] = [
+            "M  staged.rs",
+            " M src/a b.rs",
+            "?? new.txt",
+            "R  old.rs -> \"na\\303\\257ve.rs\"",
+            "## main...origin/main [ahead 1]",
+            "* work",
+            "test a::b ... FAILED",
+            "--- FAIL: TestX (0.0s)",
+            "not ok 2 - adds",
+            "FAILED | b.test.ts",
+            "FAILED | 5 passed | 1 failed",
+            "  expected 1",
+            "src/a.ts:3:7 - error TS1: no",
+            "b.ts(4,5): error TS2: bad (no-bad)",
+            "error: worse [E0308]",
+            "  --> c.rs:1:2",
+            "a.js:1:2: unused [no-unused]",
+            "from /tmp/x.ts:",
+            "src/y.rs",
+            "+added",
+            "@@ -1 +1 @@",
+            "",
+            "ä ö \u{1F600}",
+            "some words.",
+        ];
+        let mut below = |bound: u64| {
+            *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (*seed >> 33) % bound
+        };
+        (0..below(8)).map(|_| format!("{}\n", LINES[below(24) as usize])).collect()
+    }
+
+    #[test]
+    fn what_is_taken_out_is_what_is_said_of_it() {
+        let mut seed = 7;
+        let mut fields: std::collections::BTreeMap<String, BTreeSet<String>> = Default::default();
+        let mut found: BTreeSet<String> = BTreeSet::new();
+        for _ in 0..4_000 {
+            let (out, err) = (output(&mut seed), output(&mut seed));
+            for extractor in all() {
+                let (value, name) = (of(extractor, &out, &err), format!("{extractor:?}"));
+                let items = || value.as_array().cloned().unwrap_or_default();
+                let fits = match extractor.yields() {
+                    Yields::Text => value.is_string() || value.is_null(),
+                    Yields::Number => value.is_number() || value.is_null(),
+                    Yields::Texts => value.is_array() && items().iter().all(Value::is_string),
+                    Yields::Objects(names) => {
+                        let keys = |item: &Value| item.as_object().map(|map| map.keys().cloned().collect());
+                        let keys: Vec<Option<BTreeSet<String>>> = items().iter().map(keys).collect();
+                        fields
+                            .entry(name.clone())
+                            .or_default()
+                            .extend(keys.iter().flatten().flatten().cloned());
+                        let known = |key: &String| names.contains(&key.as_str());
+                        value.is_array()
+                            && keys
+                                .iter()
+                                .all(|keys| keys.as_ref().is_some_and(|keys| keys.iter().all(known)))
+                    }
+                    Yields::Nothing => value.is_null(),
+                };
+                assert!(
+                    fits,
+                    "{name} is said to yield {:?} and yields {value}\n{out}--\n{err}",
+                    extractor.yields()
+                );
+                let is_something = match &value {
+                    Value::Array(items) => !items.is_empty(),
+                    other => !other.is_null(),
+                };
+                found.extend(is_something.then_some(name));
+            }
+        }
+        for extractor in all() {
+            let name = format!("{extractor:?}");
+            let nothing = extractor.yields() == Yields::Nothing;
+            assert_eq!(found.contains(&name), !nothing, "{name} yields something, if it can");
+            if let Yields::Objects(names) = extractor.yields() {
+                let said: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
+                assert_eq!(fields[&name], said, "{name} yields each field that is said of it");
+            }
+        }
+    }
 
     fn of(extractor: Extractor, stdout: &str, stderr: &str) -> Value {
         let exec = Exec { exit: Exit::Code(1), stdout: stdout.into(), stderr: stderr.into(), duration_ms: 0 };

@@ -1,6 +1,6 @@
 //! Whole definitions: as read, and as checked.
 
-use crate::{Conduct, Key, Name, Param, Schema, Source, Span, Step, Str, Verdict};
+use crate::{Conduct, Dangling, Key, Name, Param, Schema, Source, Span, Step, Str, Verdict};
 
 /// Names a step of a [`Flow`]: its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +38,8 @@ pub struct Draft {
     pub reads: Vec<Read>,
     /// The step that is entered first.
     pub entry: Option<Name>,
+    /// What is written to be entered first and no step is: the entry stands in for it.
+    pub lost_entry: Option<Dangling>,
     /// Further steps that other ways of running the definition would enter first.
     pub other_entries: Vec<Name>,
     /// All steps.
@@ -86,6 +88,7 @@ impl Draft {
             misread: Vec::new(),
             reads: Vec::new(),
             entry: None,
+            lost_entry: None,
             other_entries: Vec::new(),
             steps: Vec::new(),
             schemas: Vec::new(),
@@ -111,6 +114,8 @@ pub struct Flow {
     pub dialect: &'static str,
     /// The step that is entered first.
     pub entry: StepId,
+    /// What is written to be entered first and no step is: of a flow that is not sound only.
+    pub lost_entry: Option<Dangling>,
     /// All steps.
     pub steps: Vec<Step<StepId>>,
     /// Compiled schemas of answers.

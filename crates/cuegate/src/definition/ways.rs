@@ -66,8 +66,10 @@ fn may_differ(files: &dyn Files, base: &str, file: &str) -> bool {
 
 /// A finding, with its place in other sources, which gain the file where they do not have it.
 fn moved(mut finding: Diagnostic, from: &Sources, to: &mut Sources) -> Diagnostic {
-    if let Some(file) = from.get(finding.span.file) {
-        finding.span.file = to.add(&file.path, &file.text);
+    for span in std::iter::once(&mut finding.span).chain(&mut finding.trace_spans) {
+        if let Some(file) = from.get(span.file) {
+            span.file = to.add(&file.path, &file.text);
+        }
     }
     finding
 }
@@ -99,9 +101,25 @@ fn only(mut finding: Diagnostic, when: &str) -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
-    use cuegate_flow::{Diagnostic, FileId, Span};
+    use cuegate_flow::{Diagnostic, FileId, Sources, Span, Trace};
 
-    use super::merged;
+    use super::{merged, moved};
+
+    #[test]
+    fn what_is_moved_keeps_its_places() {
+        let (mut from, mut to) = (Sources::default(), Sources::default());
+        to.add("first.yaml", "x");
+        let (one, other) = (from.add("one.yaml", "a"), from.add("other.yaml", "b"));
+        let mut trace = Trace::default();
+        trace.push("a --x→", Span::start_of(other));
+        trace.push("b", Span::start_of(one));
+        let finding = Diagnostic::warning("code", Span::start_of(one), "m").trace(trace);
+        let moved = moved(finding, &from, &mut to);
+        let path = |span: &Span| to.get(span.file).map(|file| file.path.to_string());
+        let places: Vec<Option<String>> = moved.trace_spans.iter().map(path).collect();
+        assert_eq!(path(&moved.span).as_deref(), Some("one.yaml"));
+        assert_eq!(places, [Some("other.yaml".to_owned()), Some("one.yaml".to_owned())]);
+    }
 
     #[test]
     fn the_same_is_said_once_and_the_rest_says_when() {

@@ -8,10 +8,11 @@ pub(super) const CODE: Code = Code {
 literal-path: a path stands where a text belongs
 
 `instruction_template` is the text that an agent is told. It is read from a file only when it is the path of
-a file of Markdown (`.md`). Any other path is the text itself: the agent would be told the path, and nothing
-else.
+a file of Markdown (`.md`), and that of a monitor's judge never is. Any other path is the text itself: the
+agent would be told the path, and nothing else.
 
-Name the file, with the ending `.md`, in `instructions` and its key as `instruction`, or write the text.
+Name the file, with the ending `.md`, in `instructions` and its key as `instruction`, or write the text; of a
+judge write the text.
 ",
 };
 

@@ -91,6 +91,8 @@ impl Lowering<'_, '_, '_> {
             None => false,
         });
         // Where the entry is not known, the first movement stands for it: what else is wrong is found all the same.
+        let lost = self.piece.initial.filter(|_| known.is_none());
+        draft.lost_entry = lost.map(|initial| Dangling::to(initial.text));
         draft.entry = known.or(first).map(|text| Name::new(text.text, text.span));
         // Rules that nobody can answer now lead on in runs where somebody can.
         let hidden =

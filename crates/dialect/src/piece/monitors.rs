@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cuegate_flow::{Diagnostic, Span};
 
-use super::movement::{Persona, is_empty_list, some_left};
+use super::movement::{Persona, is_empty_list, literal_path, some_left};
 use super::newer;
 use super::rules::{self, Owner, Rule};
 use super::sections::{Body, Section, Sections};
@@ -88,7 +88,10 @@ fn monitor<'j>(
         let keyed = sections.has(Section::Personas, reference.text);
         Persona { key: keyed.then(|| reference.text.into()), body }
     });
-    let instruction = judge.filled("instruction_template").map(|text| Body::inline(text, &sections.source));
+    let instruction = judge.filled("instruction_template").map(|text| {
+        literal_path(text, "judge.instruction_template", &judge);
+        Body::inline(text, &sections.source)
+    });
     let rules = rules::read(&judge, Owner::Monitor, interactive, "");
     if judge.entry("rules").is_none() {
         judge.missing("rules");

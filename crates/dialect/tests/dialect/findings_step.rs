@@ -64,6 +64,17 @@ fn what_leads_nowhere_keeps_its_name() {
 }
 
 #[test]
+fn an_entry_that_leads_nowhere_keeps_its_name() {
+    let name =
+        |flow: &Flow| flow.lost_entry.as_ref().and_then(|lost| lost.name.as_deref().map(str::to_owned));
+    for (written, lost) in [("gone", Some("gone")), ("COMPLETE", Some("COMPLETE")), ("b", None)] {
+        let piece = edit(&project(PIECE), "initial_movement: a", &format!("initial_movement: {written}"));
+        let flow = unsound(piece_support::load(&piece, |_| {}).draft);
+        assert_eq!(name(&flow).as_deref(), lost);
+    }
+}
+
+#[test]
 fn so_does_it_in_a_registry() {
     let sound = r#""next": { "target": "continuation.fix" }, "repeat": { "target": "initial.fix" }"#;
     let gone = r#""next": { "target": "gone" }, "repeat": { "target": "initial.fix" }"#;

@@ -56,6 +56,8 @@ mod fuzz;
 mod known_keys;
 mod large;
 #[cfg(test)]
+mod levers;
+#[cfg(test)]
 mod lowering;
 #[cfg(test)]
 mod migrate;

@@ -491,3 +491,19 @@ fn aliases_are_filled_in() {
         crate::piece_support::structure(&load(&sound(), |_| {}).draft).lines().count()
     );
 }
+
+/// What a monitor's judge is told is read from no file; the `order` of a report is a key, a file, or a text.
+#[test]
+fn a_path_is_no_text() {
+    const TOLD: &str =
+        "instruction_template: |\n        {cycle_count} rounds. See {report:01-scope.md}.\n      rules";
+    let told = |path: &str| broken(&[(TOLD, &format!("instruction_template: {path}\n      rules"))]);
+    for path in ["../instructions/judge.md", "judge.md", "./judge.txt"] {
+        let found = told(path);
+        let said = format!("warning[literal-path]: `{path}` is no file here: `judge.instruction_template`");
+        assert!(found.contains(&said), "{found}");
+    }
+    assert!(!told("Does it help?").contains("literal-path"));
+    let ordered = broken(&[("order: Be short.", "order: ../instructions/order.txt")]);
+    assert!(ordered.contains("no file") || ordered.contains("[missing-facet]"), "{ordered}");
+}

@@ -73,7 +73,7 @@ const PLACES: [&str; 8] = [
 ];
 
 /// A piece of one to four movements.
-fn random(seed: u64) -> Project {
+pub fn random(seed: u64) -> Project {
     let mut dice = Dice { seed, thrown: 0 };
     let count = dice.pick(&[1, 2, 2, 3, 4]);
     let names: Vec<String> = (0..count).map(|index| format!("m{index}")).collect();

@@ -48,6 +48,7 @@ pub(super) fn resolve(draft: Draft, found: &mut Vec<Diagnostic>) -> Option<Resol
         name: draft.name,
         dialect: draft.dialect,
         entry: entry?,
+        lost_entry: draft.lost_entry,
         steps,
         schemas: draft.schemas,
         counters: draft.counters,

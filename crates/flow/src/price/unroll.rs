@@ -207,6 +207,7 @@ impl Unroll<'_> {
             name: flow.name.clone(),
             dialect: flow.dialect,
             entry: StepId(flow.steps.len() as u32),
+            lost_entry: None,
             steps,
             schemas: Vec::new(),
             counters: Vec::new(),

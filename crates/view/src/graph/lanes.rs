@@ -6,6 +6,9 @@ use super::model::{Graph, Kind};
 /// How far lines stay from the corners of nodes.
 const CORNER: f64 = 14.0;
 
+/// How far lines are straight where they leave a node and come to one, so that their heads point at it.
+const STUB: f64 = 10.0;
+
 /// From where to where a layer reaches.
 #[derive(Debug, Clone, Copy)]
 struct Layer {
@@ -31,6 +34,7 @@ pub(super) fn straighten(graph: &Graph, outlines: &[Area], links: &mut [Course])
         let (begin, end) = ports[at];
         let course = &mut links[at];
         let mut points = vec![At { x: begin, y: if down { from.bottom() } else { from.top() } }];
+        points.push(At { x: begin, y: points[0].y + if down { STUB } else { -STUB } });
         let mut through = |x: f64, layer: Layer, entered: bool, left: bool| {
             let (first, last) = if down { (layer.top, layer.bottom) } else { (layer.bottom, layer.top) };
             points.extend(entered.then_some(At { x, y: first }));
@@ -42,7 +46,10 @@ pub(super) fn straighten(graph: &Graph, outlines: &[Area], links: &mut [Course])
             through(bend.x, layer_at(&layers, bend.y), true, true);
         }
         through(end, layer_at(&layers, to.middle.y), true, false);
-        points.push(At { x: end, y: if down { to.top() } else { to.bottom() } });
+        let tip = At { x: end, y: if down { to.top() } else { to.bottom() } };
+        points.extend([At { x: end, y: tip.y - if down { STUB } else { -STUB } }, tip]);
+        // A line only ever goes on: where a node is lower than its layer it is straight there already.
+        points.sort_by(|one, other| if down { one.y.total_cmp(&other.y) } else { other.y.total_cmp(&one.y) });
         points.dedup_by(|a, b| (a.x - b.x).abs() < 0.05 && (a.y - b.y).abs() < 0.05);
         course.points = points;
     }

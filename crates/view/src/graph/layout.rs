@@ -21,6 +21,8 @@ pub(super) const SMALL_LETTER: f64 = 6.6;
 pub(super) const LINE: f64 = 17.0;
 /// How high a line of a label is.
 pub(super) const SMALL_LINE: f64 = 14.0;
+/// Room for a line that comes or goes.
+const PORT: f64 = 9.0;
 /// Room around the picture.
 const MARGIN: f64 = 24.0;
 
@@ -94,6 +96,9 @@ pub(super) fn place(graph: &Graph) -> Placed {
             Some(block) => (block.width, block.height),
             None => size(node),
         };
+        // Lines that come and go need room side by side.
+        let ends = graph.links.iter().filter(|link| link.from == index || link.to == index).count();
+        let width = width.max(ends as f64 * PORT + 28.0);
         canvas.set_node(id(index), Some(NodeLabel { width, height, ..NodeLabel::default() }));
     }
     let outer = |index: usize| graph.nodes[index].parent.unwrap_or(index);
@@ -103,9 +108,9 @@ pub(super) fn place(graph: &Graph) -> Placed {
         canvas.set_edge(id(outer(link.from)), id(outer(link.to)), Some(label), Some(&index.to_string()));
     }
     let spacing = LayoutOptions {
-        nodesep: 30.0,
-        edgesep: 16.0,
-        ranksep: 30.0,
+        nodesep: 24.0,
+        edgesep: 14.0,
+        ranksep: 56.0,
         marginx: MARGIN,
         marginy: MARGIN,
         ..LayoutOptions::default()

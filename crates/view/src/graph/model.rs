@@ -127,6 +127,7 @@ impl Graph {
             drawing.links_of(index, step);
         }
         drawing.monitors();
+        drawing.entry();
         let mut notes = notes(flow, findings);
         let Drawing { nodes, links, .. } = drawing;
         let mut graph = Graph {
@@ -257,6 +258,14 @@ impl Drawing<'_> {
             self.link(from, to, label, line);
         }
         !edge.dangling.is_empty()
+    }
+
+    /// Where the flow is written to begin and no step is: a node of its own, instead of the one that stands in for it.
+    fn entry(&mut self) {
+        let Some(lost) = &self.flow.lost_entry else { return };
+        let index = self.unknown(lost);
+        self.nodes[self.flow.entry.0 as usize].entry = false;
+        self.nodes[index].entry = true;
     }
 
     fn unknown(&mut self, dangling: &Dangling) -> usize {

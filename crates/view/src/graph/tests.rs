@@ -181,6 +181,21 @@ fn what_leads_nowhere_is_drawn_as_it_is_written() {
 }
 
 #[test]
+fn an_entry_that_leads_nowhere_is_drawn_as_it_is_written() {
+    let mut flow = piece();
+    flow.lost_entry = Some(Dangling::to("paln"));
+    let graph = Graph::of(&flow, &[]);
+    let entries: Vec<&str> =
+        graph.nodes.iter().filter(|node| node.entry).map(|node| node.name.as_str()).collect();
+    assert_eq!(entries, ["paln"], "and not the one that stands in for it");
+    let unknown = graph.nodes.iter().position(|node| node.name == "paln").unwrap();
+    let text = mermaid(&graph);
+    assert!(text.contains(&format!("n{unknown}>\"paln<br/>no such step<br/>⚠ unknown-target\"]")), "{text}");
+    assert!(text.contains(&format!("class n{unknown} entry")), "{text}");
+    assert!(svg(&graph).contains("class=\"node entry error\""));
+}
+
+#[test]
 fn a_monitor_that_never_acts_says_so() {
     let mut flow = piece();
     flow.monitors[0].cycle.reverse();

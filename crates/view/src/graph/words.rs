@@ -6,10 +6,10 @@ use crate::text::{columns, head, shorten, shorten_middle};
 /// How many columns a line of a node may have.
 const NODE_COLUMNS: usize = 30;
 /// How many columns a line of a label may have.
-const LABEL_COLUMNS: usize = 24;
+const LABEL_COLUMNS: usize = 20;
 /// How many lines one outcome of a label may have, and how many a label.
-const OUTCOME_LINES: usize = 3;
-const LABEL_LINES: usize = 6;
+const OUTCOME_LINES: usize = 4;
+const LABEL_LINES: usize = 7;
 
 /// The lines that a node shows: its name, its title, what was found about it.
 pub(super) fn node_lines(node: &Node) -> Vec<String> {
@@ -81,12 +81,15 @@ mod tests {
             "The reviewers found at least one thing that has to be mended before it can be merged at all";
         let long = label(&[text]);
         let shown = label_lines(&long);
-        assert_eq!(shown, ["The reviewers found at", "least one thing that has", "to be mended before it…"]);
+        assert_eq!(
+            shown,
+            ["The reviewers found", "at least one thing", "that has to be", "mended before it ca…"]
+        );
         assert_eq!(label_title(&long).as_deref(), Some(text));
         let many: Vec<String> = (0..9).map(|at| format!("o{at}")).collect();
         assert_eq!(label_lines(&many).last().map(String::as_str), Some("…"));
-        assert_eq!(label_lines(&many).len(), 6);
+        assert_eq!(label_lines(&many).len(), 7);
         assert!(label_title(&many).is_some_and(|title| title.ends_with("o8")));
-        assert!(label_lines(&label(&[&"x".repeat(80)]))[0].chars().count() <= 24);
+        assert!(label_lines(&label(&[&"x".repeat(80)]))[0].chars().count() <= 20);
     }
 }

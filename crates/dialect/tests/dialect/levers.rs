@@ -1,0 +1,139 @@
+//! The key that `price` names: what it says a lower value would cost is what the definition costs when that value is
+//! written there.
+
+use std::collections::BTreeMap;
+
+use cuegate_dialect::Loaded;
+use cuegate_flow::{Certificate, Lever, Severity, Terms, check, price};
+use cuegate_testkit::definitions::{Project, edit, project};
+
+use crate::{check_flow, check_flow_random, complete_random, piece_random, piece_support, support};
+
+/// A definition as its format loads it.
+type Load = dyn Fn(&Project) -> Loaded;
+
+/// What a definition costs; `None` where it is not sound.
+fn priced(loaded: Loaded) -> Option<Certificate> {
+    let errors =
+        |found: &[cuegate_flow::Diagnostic]| found.iter().any(|found| found.severity == Severity::Error);
+    if errors(&loaded.diagnostics) {
+        return None;
+    }
+    let flow = check(loaded.draft).flow?;
+    // Repairs are a setting, and would be the one key for all that are short.
+    let terms = Terms { iterations_max: flow.limits.iterations_max, repairs_max: 0, ..Terms::default() };
+    Some(price(&flow, &terms))
+}
+
+/// The files with the key of a lever at its lower value; `None` where it is not written: it has its default then.
+fn written(files: &Project, loaded: &Loaded, lever: &Lever) -> Option<Project> {
+    let span = lever.span?;
+    let file = loaded.sources.get(span.file)?;
+    let name = lever.key.rsplit('.').next().unwrap_or_default();
+    let (before, rest) = file.text.split_at(span.start as usize);
+    // It points at the number, or at the beginning of what that stands in.
+    let at = match rest.starts_with(|c: char| c.is_ascii_digit()) {
+        true => 0,
+        false => {
+            let key = rest.find(&format!("\"{name}\":")).or_else(|| rest.find(&format!("{name}:")))?;
+            key + rest[key..].find(|c: char| c.is_ascii_digit())?
+        }
+    };
+    let digits = rest[at..].chars().take_while(char::is_ascii_digit).count();
+    if rest[at..at + digits] != lever.from.to_string() {
+        return None;
+    }
+    let text = format!("{before}{}{}{}", &rest[..at], lever.to, &rest[at + digits..]);
+    let mut files = files.clone();
+    files.insert(file.path.to_string(), text.into_bytes());
+    Some(files)
+}
+
+/// Compares what is said with what is, and counts the keys that were lowered.
+fn compare(files: &Project, load: &Load, about: &str, seen: &mut BTreeMap<String, usize>) {
+    let Some(now) = priced(load(files)) else { return };
+    let Some(lever) = now.lever.clone() else { return };
+    let loaded = load(files);
+    let Some(lowered) = written(files, &loaded, &lever) else { return };
+    let then = priced(load(&lowered)).unwrap_or_else(|| panic!("{about}: sound no more with {lever:?}"));
+    assert!(then.asks < now.asks, "{about}: {lever:?} lowers nothing");
+    assert_eq!(
+        (then.asks, then.tokens, then.usd_micro),
+        (lever.asks, lever.tokens, lever.usd_micro),
+        "{about}: {lever:?}"
+    );
+    *seen.entry(lever.key.to_string()).or_default() += 1;
+}
+
+#[test]
+fn a_lower_value_costs_what_is_said() {
+    let mut seen = BTreeMap::new();
+    let registry: Box<Load> = Box::new(|files| support::load(files, support::DIR));
+    compare(&support::sound(), &*registry, "closing", &mut seen);
+    compare(&check_flow::sound(), &*registry, "check flow", &mut seen);
+    let piece: Box<Load> = Box::new(|files| piece_support::load(files, |_| {}));
+    compare(&piece_support::sound(), &*piece, "piece", &mut seen);
+    for seed in 0..250 {
+        let random: Box<Load> = Box::new(|files| support::load(files, check_flow_random::DIR));
+        let files = check_flow_random::project(&check_flow_random::random(seed));
+        compare(&files, &*random, &format!("check flow {seed}"), &mut seen);
+        let random: Box<Load> = Box::new(|files| support::load(files, complete_random::DIR));
+        compare(&complete_random::random(seed), &*random, &format!("complete {seed}"), &mut seen);
+        let random: Box<Load> = Box::new(|files| piece_support::load(files, |_| {}));
+        compare(&piece_random::random(seed), &*random, &format!("piece {seed}"), &mut seen);
+    }
+    for key in ["maxIterations", "max_iterations"] {
+        assert!(seen.contains_key(key), "`{key}` is never the one: {seen:?}");
+    }
+}
+
+/// A piece that goes round until its monitor acts.
+const WATCHED: &str = "\
+//- .takt/pieces/sound.yaml
+name: p
+max_iterations: 100
+initial_movement: a
+movements:
+  - name: a
+    instruction: do it
+    edit: true
+    rules:
+      - condition: on
+        next: b
+  - name: b
+    instruction: look at it
+    edit: false
+    rules:
+      - condition: again
+        next: a
+      - condition: done
+        next: COMPLETE
+loop_monitors:
+  - cycle: [a, b]
+    threshold: 8
+    judge:
+      instruction_template: does it help
+      rules:
+        - condition: it does not
+          next: ABORT
+";
+
+/// Where the limit is far away something else is the key.
+#[test]
+fn so_does_what_bounds_a_part() {
+    let registry: Box<Load> = Box::new(|files| support::load(files, check_flow::DIR));
+    let piece: Box<Load> = Box::new(|files| piece_support::load(files, |_| {}));
+    let retried =
+        edit(&check_flow::sound(), "\"fallback\": \"s_a8f3\"", "\"retry\": true, \"maxRetries\": 1");
+    let retries = edit(&retried, "\"maxRetries\": 2", "\"maxRetries\": 24");
+    let rounds = edit(&retried, "\"max\": 5", "\"max\": 16");
+    for (files, load, key) in [
+        (retries, &registry, "maxRetries"),
+        (rounds, &registry, "iterations.max"),
+        (project(WATCHED), &piece, "threshold"),
+    ] {
+        let mut seen = BTreeMap::new();
+        compare(&files, &**load, key, &mut seen);
+        assert_eq!(seen.keys().collect::<Vec<_>>(), [key]);
+    }
+}
