@@ -69,6 +69,11 @@ impl Findings {
         self.places.borrow_mut().push((place, step.into()));
     }
 
+    /// Takes some findings back.
+    pub(crate) fn take(&self, which: impl Fn(&Diagnostic) -> bool) -> Vec<Diagnostic> {
+        self.list.borrow_mut().extract_if(.., |finding| which(finding)).collect()
+    }
+
     /// Whether within a place of a YAML file something could not be read at all. What is wrong in JSON leaves everything
     /// else as it is.
     pub(crate) fn is_broken(&self, place: Span) -> bool {

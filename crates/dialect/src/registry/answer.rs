@@ -171,6 +171,11 @@ fn check_intents(id: &str, gate: &GateDefinition<'_>, pointer: Text<'_>, schema:
         format!("`{id}` allows {}, but {difference}", list(&allowed)),
         match alias {
             Some(word) => Generation::Closing.suggestion(word),
+            None if not_allowed.len() == 1
+                && let Some(near) = nearest(not_allowed[0], not_listed.iter().copied()) =>
+            {
+                format!("let the schema list `{near}` instead of `{}`", not_allowed[0])
+            }
             None => "`allowedIntents` and the schema's `enum` have to agree".to_owned(),
         },
     );
