@@ -69,6 +69,11 @@ impl Findings {
         self.places.borrow_mut().push((place, step.into()));
     }
 
+    /// Whether something of a kind was found.
+    pub(crate) fn has(&self, which: impl Fn(&Diagnostic) -> bool) -> bool {
+        self.list.borrow().iter().any(which)
+    }
+
     /// Takes some findings back.
     pub(crate) fn take(&self, which: impl Fn(&Diagnostic) -> bool) -> Vec<Diagnostic> {
         self.list.borrow_mut().extract_if(.., |finding| which(finding)).collect()

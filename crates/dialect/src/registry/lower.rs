@@ -198,7 +198,9 @@ fn enter<'j>(definition: &Definition<'_, '_, 'j>, draft: &mut Draft) -> Vec<&'j 
             draft.other_entries = all.iter().skip(1).map(name).collect();
         }
         None => {
-            desk.found.push(no_entry(kind, registry));
+            if !registry.entry_misread {
+                desk.found.push(no_entry(kind, registry));
+            }
             // Every step counts as entered, so that the check of the flow reports only what else is wrong.
             let mut steps =
                 registry.steps.iter().filter(|step| !step.section).map(|step| Name::new(step.id, step.span));
