@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_flow::{Diagnostic, FileId, Severity, Sources, Span, Str, sort};
 
-use crate::codes;
 use crate::json::{Json, Kind};
 use crate::loaded::Loaded;
 
@@ -123,14 +122,7 @@ fn finish(mut loaded: Loaded, corrections: &Corrections, misspelt: Vec<(Str, Dia
         }
     }
     sort(diagnostics, sources);
-    // What is read in several places, as an alias in YAML, is wrong in one. So is a file that several steps name and that
-    // is not there.
+    // What is read in several places, as an alias in YAML, is wrong in one.
     diagnostics.dedup_by(|a, b| a.code == b.code && a.span == b.span && a.message == b.message);
-    let mut missing: BTreeSet<String> = BTreeSet::new();
-    diagnostics.retain(|finding| {
-        finding.code != codes::UNRESOLVED_SCHEMA
-            || finding.meant.is_some()
-            || missing.insert(finding.message.clone())
-    });
     loaded
 }

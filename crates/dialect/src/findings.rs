@@ -36,7 +36,7 @@ impl Findings {
         if self.broken.borrow().iter().any(|(span, _)| *span == finding.span) {
             return;
         }
-        if matches!(finding.code, codes::INVALID_JSON | codes::INVALID_YAML) {
+        if codes::is_of_json(finding.code) || codes::is_of_yaml(finding.code) {
             self.broken.borrow_mut().push((finding.span, finding.code));
         }
         // A key that nobody knows is called as it is written, whatever else that word means.
@@ -83,7 +83,7 @@ impl Findings {
     /// else as it is.
     pub(crate) fn is_broken(&self, place: Span) -> bool {
         let within = |span: &Span| span.file == place.file && (place.start..place.end).contains(&span.start);
-        self.broken.borrow().iter().any(|(span, code)| *code == codes::INVALID_YAML && within(span))
+        self.broken.borrow().iter().any(|(span, code)| codes::is_of_yaml(code) && within(span))
     }
 
     /// How many findings of severity error there are.

@@ -1,4 +1,4 @@
-//! Found in `piece::template` and `registry::foreign`.
+//! Found in `piece::template`, `registry::foreign` and `registry::prompt`.
 
 use cuegate_flow::Code;
 

@@ -85,6 +85,11 @@ fn resolve(
         Generation::Complete => format!("FAILED_SCHEMA_RESOLUTION: {fault}"),
         Generation::Closing | Generation::Check => fault.to_string(),
     };
+    // A file that several steps name and that is not there is said once.
+    let no_file = matches!(fault, SchemaFault::NoFile(_));
+    if no_file && desk.found.has(|known| known.code == codes::UNRESOLVED_SCHEMA && known.message == message) {
+        return None;
+    }
     let (file, schema) = (reference.file.span, reference.schema.span);
     let finding = match &fault {
         // What is wrong with the file has been said, once.

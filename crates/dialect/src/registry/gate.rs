@@ -260,8 +260,8 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                 "add `transitions.{}`, or take {which} out of `allowedIntents`",
                 words.join("`, `transitions.")
             );
-            let code = codes::INTENT_WITHOUT_TRANSITION;
-            self.push(Diagnostic::error(code, lost[0].1, message).hint(hint));
+            let finding = Diagnostic::error(codes::INTENT_WITHOUT_TRANSITION, lost[0].1, message);
+            self.push(finding.hint(hint));
         }
     }
 
