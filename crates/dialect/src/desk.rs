@@ -100,7 +100,7 @@ impl<'f> Desk<'f> {
                     path,
                     codes::UNREADABLE_FILE,
                     &format!("cannot be read: {reason}"),
-                    "check it",
+                    "put a file there that can be read, or correct the path that leads to it",
                 );
             }
         };

@@ -36,7 +36,7 @@ impl Findings {
         if self.broken.borrow().iter().any(|(span, _)| *span == finding.span) {
             return;
         }
-        if matches!(finding.code, codes::INVALID_JSON | codes::INVALID_YAML) {
+        if codes::is_of_json(finding.code) || codes::is_of_yaml(finding.code) {
             self.broken.borrow_mut().push((finding.span, finding.code));
         }
         // A key that nobody knows is called as it is written, whatever else that word means.
@@ -69,11 +69,21 @@ impl Findings {
         self.places.borrow_mut().push((place, step.into()));
     }
 
+    /// Whether something of a kind was found.
+    pub(crate) fn has(&self, which: impl Fn(&Diagnostic) -> bool) -> bool {
+        self.list.borrow().iter().any(which)
+    }
+
+    /// Takes some findings back.
+    pub(crate) fn take(&self, which: impl Fn(&Diagnostic) -> bool) -> Vec<Diagnostic> {
+        self.list.borrow_mut().extract_if(.., |finding| which(finding)).collect()
+    }
+
     /// Whether within a place of a YAML file something could not be read at all. What is wrong in JSON leaves everything
     /// else as it is.
     pub(crate) fn is_broken(&self, place: Span) -> bool {
         let within = |span: &Span| span.file == place.file && (place.start..place.end).contains(&span.start);
-        self.broken.borrow().iter().any(|(span, code)| *code == codes::INVALID_YAML && within(span))
+        self.broken.borrow().iter().any(|(span, code)| codes::is_of_yaml(code) && within(span))
     }
 
     /// How many findings of severity error there are.

@@ -45,6 +45,14 @@ fn findings_are_drawn_under_their_lines_all_at_once() {
        |
        = help: write a number, or leave `maxIterations` out
 
+    error[unknown-variable]: the prompt of `close` reads `wrods`, which nobody gives
+     --> .agent/agent/prompts/steps/closure/close/f_default.md:1:10
+      |
+    1 | You said {uv-wrods}.
+      |          ^^^^^^^^^^
+      |
+      = help: declare a parameter `wrods`, or give it with `--set wrods=VALUE`
+
     error[unknown-key]: `colour` is no key of a step
       --> .agent/agent/steps_registry.json:35:7
        |
@@ -52,14 +60,6 @@ fn findings_are_drawn_under_their_lines_all_at_once() {
        |       ^^^^^^^^
        |
        = help: remove it
-
-    error[unknown-variable]: the prompt of `close` reads `wrods`, which nobody gives
-      --> .agent/agent/steps_registry.json:37:5
-       |
-    37 |     "close": {
-       |     ^^^^^^^
-       |
-       = help: declare a parameter `wrods`, or give it with `--set wrods=VALUE`
 
     error[transition-without-intent]: `close` has a transition for `repeat`, which it does not allow
       --> .agent/agent/steps_registry.json:59:9
@@ -113,8 +113,8 @@ fn findings_as_json() {
         .collect();
     assert_snapshot!(lines.join("\n"), @r#"
     agent.json:13:26 wrong-type null
+    prompts/steps/closure/close/f_default.md:1:10 unknown-variable "close"
     steps_registry.json:35:7 unknown-key "work"
-    steps_registry.json:37:5 unknown-variable "close"
     steps_registry.json:59:9 transition-without-intent "close"
     "#);
     for finding in diagnostics {
@@ -310,10 +310,10 @@ fn given_names_may_have_values_and_unread_ones_are_told() {
 
 #[test]
 fn a_given_value_is_held_against_its_parameter() {
-    let count = json!({"type": "number", "description": "How many", "validation": {"max": 9}});
-    let registry =
-        small().prompt("work", "Mind {uv-count}.\n").agent(json!({"parameters": {"count": count}}));
-    let project = with(&registry);
+    let count = json!({"type": "number", "description": "How many", "required": true, "cli": "--count",
+        "validation": {"max": 9}});
+    let registry = small().prompt("work", "Mind {uv-count}.\n");
+    let project = with(&registry.agent(json!({"parameters": {"count": count}})));
     for (set, code) in [("count", 0), ("count=9", 0), ("count=10", 2), ("count=x", 2)] {
         let ran = project.run(&["check", "agent", "--set", set]);
         assert_eq!(ran.code, code, "{set}: {}", ran.stderr);

@@ -1,4 +1,4 @@
-//! Found in `piece::template` and `registry::foreign`.
+//! Found in `piece::template`, `registry::foreign` and `registry::prompt`.
 
 use cuegate_flow::Code;
 
@@ -8,7 +8,8 @@ pub(super) const CODE: Code = Code {
 foreign-placeholder: a placeholder is written as another format writes it
 
 Prompts of step registries read `{uv-name}` and `{input_text}`; a name in braces without `uv-` is text, also
-where a parameter or an input is called so. Instructions of pieces read `{task}` and a few others in single
+where a parameter or an input is called so, and `{uv_name}`, `{UV-name}`, `{uv-}` and `{uv-a b}` are text
+always. Instructions of pieces read `{task}` and a few others in single
 braces: `{{task}}` and `${task}` are filled in, but the braces or the `$` around it stay, and `{uv-name}` is
 text.
 
@@ -24,6 +25,7 @@ pub(super) const TWINS: &[super::Twins] = &[
         &[("Close #{uv-issue}", "Close #{uv-issue}: {uv_issue}")],
         &[("{uv_issue}", "{uv-issue}")],
     ),
+    super::closing(&[("Close #{uv-issue}", "Close #{uv-issue}: {uv-a b}")], &[(": {uv-a b}", "")]),
     super::complete(&[("Plan.", "Plan {task}.")], &[("{task}", "{input_text}")]),
     super::check_flow(&[("Implement.", "Implement {topic}.")], &[("{topic}", "{uv-topic}")]),
     super::piece(&[("Plan {task}.", "Plan {{task}}.")], &[("{{task}}", "{task}")]),

@@ -1,5 +1,5 @@
 //! Found in `json::fields`, `piece::movement`, `piece::sections`, `registry::gate`, `registry::generation`,
-//! `registry::path_template`, `registry::transition` and `registry::validation`.
+//! `registry::load`, `registry::path_template`, `registry::step`, `registry::transition` and `registry::validation`.
 
 use cuegate_flow::Code;
 

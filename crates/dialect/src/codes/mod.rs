@@ -268,6 +268,16 @@ pub(crate) const UNKNOWN_TARGET: &str = "unknown-target";
 /// A value that nobody gives.
 pub(crate) const UNKNOWN_VARIABLE: &str = "unknown-variable";
 
+/// Whether a code is about a place of a file that cannot be read at all, by the notation of that file.
+pub(crate) fn is_of_json(code: &str) -> bool {
+    code == INVALID_JSON
+}
+
+/// The same of YAML.
+pub(crate) fn is_of_yaml(code: &str) -> bool {
+    code == INVALID_YAML
+}
+
 /// Every code that loading a definition can report, besides `no-entry`, `step-name`, `unknown-target` and
 /// `unknown-variable`, which the check of the flow has.
 pub fn codes() -> Vec<Code> {

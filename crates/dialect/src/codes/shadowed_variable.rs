@@ -11,7 +11,8 @@ Prompts read `iteration`, `completed_iterations`, `max_iterations`, `remaining`,
 and `check_count` without any parameter. A parameter of such a name wins: `{uv-NAME}` is the value that the
 run was given at its start, and what the run knows itself cannot be read any more.
 
-The same goes for an input of a step with the name of a parameter: in this step the parameter cannot be read.
+The same goes for an input of a step with the name of a parameter or of such a variable: in this step that one
+cannot be read.
 
 Give the parameter or the input another name, or remove it where the built-in variable is meant.
 ",
@@ -30,6 +31,19 @@ pub(super) const TWINS: &[super::Twins] = &[
             (r#""issue": { "from""#, r#""plan": { "from""#),
             ("{uv-issue} /", "{uv-plan} /"),
             (r#"["issue", "previous_summary"]"#, r#"["plan", "previous_summary"]"#),
+        ],
+    ),
+    // An input with the name of what every run has.
+    super::closing(
+        &[
+            (r#""approach": { "from""#, r#""iteration": { "from""#),
+            ("{uv-approach} /", "{uv-iteration} /"),
+            (r#"["approach", "previous_summary"]"#, r#"["iteration", "previous_summary"]"#),
+        ],
+        &[
+            (r#""iteration": { "from""#, r#""plan": { "from""#),
+            ("{uv-iteration} /", "{uv-plan} /"),
+            (r#"["iteration", "previous_summary"]"#, r#"["plan", "previous_summary"]"#),
         ],
     ),
     super::closing(

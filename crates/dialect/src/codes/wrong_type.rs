@@ -1,4 +1,4 @@
-//! Found in `json::fields`, `registry::matter` and `registry::parameters`.
+//! Found in `json::fields`, `registry::matter`, `registry::parameters` and `registry::validators`.
 
 use cuegate_flow::Code;
 

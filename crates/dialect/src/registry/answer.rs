@@ -130,6 +130,11 @@ fn resolve(
         Generation::Complete => format!("FAILED_SCHEMA_RESOLUTION: {fault}"),
         Generation::Closing | Generation::Check => fault.to_string(),
     };
+    // A file that several steps name and that is not there is said once.
+    let no_file = matches!(fault, SchemaFault::NoFile(_));
+    if no_file && desk.found.has(|known| known.code == codes::UNRESOLVED_SCHEMA && known.message == message) {
+        return None;
+    }
     let (file, schema) = (reference.file.span, reference.schema.span);
     let finding = match &fault {
         // What is wrong with the file has been said, once.
@@ -216,6 +221,11 @@ fn check_intents(id: &str, gate: &GateDefinition<'_>, pointer: Text<'_>, schema:
         format!("`{id}` allows {}, but {difference}", list(&allowed)),
         match alias {
             Some(word) => Generation::Closing.suggestion(word),
+            None if not_allowed.len() == 1
+                && let Some(near) = nearest(not_allowed[0], not_listed.iter().copied()) =>
+            {
+                format!("let the schema list `{near}` instead of `{}`", not_allowed[0])
+            }
             None => "`allowedIntents` and the schema's `enum` have to agree".to_owned(),
         },
     );

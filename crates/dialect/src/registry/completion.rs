@@ -75,6 +75,7 @@ pub(crate) fn read_completion<'j>(
         model: None,
         permission: None,
         inputs: fields.names("inputs"),
+        inputs_misread: false,
     };
     if !also_in_steps && step.schema.is_none() && fields.entry("outputSchemaRef").is_none() {
         let message = format!("`{id}` lacks `outputSchemaRef`");

@@ -36,6 +36,8 @@ pub(crate) struct RegistryDefinition<'j> {
     pub(crate) entry_step: Option<Text<'j>>,
     /// The entry by verdict type.
     pub(crate) entry_mapping: Vec<(&'j str, Text<'j>)>,
+    /// Whether something is written of where runs begin that could not be read.
+    pub(crate) entry_misread: bool,
     /// Which prompt tells an agent about which failure.
     pub(crate) patterns: Vec<FailurePattern<'j>>,
     /// Commands that judge the working tree.
@@ -62,6 +64,9 @@ pub(crate) fn read_registry<'j>(
         fields.missing("steps");
     }
     let pattern_key = if complete { "completionPatterns" } else { "failurePatterns" };
+    let before = found.errors();
+    let (entry_step, entry_mapping) = (fields.filled("entryStep"), read_mapping(&fields, generation));
+    let entry_misread = found.errors() > before;
     let mut registry = RegistryDefinition {
         generation,
         span: Span::start_of(json.span.file),
@@ -71,8 +76,9 @@ pub(crate) fn read_registry<'j>(
         schemas_base: fields.filled("schemasBase"),
         path_template: fields.filled("pathTemplate"),
         path_template_plain: fields.filled("pathTemplateNoAdaptation"),
-        entry_step: fields.filled("entryStep"),
-        entry_mapping: read_mapping(&fields, generation),
+        entry_step,
+        entry_mapping,
+        entry_misread,
         completion_type: if complete { read_completion_type(&fields) } else { None },
         patterns: fields
             .names(pattern_key)

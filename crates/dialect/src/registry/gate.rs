@@ -219,20 +219,8 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                     .hint(format!("such steps decide {}", list(&allowed))),
                 );
             }
-            let needs_transition = !matches!(intent, Intent::Jump | Intent::Abort);
-            let misread = self.step.transitions_misread;
-            let leads_on = self.step.transitions.is_none() || self.transition(*intent).is_some();
-            if needs_transition && !leads_on && !misread {
-                self.push(
-                    Diagnostic::error(
-                        codes::INTENT_WITHOUT_TRANSITION,
-                        *span,
-                        format!("`{id}` allows `{word}`, but no transition says where that leads"),
-                    )
-                    .hint(format!("add `transitions.{word}`, or take `{word}` out of `allowedIntents`")),
-                );
-            }
         }
+        self.check_led_on(gate);
         if gate.intents.is_empty() && !gate.misread {
             self.push(
                 Diagnostic::error(codes::INVALID_VALUE, gate.span, format!("`{id}` allows no intent"))
@@ -249,6 +237,31 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                 Diagnostic::error(codes::INVALID_VALUE, span, message)
                     .hint("name one of its `allowedIntents`, or `abort`"),
             );
+        }
+    }
+
+    /// Every intent leads somewhere. Of several that lead nowhere because there are no transitions at all it is said once.
+    fn check_led_on(&self, gate: &GateDefinition<'_>) {
+        let Some(transitions) = self.step.transitions.as_ref().filter(|_| !self.step.transitions_misread)
+        else {
+            return;
+        };
+        let leads_nowhere = |(intent, _): &&(Intent, Span)| {
+            !matches!(intent, Intent::Jump | Intent::Abort) && self.transition(*intent).is_none()
+        };
+        let lost: Vec<&(Intent, Span)> = gate.intents.iter().filter(leads_nowhere).collect();
+        let together = if transitions.is_empty() { lost.len().max(1) } else { 1 };
+        for lost in lost.chunks(together) {
+            let words: Vec<&str> = lost.iter().map(|(intent, _)| intent.as_str()).collect();
+            let (that, which) = if words.len() == 1 { ("that leads", "it") } else { ("those lead", "them") };
+            let message =
+                format!("`{}` allows {}, but no transition says where {that}", self.step.id, list(&words));
+            let hint = format!(
+                "add `transitions.{}`, or take {which} out of `allowedIntents`",
+                words.join("`, `transitions.")
+            );
+            let finding = Diagnostic::error(codes::INTENT_WITHOUT_TRANSITION, lost[0].1, message);
+            self.push(finding.hint(hint));
         }
     }
 

@@ -111,11 +111,28 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     draft.proofs = proofs(&draft, &registry.steps);
     check_verdict(definition, &draft);
     files.report_unused(desk);
+    report_nowhere(registry, &files, desk);
     compiler.matters.report(&desk.found);
     compiler.reads.report(agent, &registry.steps, &inputs, &desk.found);
     draft.reads = compiler.places.take();
     let needs_task = needs_task(&draft, &registry.steps);
     Lowered { draft, needs_task }
+}
+
+/// Where no prompt was found at all, it is not the prompts that are wrong, but where they are looked for.
+fn report_nowhere(registry: &RegistryDefinition<'_>, files: &PromptFiles<'_>, desk: &Desk<'_>) {
+    if files.any_found() {
+        return;
+    }
+    let missing = desk.found.take(|finding| finding.code == codes::MISSING_PROMPT && finding.step.is_some());
+    if let [first, _, ..] = missing.as_slice() {
+        let span = registry.c1.or(registry.prompts_base).map_or(registry.span, |written| written.span);
+        let message = format!("no prompt is where it is looked for; first, {}", first.message);
+        let hint = "correct `c1`, `userPromptsBase` or `pathTemplate`, or write the files";
+        desk.found.push(Diagnostic::error(codes::MISSING_PROMPT, span, message).hint(hint));
+        return;
+    }
+    missing.into_iter().for_each(|finding| desk.found.push(finding));
 }
 
 /// What a definition is called: by its agent, else by its registry.
@@ -181,7 +198,9 @@ fn enter<'j>(definition: &Definition<'_, '_, 'j>, draft: &mut Draft) -> Vec<&'j 
             draft.other_entries = all.iter().skip(1).map(name).collect();
         }
         None => {
-            desk.found.push(no_entry(kind, registry));
+            if !registry.entry_misread {
+                desk.found.push(no_entry(kind, registry));
+            }
             // Every step counts as entered, so that the check of the flow reports only what else is wrong.
             let mut steps =
                 registry.steps.iter().filter(|step| !step.section).map(|step| Name::new(step.id, step.span));

@@ -372,6 +372,8 @@ impl<'j> Body<'_, '_, '_, 'j> {
         pieces.push(match meaning {
             Meaning::Value(source) => Piece::Value(source),
             Meaning::Text(text) => Piece::Text(text),
+            // It may be an input that could not be read, which has been said.
+            Meaning::Unknown if self.may_be_input() => Piece::Text(written.into()),
             // The check of the whole flow reports it for a step, where it is known whether a run comes there.
             Meaning::Unknown if matches!(self.scope, Scope::Step(_)) => {
                 Piece::Value(Source::Param(name.into()))
@@ -381,6 +383,13 @@ impl<'j> Body<'_, '_, '_, 'j> {
                 Piece::Text(written.into())
             }
         });
+    }
+
+    /// Whether the step's inputs could not be read.
+    fn may_be_input(&self) -> bool {
+        let compiler = self.compiler;
+        let step = self.step.and_then(|step| compiler.index.place(step)).map(|at| &compiler.steps[at]);
+        step.is_some_and(|step| step.inputs_misread)
     }
 
     /// Remembers where a step reads what the check of the whole flow may find is not there.

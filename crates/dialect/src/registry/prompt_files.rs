@@ -130,6 +130,11 @@ impl<'p> PromptFiles<'p> {
         Search::Missing(tried)
     }
 
+    /// Whether any prompt was found.
+    pub(crate) fn any_found(&self) -> bool {
+        self.found.get() != (false, false)
+    }
+
     /// Reports a base that the registry names and that no prompt was found below, though others were found.
     pub(crate) fn report_unused(&self, desk: &Desk<'_>) {
         if let (Some((base, _)), (false, true)) = (self.own, self.found.get()) {

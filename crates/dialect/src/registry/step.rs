@@ -54,6 +54,8 @@ pub(crate) struct StepDefinition<'j> {
     pub(crate) permission: Option<(Permission, Span)>,
     /// Data of other steps that it needs: names and what they say.
     pub(crate) inputs: Vec<&'j Entry>,
+    /// Whether it is not known which data that is.
+    pub(crate) inputs_misread: bool,
 }
 
 /// Where a schema is.
@@ -128,6 +130,9 @@ pub(crate) fn read_step<'j>(
     let before = found.errors();
     let transitions = read_transitions(&fields, id, generation);
     let transitions_misread = found.errors() > before;
+    let before = found.errors();
+    let inputs = fields.names("inputs");
+    let inputs_misread = found.errors() > before;
     let section_by_name = c2.is_some_and(|c2| c2.text == "section") || id.starts_with("section.");
     let step = StepDefinition {
         generation,
@@ -149,7 +154,8 @@ pub(crate) fn read_step<'j>(
         gate,
         model: model_of(&fields, "model"),
         permission: permission_of(&fields),
-        inputs: fields.names("inputs"),
+        inputs,
+        inputs_misread,
     };
     fields.text("description");
     for key in ["condition", "priority", "type"] {

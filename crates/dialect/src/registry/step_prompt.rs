@@ -1,6 +1,6 @@
 //! The prompt of a step: found, compiled, compared with what the step says about it.
 
-use cuegate_flow::{Diagnostic, Span, Template};
+use cuegate_flow::{Diagnostic, Piece, Span, Template};
 
 use super::builtin::{built_in, is_known, meant};
 use super::generation::Generation;
@@ -44,8 +44,12 @@ pub(crate) fn step_prompt(
             check_fallback_key(step, compiler);
             check_adaptation(step, keys[file.by].adaptation, compiler);
             let prompt = compiler.compile(&file, scope, User::Step { step, key: keys[file.by] });
-            check_variables(step, &prompt, Span::start_of(file.file), compiler);
-            check_task(step, &prompt, compiler);
+            // Of a prompt without a text it has been said that it has none.
+            let is_blank = |piece: &Piece| matches!(piece, Piece::Text(text) if text.trim().is_empty());
+            if !prompt.template.pieces.iter().all(is_blank) {
+                check_variables(step, &prompt, Span::start_of(file.file), compiler);
+                check_task(step, &prompt, compiler);
+            }
             if let Scope::Step(inputs) = scope {
                 compiler.reads.inputs(step.id, inputs, &prompt);
             }

@@ -115,6 +115,14 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
 
     fn closure_of(&self, validation: &ValidationStep<'j>) -> Option<&'v StepDefinition<'j>> {
         let Some(step) = self.step(validation.id) else {
+            // Where there are no steps, or where it does not know its own name, that has been said.
+            let of_it = |finding: &Diagnostic| finding.step.as_deref() == Some(validation.id);
+            let misread = self.compiler.desk.found.has(|finding| {
+                of_it(finding) && matches!(finding.code, codes::STEP_ID_MISMATCH | codes::WRONG_TYPE)
+            });
+            if self.registry.steps.is_empty() || misread {
+                return None;
+            }
             let ids = self.registry.steps.iter().map(|step| step.id);
             let message = format!("`validationSteps` names `{}`, which is no step", validation.id);
             let finding = Diagnostic::error(codes::UNKNOWN_STEP, validation.span, message);

@@ -188,7 +188,6 @@ fn prompts_without_a_prompt() {
     f_default.md:1:1 warning[empty-prompt]: `.agent/fixer/prompts/steps/section/context/f_default.md` is empty
     --
     f_default.md:1:1 warning[empty-prompt]: `.agent/fixer/prompts/steps/closure/fix/f_default.md` has a front matter, but no prompt
-    steps_registry.json:56:49 warning[unused-variable]: `uvVariables` list `issue`, which the prompt of `closure.fix` does not read
     --
     f_failed_git-dirty.md:1:1 warning[empty-prompt]: `.agent/fixer/prompts/steps/retry/fix/f_failed_git-dirty.md` has a front matter, but no prompt
     steps_registry.json:11:18 warning[unused-failure-param]: the prompt of failure pattern `git-dirty` does not read `changedFiles`

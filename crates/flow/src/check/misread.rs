@@ -95,6 +95,13 @@ mod tests {
     }
 
     #[test]
+    fn one_that_could_not_be_read_at_all_is_a_step_all_the_same() {
+        let text = "a: next → gone\nb: done → end";
+        assert_eq!(codes_of(misread(text, &[])), ["unknown-target"]);
+        assert!(codes_of(misread(text, &["gone"])).is_empty());
+    }
+
+    #[test]
     fn what_belongs_to_it_is_misread_with_it() {
         let text = "a: next → a/check\na/check: ng → a\nb: done → end";
         assert!(codes_of(misread(text, &["a"])).is_empty());

@@ -99,7 +99,7 @@ pub fn check(mut draft: Draft) -> Checked {
     let faulted = draft.faulted;
     let (misread, reads) = (std::mem::take(&mut draft.misread), std::mem::take(&mut draft.reads));
     let places = Places::of_reads(&reads);
-    let Some(resolved) = resolve::resolve(draft, &mut diagnostics) else {
+    let Some(resolved) = resolve::resolve(draft, &misread, &mut diagnostics) else {
         return Checked { flow: None, unsound: None, diagnostics };
     };
     let flow = resolved.flow;

@@ -17,8 +17,9 @@ pub(super) struct Resolved {
     pub(super) complete: bool,
 }
 
-/// The flow of a draft; `None` when it has no steps or no entry.
-pub(super) fn resolve(draft: Draft, found: &mut Vec<Diagnostic>) -> Option<Resolved> {
+/// The flow of a draft; `None` when it has no steps or no entry. A name of `misread` that leads nowhere is that of a step
+/// which could not be read, and that has been said.
+pub(super) fn resolve(draft: Draft, misread: &[Str], found: &mut Vec<Diagnostic>) -> Option<Resolved> {
     let names: Vec<Str> = draft.steps.iter().map(|step| step.name.clone()).collect();
     let mut index = HashMap::new();
     for (at, name) in names.iter().enumerate() {
@@ -37,7 +38,8 @@ pub(super) fn resolve(draft: Draft, found: &mut Vec<Diagnostic>) -> Option<Resol
     let proofs = resolver.all(&draft.proofs, "what proves the work").unwrap_or_default();
     let complete = resolver.unknown.is_empty();
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
-    found.extend(resolver.unknown.iter().map(|unknown| {
+    let unknown = resolver.unknown.iter().filter(|unknown| !misread.contains(&unknown.name.text));
+    found.extend(unknown.map(|unknown| {
         let finding = unknown_target::finding(&unknown.name, &unknown.from, &names);
         match &unknown.step {
             Some(step) => finding.step(step),

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     fn with<T>(text: &str, look: impl FnOnce(&Walks<'_>) -> T) -> T {
-        let flow = resolve(draft(text), &mut Vec::new()).unwrap().flow;
+        let flow = resolve(draft(text), &[], &mut Vec::new()).unwrap().flow;
         let live = Live::of(&flow, &[flow.entry], true);
         look(&Walks::of(&flow, &live))
     }
