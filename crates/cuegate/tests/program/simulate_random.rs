@@ -61,16 +61,20 @@ fn left(flow: &Arc<Flow>, seed: u64) -> Vec<String> {
 }
 
 fn compare(dialect: Dialect) {
+    covered(|seed| flow(dialect, seed));
+}
+
+fn covered(flow: impl Fn(u64) -> Option<Arc<Flow>>) {
     let flows = std::env::var("CUEGATE_FLOWS").ok().and_then(|text| text.parse().ok()).unwrap_or(FLOWS);
     let (mut seed, mut compared, mut wrong) = (0, 0, Vec::new());
     while compared < flows {
         seed += 1;
-        let Some(flow) = flow(dialect, seed) else { continue };
+        let Some(flow) = flow(seed) else { continue };
         compared += 1;
         let left = left(&flow, seed);
         if !left.is_empty() {
             let max = flow.limits.iterations_max;
-            wrong.push(format!("{dialect:?} {seed}, {max} iterations, {:?}: {left:#?}", flow.verdict));
+            wrong.push(format!("{seed}, {max} iterations, {:?}: {left:#?}", flow.verdict));
         }
     }
     assert!(wrong.is_empty(), "{} of {flows}:\n{}", wrong.len(), wrong.join("\n"));
@@ -94,4 +98,10 @@ fn all_that_counts_of_check_flows_is_come_by() {
 #[test]
 fn all_that_counts_of_pieces_is_come_by() {
     compare(Dialect::Piece);
+}
+
+/// Remedies, parallel steps, fallbacks, persons and monitors together.
+#[test]
+fn all_that_counts_of_mixed_flows_is_come_by() {
+    covered(crate::simulate::random);
 }
