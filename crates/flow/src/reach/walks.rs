@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use super::explore::{END, Hop, Reach};
-use super::moves::{Move, Situation, entered};
+use super::moves::{Move, entered};
 use super::{Choice, Mark};
 use crate::StepId;
 
