@@ -10,9 +10,9 @@ use crate::watch::forget;
 use crate::{Ending, Flow, StepId, Str, Target};
 
 /// The most situations that are told apart.
-const SITUATIONS_MAX: usize = 30_000;
+const SITUATIONS_MAX: usize = 100_000;
 /// The most things that can follow on all of them.
-const HOPS_MAX: usize = 200_000;
+const HOPS_MAX: usize = 600_000;
 /// From how many situations on those are not looked at that take more iterations than runs may have.
 const BEYOND_MAX: usize = 5_000;
 /// No situation: the run ends.
@@ -106,6 +106,11 @@ impl Reach {
     /// Whether nothing is known of what takes more iterations than runs may have.
     pub fn is_cut(&self) -> bool {
         self.unseen.contains(&true)
+    }
+
+    /// How many situations there are.
+    pub fn situations(&self) -> usize {
+        self.ats.len()
     }
 
     /// The most iterations of the runs.

@@ -30,6 +30,13 @@ pub struct Goal {
     left: BTreeSet<Mark>,
 }
 
+impl Goal {
+    /// Something of it was come by. How far it is to what is left stays as it was.
+    pub fn came(&mut self, mark: &Mark) {
+        self.left.remove(mark);
+    }
+}
+
 /// How good a move is: the smaller, the better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank(u8, u32);
