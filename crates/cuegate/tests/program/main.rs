@@ -34,6 +34,7 @@ mod run;
 mod schema;
 mod simulate;
 mod simulate_random;
+mod simulate_reasons;
 mod starters;
 mod support;
 mod suspend;

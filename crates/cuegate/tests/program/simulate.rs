@@ -230,7 +230,7 @@ fn no_run_of_a_random_flow_does_more_than_its_price() {
 }
 
 /// A flow by chance: loops, bounded ways, validators with remedies, parallel steps, monitors, fallbacks, persons.
-fn random(seed: u64) -> Option<Arc<Flow>> {
+pub fn random(seed: u64) -> Option<Arc<Flow>> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut roll = move |below: usize| {
         state ^= state << 13;

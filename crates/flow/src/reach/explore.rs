@@ -10,9 +10,9 @@ use crate::watch::forget;
 use crate::{Ending, Flow, StepId, Str, Target};
 
 /// The most situations that are told apart.
-const SITUATIONS_MAX: usize = 50_000;
+const SITUATIONS_MAX: usize = 100_000;
 /// The most things that can follow on all of them.
-const HOPS_MAX: usize = 300_000;
+const HOPS_MAX: usize = 600_000;
 /// From how many situations on those are not looked at that take more iterations than runs may have.
 const BEYOND_MAX: usize = 5_000;
 /// No situation: the run ends.
@@ -41,6 +41,8 @@ pub struct Reach {
     /// By what there is to come by: the iteration in which a run can first come by it.
     first: BTreeMap<Mark, u32>,
     pub(super) before: OnceLock<Before>,
+    /// By situation: how far it is to any end.
+    pub(super) home: OnceLock<Vec<u32>>,
 }
 
 /// A move between situations.
@@ -88,6 +90,7 @@ impl Reach {
             further: Vec::new(),
             first: BTreeMap::new(),
             before: OnceLock::new(),
+            home: OnceLock::new(),
             flow,
         };
         reach.further = reach.most();
@@ -103,6 +106,11 @@ impl Reach {
     /// Whether nothing is known of what takes more iterations than runs may have.
     pub fn is_cut(&self) -> bool {
         self.unseen.contains(&true)
+    }
+
+    /// How many situations there are.
+    pub fn situations(&self) -> usize {
+        self.ats.len()
     }
 
     /// The most iterations of the runs.
@@ -155,6 +163,12 @@ impl Reach {
         let mut situation = self.exactly.normal(situation.clone());
         forget(&self.flow.monitors, &mut situation.history);
         self.exactly.moves(&self.flow, &situation)
+    }
+
+    /// The situation in which every run begins.
+    #[cfg(test)]
+    pub(super) fn exactly_first(&self) -> Situation {
+        self.exactly.first(&self.flow)
     }
 
     /// The number of a situation; `None` when no run comes to it by itself.

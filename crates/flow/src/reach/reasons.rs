@@ -8,20 +8,21 @@ use crate::{Flow, Verdict};
 
 /// Why no run of at most so many iterations comes by things, where something in the flow forestalls them.
 pub fn reasons(reach: &Reach, unmet: &BTreeSet<Mark>, iterations_max: u32) -> BTreeMap<Mark, String> {
-    let mut found = BTreeMap::new();
-    for mark in unmet {
+    let (mut found, mut later) = (BTreeMap::new(), BTreeMap::new());
+    let needs = |reach: &Reach, mark: &Mark| {
         // The fewest that are known where not all is followed are no more than it takes.
-        if let Some(needs) = reach.first(mark).filter(|needs| *needs > iterations_max) {
-            let why = format!("needs {needs} iterations, and the limit is {iterations_max}");
-            found.insert(mark.clone(), why);
-        }
+        let needs = reach.first(mark).filter(|needs| *needs > iterations_max)?;
+        Some(format!("needs {needs} iterations, and the limit is {iterations_max}"))
+    };
+    for mark in unmet {
+        found.extend(needs(reach, mark).map(|why| (mark.clone(), why)));
     }
     // Where nothing is counted and remembered, nothing that is can be in the way.
     let variants = if reach.is_exact() { variants(reach.flow()) } else { Vec::new() };
     for (flow, why) in variants {
         let left: Vec<&Mark> = unmet.iter().filter(|mark| !found.contains_key(mark)).collect();
         if left.is_empty() {
-            return found;
+            break;
         }
         let otherwise = match flow {
             Some(flow) => Reach::of(Arc::new(flow), reach.iterations_max()),
@@ -35,8 +36,13 @@ pub fn reasons(reach: &Reach, unmet: &BTreeSet<Mark>, iterations_max: u32) -> BT
             true => format!("needs more than {iterations_max} iterations, and that is the limit"),
             false => why,
         };
+        // Where it is too far even then, that is the reason.
+        later.extend(left.iter().filter_map(|mark| Some(((*mark).clone(), needs(&otherwise, mark)?))));
         let met: Vec<Mark> = left.iter().filter(meets).map(|mark| (*mark).clone()).collect();
         found.extend(met.into_iter().map(|mark| (mark, why.clone())));
+    }
+    for (mark, why) in later {
+        found.entry(mark).or_insert(why);
     }
     found
 }
@@ -66,7 +72,7 @@ fn variants(flow: &Flow) -> Vec<(Option<Flow>, String)> {
 /// Whether runs are as long as a part of the verdict wants them, where nothing is counted on the way.
 fn is_long_enough(reach: &Reach, mark: &Mark) -> bool {
     let wants = |part: &Verdict| match part {
-        Verdict::Iterations(max) => reach.exceeds(max.saturating_sub(1)),
+        Verdict::Iterations(max) | Verdict::Checks { max, .. } => reach.exceeds(max.saturating_sub(1)),
         _ => true,
     };
     let verdict = &reach.flow().verdict;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use super::explore::{END, Hop, Reach};
-use super::moves::{Move, Situation, entered};
+use super::moves::{Move, entered};
 use super::{Choice, Mark};
 use crate::StepId;
 
@@ -27,9 +27,14 @@ pub struct Goal {
     /// To what leaves the run going on, and to what ends it.
     going: Vec<u32>,
     ending: Vec<u32>,
-    /// To any end.
-    home: Vec<u32>,
     left: BTreeSet<Mark>,
+}
+
+impl Goal {
+    /// Something of it was come by. How far it is to what is left stays as it was.
+    pub fn came(&mut self, mark: &Mark) {
+        self.left.remove(mark);
+    }
 }
 
 /// How good a move is: the smaller, the better.
@@ -162,8 +167,7 @@ impl Reach {
         };
         let going = self.distances(&closed, |at| is_goal(at, false));
         let ending = self.distances(&closed, |at| is_goal(at, true));
-        let home = self.distances(&closed, |at| self.hops[at].iter().any(|hop| hop.to == END));
-        Goal { going, ending, home, left: left.clone() }
+        Goal { going, ending, left: left.clone() }
     }
 
     /// How far it is to a good end of the flow.
@@ -178,7 +182,6 @@ impl Reach {
         };
         let going = vec![FAR; self.hops.len()];
         let ending = self.distances(&closed, completes);
-        let home = self.distances(&closed, |at| self.hops[at].iter().any(|hop| hop.to == END));
         let completes = |step: &StepId| {
             let edges = self.flow().step(*step).edges.iter().enumerate();
             let edges = edges.filter(|(index, _)| {
@@ -189,7 +192,15 @@ impl Reach {
         };
         let left =
             (0..self.flow().steps.len() as u32).map(StepId).flat_map(|step| completes(&step)).collect();
-        Goal { going, ending, home, left }
+        Goal { going, ending, left }
+    }
+
+    /// How far it is to any end.
+    fn home(&self) -> &[u32] {
+        self.home.get_or_init(|| {
+            let closed = vec![false; self.choices.len()];
+            self.distances(&closed, |at| self.hops[at].iter().any(|hop| hop.to == END))
+        })
     }
 
     fn distances(&self, closed: &[bool], is_goal: impl Fn(usize) -> bool) -> Vec<u32> {
@@ -232,7 +243,7 @@ impl Reach {
         match () {
             () if of(&goal.going) <= most => Rank(0, of(&goal.going)),
             () if of(&goal.ending) <= most => Rank(1, of(&goal.ending)),
-            () => Rank(2, of(&goal.home)),
+            () => Rank(2, of(self.home())),
         }
     }
 
@@ -259,14 +270,5 @@ fn longer(further: u32, counts: bool, exhausts: bool) -> u32 {
 impl Before {
     fn to(&self, at: usize) -> &[(u32, u32)] {
         &self.from[self.starts[at] as usize..self.starts[at + 1] as usize]
-    }
-}
-
-impl Goal {
-    /// Whether runs in this situation can still come by something that is left, with so many iterations left.
-    pub fn is_near(&self, reach: &Reach, situation: &Situation, left: u32) -> bool {
-        let most = left.saturating_mul(ITERATION).saturating_add(ITERATION - 1);
-        let Some(at) = reach.place(situation) else { return false };
-        self.going[at as usize].min(self.ending[at as usize]) <= most
     }
 }

@@ -95,7 +95,7 @@ fn own(root: &Value, schema: &Map<String, Value>, variant: usize, depth: usize) 
         Some("boolean") => Value::Bool(variant % 2 == 1),
         Some("integer") => json!(number(schema).ceil() as i64),
         Some("number") => json!(number(schema)),
-        Some("string") => Value::from(text(schema, variant)),
+        Some("string") => Value::from(text(root, schema, variant)),
         _ => Value::Null,
     }
 }
@@ -152,12 +152,7 @@ fn object(root: &Value, schema: &Map<String, Value>, variant: usize, depth: usiz
     let optional: Vec<&str> = optional.filter(|name| !names.contains(name)).collect();
     names.extend(optional.into_iter().take(least.saturating_sub(names.len())));
     let rule = schema.get("propertyNames").and_then(Value::as_object);
-    let made: Vec<String> = (0..least * 2)
-        .map(|place| match rule.and_then(|rule| rule.get("pattern")).and_then(Value::as_str) {
-            Some(pattern) => text_for(pattern, place).unwrap_or_default(),
-            None => format!("simulated{place}"),
-        })
-        .collect();
+    let made = names_for(rule.and_then(|rule| rule.get("pattern")).and_then(Value::as_str), least);
     for name in &made {
         if names.len() < least && !names.contains(&&**name) {
             names.push(name);
@@ -170,6 +165,22 @@ fn object(root: &Value, schema: &Map<String, Value>, variant: usize, depth: usiz
         (name.to_owned(), if value.is_null() { json!("as simulated") } else { value })
     });
     Value::Object(fields.collect())
+}
+
+/// Names of properties, where a pattern says what they are like: so many that are different, if they are found.
+fn names_for(pattern: Option<&str>, many: usize) -> Vec<String> {
+    let Some(pattern) = pattern else { return (0..many * 2).map(|at| format!("simulated{at}")).collect() };
+    let Ok(rule) = Schema::new(json!({"type": "string", "pattern": pattern})) else { return Vec::new() };
+    let made = (0..many * 2).filter_map(|at| text_for(pattern, at));
+    // What says only how a name begins allows anything after it.
+    let longer = (0..many).filter_map(|at| Some(format!("{}{at}", text_for(pattern, 0)?)));
+    let mut found: Vec<String> = Vec::new();
+    for name in made.chain(longer) {
+        if !found.contains(&name) && rule.problems(&Value::from(&*name)).is_empty() {
+            found.push(name);
+        }
+    }
+    found
 }
 
 /// Whether a value may be anything but a text.
@@ -196,7 +207,7 @@ fn number(schema: &Map<String, Value>) -> f64 {
     }
 }
 
-fn text(schema: &Map<String, Value>, variant: usize) -> String {
+fn text(root: &Value, schema: &Map<String, Value>, variant: usize) -> String {
     let particular = ["pattern", "format", "minLength", "maxLength"];
     if !particular.iter().any(|key| schema.contains_key(*key)) {
         return TEXTS[0].to_owned();
@@ -206,7 +217,10 @@ fn text(schema: &Map<String, Value>, variant: usize) -> String {
     let pattern = schema.get("pattern").and_then(Value::as_str);
     let made: Vec<String> = (0..OTHERS_MAX).filter_map(|more| text_for(pattern?, variant + more)).collect();
     let texts = TEXTS.iter().copied().chain([long.as_str()]).chain(made.iter().map(String::as_str));
-    let Ok(rule) = Schema::new(Value::Object(schema.clone())) else { return TEXTS[0].to_owned() };
+    // Whether formats are more than notes, the draft says.
+    let mut alone = schema.clone();
+    alone.extend(root.get("$schema").map(|draft| ("$schema".to_owned(), draft.clone())));
+    let Ok(rule) = Schema::new(Value::Object(alone)) else { return TEXTS[0].to_owned() };
     let fits = |text: &&str| rule.problems(&Value::from(*text)).is_empty();
     texts.into_iter().find(fits).unwrap_or(TEXTS[0]).to_owned()
 }
@@ -263,6 +277,9 @@ mod tests {
             json!({"type": "string", "minLength": 40}),
             json!({"type": "string", "pattern": "^[0-9a-f]{40}$"}),
             json!({"type": "string", "format": "date"}),
+            json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "required": ["a"], "properties": {"a": {"type": "string", "format": "uri"}}}),
+            json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "required": ["a"], "properties": {"a": {"type": "string", "format": "email"}}}),
+            json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "required": ["a"], "properties": {"a": {"type": "string", "format": "date-time"}}}),
             json!({"type": "string", "pattern": "^PROJ-[0-9]{3}$"}),
             json!({"type": "string", "pattern": "^[a-z]+$", "minLength": 1}),
             json!({"type": "array", "minItems": 3, "uniqueItems": true, "items": {"type": "string"}}),
@@ -272,6 +289,7 @@ mod tests {
             json!({"type": "array", "minItems": 2, "prefixItems": [{"type": "string"}, {"type": "integer"}]}),
             json!({"type": "object", "minProperties": 2}),
             json!({"type": "object", "minProperties": 2, "properties": {"a": {"type": "integer"}}}),
+            json!({"type": "object", "minProperties": 3, "propertyNames": {"pattern": "^x"}}),
             json!({"type": "object", "minProperties": 1, "propertyNames": {"pattern": "^x-[a-z]$"}}),
             json!({"type": "object", "required": ["a"], "dependentRequired": {"a": ["b"], "b": ["c"]}}),
             json!({"type": "object", "required": ["n"], "properties": {"n": {"not": {"type": "string"}}}}),

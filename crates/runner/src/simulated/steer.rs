@@ -30,6 +30,12 @@ pub(super) enum Aim {
 /// How often a run goes on for as long as it may before that is given up.
 const LAST_MAX: u32 = 8;
 
+/// Up to how many situations it is found out anew at once how far what is left is. Where there are more, that takes
+/// long, and what was near is mostly near what is left.
+const SITUATIONS_FEW: usize = 2_000;
+/// How often is chosen before it is, where there are more.
+const STALE_MAX: u32 = 6;
+
 /// Chooses, and remembers what runs came by in all of a simulation.
 pub(super) struct Steering {
     pub(super) reach: Arc<Reach>,
@@ -43,6 +49,8 @@ pub(super) struct Steering {
     /// What is left to be come by, and how far that is from everywhere.
     left: BTreeSet<Mark>,
     goal: Option<Goal>,
+    /// How often was chosen since something of it was come by.
+    stale: Option<u32>,
     home: Option<Goal>,
     aim: Aim,
     runs: u32,
@@ -68,6 +76,7 @@ impl Steering {
             unsaid: BTreeSet::new(),
             left,
             goal: None,
+            stale: None,
             home: None,
             aim: Aim::Cover,
             runs: 0,
@@ -78,6 +87,9 @@ impl Steering {
     /// Says what the next run is after: what is left and, every third time, to go on for as long as it may.
     pub(super) fn begin(&mut self) {
         self.runs += 1;
+        if self.stale.is_some() {
+            self.goal = None;
+        }
         let last = self.left.contains(&Mark::Exhausted) && self.lasts < LAST_MAX;
         let others = self.is_left();
         self.aim = match () {
@@ -139,8 +151,13 @@ impl Steering {
     /// Finds out how far everything is, where that is not known.
     fn ready(&mut self) {
         match self.aim {
-            Aim::Cover if self.goal.is_none() => {
-                self.goal = Some(self.reach.goal(&self.left, &self.hopeless));
+            Aim::Cover => {
+                self.stale = self.stale.map(|chosen| chosen + 1);
+                let few = self.reach.situations() < SITUATIONS_FEW;
+                if self.goal.is_none() || self.stale.is_some_and(|chosen| few || chosen > STALE_MAX) {
+                    self.goal = Some(self.reach.goal(&self.left, &self.hopeless));
+                    self.stale = None;
+                }
             }
             Aim::Home if self.home.is_none() => self.home = Some(self.reach.to_completed()),
             _ => {}
@@ -179,7 +196,8 @@ impl Steering {
     /// Something was come by.
     fn came(&mut self, mark: &Mark) {
         if self.left.remove(mark) {
-            self.goal = None;
+            self.goal.iter_mut().for_each(|goal| goal.came(mark));
+            self.stale.get_or_insert(0);
             if *mark == Mark::Exhausted {
                 self.aim = Aim::Cover;
             }

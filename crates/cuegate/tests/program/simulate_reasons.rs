@@ -1,0 +1,260 @@
+//! `simulate`: what only a way that counts on something comes by is come by; what no run can come by does not count, and
+//! is said with what is in the way.
+
+use std::{fs, sync::Arc};
+
+use cuegate::simulate::{Found, Wanted, iterations_max, made_up, simulate};
+use cuegate_flow::{
+    FieldPath, Flow, JoinPattern, JoinRule, Name, Outcome, Role, Selector, Span, Target, Verdict,
+};
+use cuegate_runner::simulated::{Agent, Beginning};
+use cuegate_testkit::Builder;
+use serde_json::{Value, json};
+
+use crate::support::Project;
+
+fn obedient(flow: &Arc<Flow>, seed: u64) -> Found {
+    let begin = Beginning {
+        path: "test".to_owned(),
+        params: made_up(flow),
+        iterations_max: iterations_max(flow),
+        repairs_max: 1,
+        ..Beginning::default()
+    };
+    let found = simulate(flow, &Wanted { begin, agents: vec![Agent::Obedient], seed, runs: None });
+    assert_eq!(found.bugs, []);
+    found
+}
+
+/// What does not count, with its reason; all else is come by, whatever the seed.
+fn barred(flow: &Arc<Flow>) -> Vec<(String, String)> {
+    for seed in 2..5 {
+        all_but_barred(&obedient(flow, seed));
+    }
+    all_but_barred(&obedient(flow, 1))
+}
+
+fn all_but_barred(found: &Found) -> Vec<(String, String)> {
+    let left = found.coverage.items.iter().filter(|item| item.hits == 0);
+    let one = |item: &cuegate_view::Item| {
+        let why = item.barred.clone().unwrap_or_else(|| panic!("{} is left: {:?}", item.name, item.takes));
+        (item.name.clone(), why)
+    };
+    left.map(one).collect()
+}
+
+fn of<'a>(barred: &'a [(String, String)], name: &str) -> &'a str {
+    let found = barred.iter().find(|(known, _)| known == name);
+    found.map(|(_, why)| why.as_str()).unwrap_or_else(|| panic!("{name} counts: {barred:#?}"))
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text, Span::default())
+}
+
+fn begin(limit: u32) -> Builder {
+    Builder::new("small", "registry-closing", "a").limit(limit)
+}
+
+#[test]
+fn a_schema_that_no_answer_is_found_for_is_named() {
+    let project = Project::empty();
+    project.write("Makefile", "test:\n\ttrue\n");
+    project.init();
+    assert_eq!(project.run(&["init", "minimal"]).code, 0);
+    let path = project.path().join(".agent/minimal/schemas/steps.schema.json");
+    let mut schemas: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let goal = json!({"type": "string", "pattern": "^a(?!.*[a-z])[0-9]{7}$"});
+    schemas["definitions"]["initial.task"]["properties"]["goal"] = goal;
+    fs::write(&path, schemas.to_string()).unwrap();
+    let found = project.run(&["simulate", "minimal", "--agent", "obedient", "--json"]).json();
+    let left = found["uncovered"].as_array().unwrap();
+    assert!(left.len() > 20, "{found:#}");
+    let why = "no answer was found that fits the schema of `initial.task`";
+    let limit = |item: &Value| item["name"].as_str().is_some_and(|name| name.starts_with("at most"));
+    assert!(left.iter().filter(|item| !limit(item)).all(|item| item["reason"] == why), "{left:#?}");
+}
+
+/// Only when a member ends without an outcome does no rule fit.
+#[test]
+fn a_member_ends_without_an_outcome_where_nothing_else_leads_on() {
+    let any = JoinPattern::Any(vec![Outcome::Named("c0".into())]);
+    let rules = vec![JoinRule { pattern: any, outcome: Outcome::Named("done".into()) }];
+    let flow = Builder::new("mem", "piece", "m")
+        .limit(5)
+        .all("m", &["s"], 1, rules)
+        .or_judge("m@judge")
+        .to("done", "@completed")
+        .to("broke", "@aborted")
+        .ask("s", Role::Work, &["c0"])
+        .ask("m@judge", Role::Judge, &["broke", "none"])
+        .flow();
+    let barred = barred(&flow);
+    assert_eq!(barred, [("at most 5 iterations".to_owned(), "no way through the flow is longer".to_owned())]);
+}
+
+/// Counted answers are collected, or kept out of the way, whichever is wanted.
+#[test]
+fn a_verdict_that_counts_answers_is_come_by_and_so_is_the_limit() {
+    for max in [1, 3, 5] {
+        let flow = begin(20)
+            .ask("a", Role::Work, &["next", "repeat"])
+            .to("next", "w")
+            .to("repeat", "a")
+            .ask("w", Role::Work, &["next", "handoff"])
+            .to("next", "a")
+            .to("handoff", "c")
+            .ask("c", Role::Work, &["closing", "repeat"])
+            .to("closing", "@completed")
+            .to("repeat", "a")
+            .verdict(Verdict::Checks { max, of: vec!["c".into()] })
+            .flow();
+        let barred = barred(&flow);
+        let expected: &[(&str, &str)] = if max == 1 { &[("c --repeat→ a", "")] } else { &[] };
+        let names: Vec<&str> = barred.iter().map(|(name, _)| name.as_str()).collect();
+        assert!(names.len() <= expected.len(), "{max} {barred:#?}");
+    }
+}
+
+#[test]
+fn the_limit_is_come_by_around_a_monitor() {
+    let flow = begin(30)
+        .ask("a", Role::Work, &["b", "c", "done"])
+        .to("b", "b")
+        .to("c", "c")
+        .to("done", "@completed")
+        .ask("b", Role::Work, &["back"])
+        .to("back", "a")
+        .ask("c", Role::Work, &["back"])
+        .to("back", "a")
+        .ask("watch", Role::Judge, &["stuck"])
+        .to("stuck", "@aborted")
+        .monitor(&["a", "b"], 1, "watch")
+        .flow();
+    assert_eq!(barred(&flow), []);
+}
+
+#[test]
+fn what_a_monitor_forestalls_does_not_count() {
+    let flow = begin(30)
+        .ask("a", Role::Work, &["b", "done"])
+        .to("b", "b")
+        .to("done", "@completed")
+        .ask("b", Role::Work, &["back"])
+        .to("back", "a")
+        .ask("watch", Role::Judge, &["stuck"])
+        .to("stuck", "@aborted")
+        .monitor(&["a", "b"], 2, "watch")
+        .flow();
+    let monitor = &flow.monitors[0].name;
+    let why = format!("the monitor `{monitor}` acts first");
+    assert_eq!(barred(&flow), [("at most 30 iterations".to_owned(), why)]);
+}
+
+/// Every value that the first step can leave has a case.
+#[test]
+fn a_default_that_no_value_is_left_for_does_not_count() {
+    let kind = json!({"type": "object", "required": ["action", "kind"],
+        "properties": {"action": {"type": "string"}, "kind": {"enum": ["x", "y"]}}});
+    let cases = vec![("x".into(), name("c")), ("y".into(), name("d"))];
+    let by = Selector::Handoff("kind".into());
+    let flow = begin(12)
+        .ask("a", Role::Work, &["next"])
+        .schema(kind)
+        .leaves("kind")
+        .to("next", "b")
+        .ask("b", Role::Work, &["next"])
+        .edge("next", Target::Select { by, cases, default: Some(name("e")) }, |_| {})
+        .ask("c", Role::Work, &["back"])
+        .to("back", "a")
+        .ask("d", Role::Work, &["done"])
+        .to("done", "@completed")
+        .ask("e", Role::Work, &["done"])
+        .to("done", "@completed")
+        .draft();
+    let checked = cuegate_flow::check(flow);
+    let flow = Arc::new(checked.flow.or(checked.unsound).unwrap());
+    let barred = barred(&flow);
+    assert_eq!(of(&barred, "b --next→ e"), "no answer can select it");
+    assert_eq!(of(&barred, "e"), "nothing leads to the step");
+}
+
+/// A target that the answer names: only those that its schema has a word for, and one always.
+#[test]
+fn a_jump_that_no_answer_can_name_does_not_count() {
+    let named = json!({"type": "object", "required": ["action", "to"], "additionalProperties": false,
+        "properties": {"action": {"type": "string"}, "to": {"enum": ["b"]}}});
+    let field = FieldPath::parse("to");
+    let flow = begin(12)
+        .ask("a", Role::Work, &["go"])
+        .schema(named)
+        .edge(
+            "go",
+            Target::Jump { field, among: vec![name("b"), name("c")], default: Some(name("d")) },
+            |_| {},
+        )
+        .ask("b", Role::Work, &["done"])
+        .to("done", "@completed")
+        .ask("c", Role::Work, &["done"])
+        .to("done", "d")
+        .ask("d", Role::Work, &["done"])
+        .to("done", "@completed")
+        .flow();
+    let barred = barred(&flow);
+    for edge in ["a --go→ c", "a --go→ d"] {
+        assert_eq!(of(&barred, edge), "no answer can select it");
+    }
+    assert_eq!(of(&barred, "c"), "no run comes to it");
+}
+
+/// What needs more iterations than there may be is said with how many, and so is all that hangs on it.
+#[test]
+fn what_the_limit_does_not_allow_does_not_count() {
+    let flow = begin(2)
+        .ask("a", Role::Work, &["next", "done"])
+        .to("next", "b")
+        .to("done", "a@v")
+        .exec("a@v", &["test: true"])
+        .on(Outcome::Pass, "@completed")
+        .remedy(Outcome::Fail(0), &[], "remedies", 2)
+        .on(Outcome::Fail(0), "@failed")
+        .ask("b", Role::Work, &["next"])
+        .to("next", "c")
+        .ask("c", Role::Work, &["done"])
+        .to("done", "@completed")
+        .flow();
+    let barred = barred(&flow);
+    let needs = "needs 3 iterations, and the limit is 2";
+    let spent = barred.iter().find(|(name, _)| name.ends_with("more than 2 times")).unwrap();
+    assert_eq!(spent.1, needs);
+    assert!(barred.iter().any(|(name, why)| name.starts_with("failed: ") && why == needs), "{barred:#?}");
+    for item in ["c", "c --done→ @completed", "c: done"] {
+        assert_eq!(of(&barred, item), needs);
+    }
+}
+
+/// A chain of three steps has no ten iterations, and no four answers.
+#[test]
+fn a_verdict_beyond_a_chain_does_not_count() {
+    let chain = |verdict| {
+        let flow = begin(12).ask("a", Role::Work, &["next"]).to("next", "b").ask("b", Role::Work, &["next"]);
+        let flow = flow.to("next", "c").ask("c", Role::Work, &["done"]).to("done", "@completed");
+        flow.verdict(verdict).flow()
+    };
+    let checks = Verdict::Checks { max: 4, of: vec!["a".into(), "b".into(), "c".into()] };
+    for verdict in [Verdict::Iterations(10), checks] {
+        let barred = barred(&chain(verdict.clone()));
+        let why = "no way through the flow is so long";
+        assert_eq!(of(&barred, "completed by the verdict"), why, "{verdict:?}");
+        assert_eq!(barred.iter().filter(|(_, reason)| reason == why).count(), 2, "{verdict:?} {barred:#?}");
+    }
+}
+
+/// A verdict that is reached before a step is in its way.
+#[test]
+fn what_the_verdict_forestalls_does_not_count() {
+    let flow = begin(12).ask("a", Role::Work, &["next"]).to("next", "b").ask("b", Role::Work, &["next"]);
+    let flow = flow.to("next", "c").ask("c", Role::Work, &["done"]).to("done", "@completed");
+    let barred = barred(&flow.verdict(Verdict::Iterations(2)).flow());
+    assert_eq!(of(&barred, "c"), "the verdict ends the run first");
+}
