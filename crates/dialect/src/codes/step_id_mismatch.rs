@@ -1,4 +1,4 @@
-//! Found in `registry::check_flow::definition`, `registry::step`, `registry::validation` and `registry::validators`.
+//! Found in `registry::check_flow::definition`, `registry::step` and `registry::validation`.
 
 use cuegate_flow::Code;
 

@@ -1,4 +1,4 @@
-//! Found in `json::fields`, `registry::matter`, `registry::parameters` and `registry::validators`.
+//! Found in `json::fields`, `registry::matter` and `registry::parameters`.
 
 use cuegate_flow::Code;
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use cuegate_flow::{
-    Act, Bound, Counter, CounterId, Diagnostic, Draft, Edge, Ending, Gate, Key, Name, Outcome, Step, Str,
-    Target, Turn, Validator,
+    Act, Bound, Counter, CounterId, Diagnostic, Draft, Edge, Ending, Gate, Key, Name, Outcome, Severity,
+    Step, Str, Target, Turn, Validator,
 };
 
 use super::definition::RegistryDefinition;
@@ -116,9 +116,8 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
     fn closure_of(&self, validation: &ValidationStep<'j>) -> Option<&'v StepDefinition<'j>> {
         let Some(step) = self.step(validation.id) else {
             // Where there are no steps, or where it does not know its own name, that has been said.
-            let of_it = |finding: &Diagnostic| finding.step.as_deref() == Some(validation.id);
             let misread = self.compiler.desk.found.has(|finding| {
-                of_it(finding) && matches!(finding.code, codes::STEP_ID_MISMATCH | codes::WRONG_TYPE)
+                finding.severity == Severity::Error && finding.step.as_deref() == Some(validation.id)
             });
             if self.registry.steps.is_empty() || misread {
                 return None;
