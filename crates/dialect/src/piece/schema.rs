@@ -20,11 +20,13 @@ pub(super) const BLOCKED: &str = "blocked";
 /// The reason of a judge.
 pub(super) const REASON: &str = "reason";
 
+/// Schemas by the outcomes and the reports that they list.
+type Known = HashMap<(Vec<String>, Vec<String>), Schema>;
+
 /// The schemas of one piece. Many of its movements are answered alike: each schema is made once.
 #[derive(Default)]
 pub(super) struct Schemas {
-    /// By outcomes and reports.
-    fused: RefCell<HashMap<(Vec<String>, Vec<String>), Schema>>,
+    fused: RefCell<Known>,
     /// By outcomes.
     judged: RefCell<HashMap<Vec<String>, Schema>>,
 }

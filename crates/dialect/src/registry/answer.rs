@@ -20,12 +20,14 @@ use crate::files::join;
 use crate::json::Text;
 use crate::nearest::{list, nearest, or_hint};
 
+/// Schemas by file, name and the places of intents; each with the file that it was found in.
+type Known = HashMap<(String, String, Vec<String>), (Schema, Str)>;
+
 /// The schemas of the answers of a registry's steps. Many steps may name the same one, which is then made once.
 pub(super) struct Answers<'a, 'f> {
     bases: Vec<String>,
     desk: &'a Desk<'f>,
-    /// By file, name and the places of intents; each with the file that it was found in.
-    known: RefCell<HashMap<(String, String, Vec<String>), (Schema, Str)>>,
+    known: RefCell<Known>,
 }
 
 impl<'a, 'f> Answers<'a, 'f> {
