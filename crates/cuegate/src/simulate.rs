@@ -165,7 +165,14 @@ pub fn iterations_max(flow: &Flow) -> u32 {
     let usual = ITERATIONS_MAX.max(steps.saturating_mul(3));
     let needed = counted(flow).saturating_add(2).saturating_mul(steps).min(COUNTED_MAX);
     let needed = if counted(flow) >= usual / steps.max(1) { needed } else { 0 };
-    flow.limits.iterations_max.min(usual.max(needed))
+    let limit = flow.limits.iterations_max;
+    if limit <= usual.max(needed) {
+        return limit;
+    }
+    // Counts multiply where one is within another: then the iteration is known in which what comes last can come first.
+    let reach = Reach::of(Arc::new(flow.clone()), limit.min(COUNTED_MAX));
+    let last = reach.marks().values().copied().max().unwrap_or(0).min(COUNTED_MAX);
+    limit.min(usual.max(needed).max(last.saturating_add(1)))
 }
 
 /// The most that anything in a flow counts: a bound, the rounds of a monitor, a verdict.

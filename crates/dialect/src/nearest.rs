@@ -12,14 +12,30 @@ pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
         return None;
     }
     // One slip in a name of two letters makes half of another name.
-    let limit = if length < 3 { 0 } else { length / 3 };
-    known
-        .into_iter()
-        .filter(|candidate| candidate.chars().count() <= NAME_CHARS_MAX)
-        .map(|candidate| (distance(name, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= limit && *distance < candidate.chars().count())
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    let mut limit = if length < 3 { 0 } else { length / 3 };
+    let name = lower(name);
+    let mut near = None;
+    for candidate in known {
+        // Each character more or less is a slip. Names that are much longer or shorter need not be compared.
+        let characters = candidate.chars().count();
+        if characters > NAME_CHARS_MAX || characters.abs_diff(length) > limit {
+            continue;
+        }
+        let Some(slips) = within(&name, &lower(candidate), limit) else { continue };
+        if slips < characters && near.is_none_or(|(least, _)| slips < least) {
+            near = Some((slips, candidate));
+            // Only a nearer one is of interest from here on.
+            limit = slips.saturating_sub(1);
+            if slips == 0 {
+                break;
+            }
+        }
+    }
+    near.map(|(_, candidate)| candidate)
+}
+
+fn lower(text: &str) -> Vec<char> {
+    text.chars().flat_map(char::to_lowercase).collect()
 }
 
 /// The sentence that goes into a hint: the nearest name, else the known ones.
@@ -43,8 +59,9 @@ pub(crate) fn or_hint<'n>(
     otherwise: impl FnOnce() -> String,
 ) -> Diagnostic {
     match nearest(name, known) {
-        Some(near) => finding.meant(near),
-        None => finding.hint(otherwise()),
+        // What is there is not misspelt, whatever is wrong with it.
+        Some(near) if near != name => finding.meant(near),
+        _ => finding.hint(otherwise()),
     }
 }
 
@@ -54,11 +71,9 @@ pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
     quoted.join(", ")
 }
 
-/// How many slips lie between two names, by characters and without regard to case: one left out, one too many, a wrong
-/// one, or two in the wrong order.
-fn distance(a: &str, b: &str) -> usize {
-    let lower = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<Vec<char>>();
-    let (a, b) = (lower(a), lower(b));
+/// How many slips lie between two names, by characters: one left out, one too many, a wrong one, or two in the wrong
+/// order; `None` where there are more than a limit.
+fn within(a: &[char], b: &[char], limit: usize) -> Option<usize> {
     let (mut before, mut last): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
     for (i, left) in a.iter().enumerate() {
         let mut row = vec![i + 1];
@@ -69,14 +84,22 @@ fn distance(a: &str, b: &str) -> usize {
             }
             row.push(least);
         }
+        // Two rows that are all over the limit have nothing but more behind them.
+        if row.iter().chain(&last).all(|slips| *slips > limit) {
+            return None;
+        }
         before = std::mem::replace(&mut last, row);
     }
-    last[b.len()]
+    Some(last[b.len()]).filter(|slips| *slips <= limit)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{distance, nearest, suggestion};
+    use super::{lower, nearest, suggestion, within};
+
+    fn distance(a: &str, b: &str) -> usize {
+        within(&lower(a), &lower(b), usize::MAX).expect("no limit")
+    }
 
     #[test]
     fn finds_what_was_meant() {

@@ -54,6 +54,7 @@ pub(super) fn read_by(flow: &Flow) -> BTreeSet<&str> {
     }
     let of_prompts = sources.into_iter().filter_map(|source| match source {
         Source::Param(name) => Some(&**name),
+        Source::Task => Some("input_text"),
         _ => None,
     });
     let of_verdict = flow.verdict.places().into_iter().filter_map(|(_, verdict)| match verdict {

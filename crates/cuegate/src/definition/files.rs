@@ -114,14 +114,15 @@ impl Files for DiskFiles {
     }
 }
 
-/// What tells a file from what it was before: when it was written, how long it is, and which file it is; `None` where
+/// What tells a file from what it was before: when it was written and changed, its length, and which it is; `None` where
 /// there is none.
-pub type Stamp = Option<(Option<SystemTime>, u64, u64)>;
+pub type Stamp = Option<(Option<SystemTime>, (i64, i64), u64, u64)>;
 
 /// The stamp of a file as it is now.
 pub fn stamp(path: &Path) -> Stamp {
     let about = fs::metadata(path).ok()?;
-    Some((about.modified().ok(), about.len(), about.ino()))
+    // Copying may set the time of writing to an older one; when its entry changed nobody can set.
+    Some((about.modified().ok(), (about.ctime(), about.ctime_nsec()), about.len(), about.ino()))
 }
 
 /// Remembers what was looked for, whether it is there or not, and how it was just before it was read: a change of it

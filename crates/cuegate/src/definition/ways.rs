@@ -26,7 +26,14 @@ pub fn load_each_way(
     let (alone, there) = each_way(files, base, file, |interactive| {
         load(files, base, file, set, &Load { interactive, ..how.clone() })
     });
-    let Some(there) = there else { return alone };
+    // What is misspelt is read as what was meant, and that may be the key of a person's rule.
+    let there = match there {
+        None if file.is_some_and(is_piece) && alone.has_errors() => {
+            load(files, base, file, set, &Load { interactive: true, ..how.clone() })
+        }
+        None => return alone,
+        Some(there) => there,
+    };
     let (mut sources, mut files) = (alone.sources, alone.files);
     let others = there.diagnostics.into_iter().map(|finding| moved(finding, &there.sources, &mut sources));
     let mut diagnostics = merged(alone.diagnostics, others.collect());

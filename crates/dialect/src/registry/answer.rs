@@ -146,6 +146,11 @@ fn resolve(
         }
         SchemaFault::NoFile(_) => Diagnostic::error(codes::UNRESOLVED_SCHEMA, file, message)
             .hint("name a file below the schema base"),
+        // What the step itself names, or what a reference in that schema does.
+        SchemaFault::NotFound { id, .. } if id != reference.schema.text => {
+            Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message)
+                .hint("correct the `$ref` in that schema, or define what it names")
+        }
         SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } => {
             let finding = Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message);
             let name = "name a key of `definitions`, of `$defs` or of the top level, or give a pointer like `#/$defs/name`";

@@ -46,6 +46,8 @@ pub(crate) struct Prompt {
     pub(crate) used: BTreeSet<String>,
     /// Those of its own text that come from outside the run, and where each stands first.
     pub(crate) from_outside: Vec<(String, Span)>,
+    /// Those of them that nothing gives, which is said of them.
+    pub(crate) unknown: Vec<String>,
     /// The variables that its front matter lists.
     pub(crate) listed: Vec<String>,
     /// The values of a failing validator that it reads, and where each stands first.
@@ -361,6 +363,9 @@ impl<'j> Body<'_, '_, '_, 'j> {
         let outside = matches!(meaning, Meaning::Unknown | Meaning::Value(Source::Param(_) | Source::Task));
         if outside && is_own && !self.prompt.from_outside.iter().any(|(known, _)| known == name) {
             self.prompt.from_outside.push((name.to_owned(), span));
+            if matches!(meaning, Meaning::Unknown) {
+                self.prompt.unknown.push(name.to_owned());
+            }
         }
         match &meaning {
             Meaning::Value(Source::Task) => self.prompt.reads_task = true,

@@ -51,6 +51,10 @@ pub(super) fn merge(bases: Vec<Value>, own: Map<String, Value>) -> Value {
                         }
                     }
                 }
+                // Another type is another condition.
+                ("type", Some(known), value) if *known != value => {
+                    differing.insert(key, value);
+                }
                 // `if`, `then` and their like belong together: a part with one conflict stays whole.
                 (name, _, value) if conflicts && is_constraint(name) => {
                     differing.insert(key, value);
@@ -178,6 +182,19 @@ mod tests {
         assert!(!fits(json!({"kind": "b"})), "`then` still holds");
         assert!(!fits(json!({"kind": "a", "left": "x", "other": 1})), "it is closed");
         assert!(!fits(json!({"kind": "b", "right": {"y": 1}})), "so is what is in it");
+    }
+
+    #[test]
+    fn types_of_parts_hold_together() {
+        let parts = |types: [&str; 2]| {
+            let part = |kind: &str| json!({"type": kind}).as_object().expect("one").clone();
+            Schema::new(super::merge(vec![Value::Object(part(types[0]))], part(types[1]))).unwrap()
+        };
+        assert!(parts(["string", "string"]).problems(&json!("x")).is_empty());
+        assert!(parts(["integer", "number"]).problems(&json!(1)).is_empty());
+        for value in [json!("x"), json!(1)] {
+            assert!(!parts(["string", "integer"]).problems(&value).is_empty(), "{value}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::step::StepDefinition;
 use super::variables::Scope;
 use crate::codes;
 use crate::json::Text;
-use crate::nearest::list;
+use crate::nearest::{list, nearest};
 
 /// The prompts that can serve a step, best first: a closure step tries the adaptation that the closure action
 /// names, then its own.
@@ -175,7 +175,10 @@ fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, comp
     let Some(declared) = &step.variables else { return };
     let found = &compiler.desk.found;
     let declares = |name: &str| declared.iter().any(|known| same_name(known.text, name));
-    for (name, span) in prompt.from_outside.iter().filter(|(name, _)| !declares(name)) {
+    // Of a variable that nothing gives that is said already: it need not be listed as well.
+    let is_given = |name: &String| !prompt.unknown.contains(name);
+    let read = prompt.from_outside.iter().filter(|(name, _)| is_given(name));
+    for (name, span) in read.filter(|(name, _)| !declares(name)) {
         let message =
             format!("the prompt of `{}` reads `{name}`, which its `uvVariables` do not list", step.id);
         found.push(
@@ -199,7 +202,10 @@ fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, comp
 fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler<'_, '_, '_>) {
     let found = &compiler.desk.found;
     let declared = step.variables.as_deref().unwrap_or_default();
-    for name in declared.iter().filter(|name| !prompt.reads(name.text)) {
+    // What is read by a name that nothing gives may be this one, misspelt.
+    let is_meant = |name: &str| prompt.unknown.iter().any(|unknown| nearest(unknown, [name]).is_some());
+    let unread = declared.iter().filter(|name| !prompt.reads(name.text));
+    for name in unread.filter(|name| !is_meant(name.text)) {
         let message =
             format!("`uvVariables` list `{}`, which the prompt of `{}` does not read", name.text, step.id);
         found.push(

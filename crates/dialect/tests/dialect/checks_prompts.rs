@@ -53,7 +53,6 @@ fn variables() {
     ]), @"
     # nobody gives it
     f_default.md:7:24 error[unknown-variable]: the prompt of `initial.fix` reads `isue`, which nobody gives
-    f_default.md:7:24 warning[undeclared-variable]: the prompt of `initial.fix` reads `isue`, which its `uvVariables` do not list
     # not listed
     f_default.md:1:19 warning[undeclared-variable]: the prompt of `closure.fix` reads `baseBranch`, which its `uvVariables` do not list
     # listed, not read
@@ -64,19 +63,16 @@ fn variables() {
     nothing
     # facts of verdicts to come
     f_default.md:1:19 error[unknown-variable]: the prompt of `closure.fix` reads `check_count`, which nobody gives
-    f_default.md:1:19 warning[undeclared-variable]: the prompt of `closure.fix` reads `check_count`, which its `uvVariables` do not list
     # previous summary at the entry
     f_default.md:7:35 error[unassigned-value]: `initial.fix` reads `previous_summary`, but at its first visit nothing has been answered
     # handed on, read directly
     f_default.md:1:19 warning[maybe-unassigned]: `closure.fix` reads `continuation.fix.status`, which answers of `continuation.fix` may leave out: its schema does not require it
     # handed on by nobody
     f_default.md:1:19 error[unknown-variable]: the prompt of `closure.fix` reads `continuation_fix_state`, which nobody gives
-    f_default.md:1:19 warning[undeclared-variable]: the prompt of `closure.fix` reads `continuation_fix_state`, which its `uvVariables` do not list
     # task
     nothing
     # no requirements label
     f_default.md:1:19 error[unknown-variable]: the prompt of `closure.fix` reads `label_requirements`, which nobody gives
-    f_default.md:1:19 warning[undeclared-variable]: the prompt of `closure.fix` reads `label_requirements`, which its `uvVariables` do not list
     ");
 }
 

@@ -477,10 +477,7 @@ fn names_from_set_count_as_declared() {
         let set = set.iter().map(|name| (*name).to_owned()).collect();
         load_agent(&files, &Options { agent_dir: DIR.to_owned(), registry: None, set })
     };
-    insta::assert_snapshot!(findings_of(loaded(&[])), @"
-    f_default.md:1:10 error[unknown-variable]: the prompt of `continuation.fix` reads `depth`, which nobody gives
-    f_default.md:1:10 warning[undeclared-variable]: the prompt of `continuation.fix` reads `depth`, which its `uvVariables` do not list
-    ");
+    insta::assert_snapshot!(findings_of(loaded(&[])), @"f_default.md:1:10 error[unknown-variable]: the prompt of `continuation.fix` reads `depth`, which nobody gives");
     insta::assert_snapshot!(findings_of(loaded(&["depth", "base-branch"])), @"f_default.md:1:10 warning[undeclared-variable]: the prompt of `continuation.fix` reads `depth`, which its `uvVariables` do not list");
     let params: Vec<String> =
         loaded(&["depth", "base-branch"]).draft.params.iter().map(|p| p.name.to_string()).collect();

@@ -24,8 +24,6 @@ fn parameters_sections_and_bases() {
     nothing
     # meant, but mistyped
     f_default.md:7:43 error[unknown-variable]: the prompt of `initial.fix` reads `bas-branch`, which nobody gives
-    f_default.md:7:43 warning[undeclared-variable]: the prompt of `initial.fix` reads `bas-branch`, which its `uvVariables` do not list
-    steps_registry.json:31:32 warning[unused-variable]: `uvVariables` list `baseBranch`, which the prompt of `initial.fix` does not read
     # section that nobody includes
     steps_registry.json:66:5 warning[unused-section]: no prompt includes `section.context`
     # section of another name

@@ -35,9 +35,16 @@ pub struct Lever {
 }
 
 /// The key whose half would lower the number of asks most; `None` when no key lowers it.
-pub(super) fn best(flow: &Flow, terms: &Terms, now: &Certificate) -> Option<Lever> {
+pub(super) fn best(flow: &Flow, terms: &Terms, (now, walked): (&Certificate, &Walked<'_>)) -> Option<Lever> {
     let mut best: Option<(u64, Key, u32)> = None;
     let mut keys = keys(flow, terms);
+    // A counter that is not followed lowers nothing.
+    let loose = walked.followed.as_ref().map_or(&[][..], |followed| &followed.loose);
+    let is_loose = |turn: &Turn| match turn {
+        Turn::Counter(counter) => loose.contains(&flow.counter(*counter).name),
+        _ => false,
+    };
+    keys.retain(|key| key.turns.is_empty() || !key.turns.iter().all(is_loose));
     let tried = (STEPS_TRIED_MAX / flow.steps.len().max(1)).clamp(2, KEYS_MAX);
     if keys.len() > tried {
         // The limit and the repairs are about all of a run, so that they come first where not all can be tried.
@@ -50,7 +57,7 @@ pub(super) fn best(flow: &Flow, terms: &Terms, now: &Certificate) -> Option<Leve
             continue;
         }
         let (flow, terms) = lowered(flow, terms, &key, to);
-        let walked = Walked::of(&flow, &terms);
+        let walked = Walked::like(&flow, &terms, walked);
         let terms = Terms { iterations_max: walked.iterations_max, ..terms };
         let asks = walked.most(&terms, Measure::Asks).min(terms.asks.unwrap_or(u64::MAX));
         if asks < best.as_ref().map_or(now.asks, |(asks, ..)| *asks) {
@@ -59,7 +66,7 @@ pub(super) fn best(flow: &Flow, terms: &Terms, now: &Certificate) -> Option<Leve
     }
     let (asks, key, to) = best?;
     let (flow, terms) = lowered(flow, terms, &key, to);
-    let walked = Walked::of(&flow, &terms);
+    let walked = Walked::like(&flow, &terms, walked);
     let terms = Terms { iterations_max: walked.iterations_max, ..terms };
     let tries = tries_of(walked.most(&terms, Measure::Asks), &terms);
     Some(Lever {

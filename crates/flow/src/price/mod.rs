@@ -26,7 +26,7 @@ use std::{
 use crate::{Act, CounterId, Flow, StepId, Str, Verdict};
 use graph::Ways;
 use terms::Loose;
-use unroll::Unrolled;
+use unroll::{Followed, Unrolled};
 use weights::{Measure, Weights};
 
 /// How often an ask is put at most whose agent breaks off, with what it used until then paid each time.
@@ -93,21 +93,40 @@ struct Walked<'f> {
     rejected: Vec<bool>,
     /// What was found already, by what steps cost, divided by what all of that can be divided by.
     known: RefCell<BTreeMap<Vec<u64>, u64>>,
+    /// What is followed, where the flow is unrolled.
+    followed: Option<Followed>,
 }
 
 impl<'f> Walked<'f> {
     fn of(flow: &'f Flow, terms: &Terms) -> Walked<'f> {
+        Walked::unrolled(flow, terms, None)
+    }
+
+    /// A flow that differs in a number only: what is followed of it is what was followed of the other.
+    fn like(flow: &'f Flow, terms: &Terms, other: &Walked<'_>) -> Walked<'f> {
+        Walked::unrolled(flow, terms, Some(other.followed.as_ref()))
+    }
+
+    /// `like` is what is followed, where that is known: nothing where the flow is not unrolled.
+    fn unrolled(flow: &'f Flow, terms: &Terms, like: Option<Option<&Followed>>) -> Walked<'f> {
         let visits_max = iterations_of(&flow.verdict);
-        let unrolled = Unrolled::of(flow, terms.iterations_max, visits_max);
-        let counts_visits = unrolled.as_ref().is_some_and(|unrolled| unrolled.counts_visits);
+        let unrolled = match like {
+            Some(None) => None,
+            like => Unrolled::of(flow, terms.iterations_max, visits_max, like.flatten()),
+        };
+        let counts_visits = unrolled.as_ref().is_some_and(|unrolled| unrolled.followed.visits);
         let mut iterations_max = terms.iterations_max;
         if let (false, Some(max), Some(remedies)) = (counts_visits, visits_max, remedies_max(flow)) {
             iterations_max = iterations_max.min(max.saturating_add(remedies));
         }
         match unrolled {
-            Some(Unrolled { flow, ways, loose, .. }) => {
-                let loose = if loose.is_empty() { Loose::Nothing } else { Loose::Counters(loose) };
-                Walked::new(Cow::Owned(flow), ways, true, iterations_max, loose)
+            Some(Unrolled { flow, ways, followed }) => {
+                let loose = match followed.loose.as_slice() {
+                    [] => Loose::Nothing,
+                    loose => Loose::Counters(loose.to_vec()),
+                };
+                let walked = Walked::new(Cow::Owned(flow), ways, true, iterations_max, loose);
+                Walked { followed: Some(followed), ..walked }
             }
             None => Walked::loosely(flow, iterations_max),
         }
@@ -124,7 +143,8 @@ impl<'f> Walked<'f> {
 
     fn new(flow: Cow<'f, Flow>, ways: Ways, apart: bool, iterations_max: u32, loose: Loose) -> Walked<'f> {
         let rejected = weights::rejected(&flow);
-        Walked { flow, ways, apart, iterations_max, loose, rejected, known: RefCell::default() }
+        let known = RefCell::default();
+        Walked { flow, ways, apart, iterations_max, loose, rejected, known, followed: None }
     }
 
     fn weights(&self, terms: &Terms, measure: Measure) -> Weights {
@@ -168,14 +188,19 @@ impl<'f> Walked<'f> {
 ///
 /// Takes time in proportion to iterations × edges where that is little, and mostly to the edges alone where it is much.
 pub fn price(flow: &Flow, terms: &Terms) -> Certificate {
-    let mut found = bound(flow, terms);
-    found.lever = lever::best(flow, terms, &found);
+    let walked = Walked::of(flow, terms);
+    let mut found = certify(flow, terms, &walked);
+    found.lever = lever::best(flow, terms, (&found, &walked));
     found
 }
 
 /// The same without what would lower it.
 pub fn bound(flow: &Flow, terms: &Terms) -> Certificate {
-    let walked = Walked::of(flow, terms);
+    certify(flow, terms, &Walked::of(flow, terms))
+}
+
+/// What a run costs at most, by what is walked.
+fn certify(flow: &Flow, terms: &Terms, walked: &Walked<'_>) -> Certificate {
     let terms = &Terms { iterations_max: walked.iterations_max, ..terms.clone() };
     let most = |measure: Measure| walked.most(terms, measure);
     let asks = most(Measure::Asks);

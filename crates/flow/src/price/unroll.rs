@@ -5,7 +5,9 @@
 //! monitor saw, how many visits a verdict counted, and which judge is asked. A definition with too many states is
 //! unrolled without its largest counters, which makes the bound a larger one.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 use super::graph::{Way, Ways};
 use crate::check::graph::{judges, targets};
@@ -27,10 +29,17 @@ pub(super) struct Unrolled {
     pub(super) flow: Flow,
     /// The ways between states.
     pub(super) ways: Ways,
-    /// Names of the counters that are not followed.
+    /// What of the flow's memory is followed.
+    pub(super) followed: Followed,
+}
+
+/// What of a flow's memory is followed.
+#[derive(Debug, Clone)]
+pub(super) struct Followed {
+    /// Names of the counters that are not.
     pub(super) loose: Vec<Str>,
-    /// Whether visits that a verdict counts are followed.
-    pub(super) counts_visits: bool,
+    /// Whether visits that a verdict counts are.
+    pub(super) visits: bool,
 }
 
 /// How control stands on a step.
@@ -59,6 +68,8 @@ struct Unroll<'f> {
     live: Live,
     /// Counters that cannot be used up.
     open: Vec<CounterId>,
+    /// What steps come to by themselves, or when a judge was asked: once somebody asked.
+    outcomes: RefCell<HashMap<(StepId, Option<StepId>), Rc<BTreeSet<Outcome>>>>,
     /// Counters that are followed.
     counters: Vec<CounterId>,
     /// After how many visits the verdict ends a run, where that is followed.
@@ -70,7 +81,14 @@ struct Unroll<'f> {
 impl Unrolled {
     /// Unrolls a flow; `None` when there are too many states whatever is left out, or when nobody can tell which judge
     /// asks the questions that the definition answers.
-    pub(super) fn of(flow: &Flow, iterations_max: u32, visits_max: Option<u32>) -> Option<Unrolled> {
+    ///
+    /// Where it is known already what is left out (`like`), that is left out and nothing else is tried.
+    pub(super) fn of(
+        flow: &Flow,
+        iterations_max: u32,
+        visits_max: Option<u32>,
+        like: Option<&Followed>,
+    ) -> Option<Unrolled> {
         let asks_judges = flow.steps.iter().any(|step| !judges(&step.gate).is_empty());
         if flow.steps.len() > STEPS_MAX || (flow.conduct.auto_response.is_some() && asks_judges) {
             return None;
@@ -79,8 +97,15 @@ impl Unrolled {
         let mut counts = counts(flow, iterations_max);
         counts.extend(visits_max.map(|max| (max, Count::Visits)));
         counts.sort();
+        if let Some(like) = like {
+            counts.retain(|(_, count)| match count {
+                Count::Edges(counter) => !like.loose.contains(&flow.counter(*counter).name),
+                Count::Visits => like.visits,
+            });
+        }
         let mut unroll = Unroll {
             flow,
+            outcomes: RefCell::default(),
             live: Live::of(flow, &[flow.entry], true),
             open: (0..flow.counters.len() as u32).map(CounterId).collect(),
             counters: Vec::new(),
@@ -100,20 +125,22 @@ impl Unrolled {
                     found = Some((states, followed));
                     least = followed + 1;
                 }
+                None if like.is_some() => return None,
                 None => most = followed,
             }
             followed = (least + most) / 2;
         }
         let ((states, ways), followed) = found?;
+        let left_out = like.map(|like| like.loose.clone()).unwrap_or_default();
         let loose = counts[followed..].iter().filter_map(|(_, count)| match count {
             Count::Edges(counter) => Some(flow.counter(*counter).name.clone()),
             Count::Visits => None,
         });
-        let loose = loose.collect();
-        let counts_visits = counts[..followed].iter().any(|(_, count)| *count == Count::Visits);
+        let loose = left_out.into_iter().chain(loose).collect();
+        let visits = counts[..followed].iter().any(|(_, count)| *count == Count::Visits);
         let flow = unroll.with(states);
         let ways = Ways::between(&flow, ways);
-        Some(Unrolled { flow, ways, loose, counts_visits })
+        Some(Unrolled { flow, ways, followed: Followed { loose, visits } })
     }
 }
 
@@ -231,15 +258,21 @@ impl Unroll<'_> {
         if further < judges.len() {
             found.push((State { judge: Some(further), ..state.clone() }, false));
         }
-        for outcome in self.outcomes(step, state.judge.map(|place| judges[place])) {
-            for (index, edge) in self.open(step, &outcome, state) {
+        let judge = state.judge.map(|place| judges[place]);
+        let known = self.outcomes.borrow().get(&(state.step, judge)).cloned();
+        let outcomes = known.unwrap_or_else(|| {
+            let outcomes = Rc::new(self.outcomes(step, judge));
+            self.outcomes.borrow_mut().insert((state.step, judge), outcomes.clone());
+            outcomes
+        });
+        for outcome in outcomes.iter() {
+            for (index, edge) in self.open(step, outcome, state) {
                 for to in self.targets(state, index, edge) {
-                    found.extend(self.go(state, &outcome, edge, to));
+                    // There are few ways out of one state.
+                    found.extend(self.go(state, outcome, edge, to).filter(|way| !found.contains(way)));
                 }
             }
         }
-        let mut seen = HashSet::new();
-        found.retain(|way| seen.insert(way.clone()));
         found
     }
 

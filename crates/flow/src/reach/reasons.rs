@@ -19,7 +19,7 @@ pub fn reasons(reach: &Reach, unmet: &BTreeSet<Mark>, iterations_max: u32) -> BT
     }
     // Where nothing is counted and remembered, nothing that is can be in the way.
     let variants = if reach.is_exact() { variants(reach.flow()) } else { Vec::new() };
-    for (flow, why) in variants {
+    for Variant { flow, why, without } in variants {
         let left: Vec<&Mark> = unmet.iter().filter(|mark| !found.contains_key(mark)).collect();
         if left.is_empty() {
             break;
@@ -29,7 +29,13 @@ pub fn reasons(reach: &Reach, unmet: &BTreeSet<Mark>, iterations_max: u32) -> BT
             None => Reach::within(reach.flow().clone(), reach.iterations_max(), 0),
         };
         let meets = |mark: &&&Mark| {
-            let first = otherwise.first(mark).is_some_and(|first| first <= iterations_max);
+            // Without one of them the places of the monitors behind it are others.
+            let there = match (mark, without) {
+                (Mark::Monitor(at), Some(gone)) if *at == gone => return false,
+                (Mark::Monitor(at), Some(gone)) if *at > gone => Mark::Monitor(at - 1),
+                _ => (**mark).clone(),
+            };
+            let first = otherwise.first(&there).is_some_and(|first| first <= iterations_max);
             first && (otherwise.is_exact() || is_long_enough(&otherwise, mark))
         };
         let why = match reach.is_cut() && !otherwise.is_exact() {
@@ -38,7 +44,10 @@ pub fn reasons(reach: &Reach, unmet: &BTreeSet<Mark>, iterations_max: u32) -> BT
         };
         // Where it is too far even then, that is the reason.
         later.extend(left.iter().filter_map(|mark| Some(((*mark).clone(), needs(&otherwise, mark)?))));
-        let met: Vec<Mark> = left.iter().filter(meets).map(|mark| (*mark).clone()).collect();
+        // What is too far without one of the things in the way is too far without all of them.
+        let is_far = |mark: &Mark| !otherwise.is_exact() && later.contains_key(mark);
+        let met: Vec<Mark> =
+            left.iter().filter(meets).filter(|mark| !is_far(mark)).map(|mark| (*mark).clone()).collect();
         found.extend(met.into_iter().map(|mark| (mark, why.clone())));
     }
     for (mark, why) in later {
@@ -49,24 +58,41 @@ pub fn reasons(reach: &Reach, unmet: &BTreeSet<Mark>, iterations_max: u32) -> BT
 
 /// The flow without one of the things that forestall others, and at last without all that is counted (`None`); and what
 /// is said where that makes the difference.
-fn variants(flow: &Flow) -> Vec<(Option<Flow>, String)> {
+fn variants(flow: &Flow) -> Vec<Variant> {
     let mut found = Vec::new();
     if flow.verdict.can_fire() {
         let verdict = Verdict::Flow;
         let why = "the verdict ends the run first".to_owned();
-        found.push((Some(Flow { verdict, ..flow.clone() }), why));
+        found.push(Variant { flow: Some(Flow { verdict, ..flow.clone() }), why, without: None });
     }
     for (index, monitor) in flow.monitors.iter().enumerate() {
         let mut without = flow.clone();
         without.monitors.remove(index);
-        found.push((Some(without), format!("the monitor `{}` acts first", monitor.name)));
+        let why = format!("the monitor `{}` acts first", monitor.name);
+        found.push(Variant { flow: Some(without), why, without: Some(index) });
     }
     if flow.monitors.len() > 1 {
         let why = "monitors act first".to_owned();
-        found.push((Some(Flow { monitors: Vec::new(), ..flow.clone() }), why));
+        let flow = Flow { monitors: Vec::new(), ..flow.clone() };
+        found.push(Variant { flow: Some(flow), why, without: None });
     }
-    found.push((None, "bounds of ways come first".to_owned()));
+    let bounded = flow.steps.iter().flat_map(|step| &step.edges).any(|edge| edge.bound.is_some());
+    let why = match bounded {
+        true => "bounds of ways come first, or what else is counted or was left before",
+        false => "what is counted on the way, or was left before, comes first",
+    };
+    found.push(Variant { flow: None, why: why.to_owned(), without: None });
     found
+}
+
+/// A flow that lacks something.
+struct Variant {
+    /// The flow; `None` stands for all that is counted.
+    flow: Option<Flow>,
+    /// What is said where that makes the difference.
+    why: String,
+    /// The monitor that it lacks, by its place.
+    without: Option<usize>,
 }
 
 /// Whether runs are as long as a part of the verdict wants them, where nothing is counted on the way.

@@ -11,8 +11,9 @@ use crate::StepId;
 /// Farther than anything is.
 pub const FAR: u32 = u32::MAX;
 
-/// What an iteration costs on the way to something, where a move within one costs 1.
-const ITERATION: u32 = 64;
+/// What an iteration costs on the way to something, where a move within one costs 1: more than all moves within the
+/// iterations of a way come to, so that fewer iterations are always nearer.
+const ITERATION: u32 = 1 << 13;
 
 /// From where moves come: by situation, those that lead to it.
 #[derive(Debug)]

@@ -281,7 +281,19 @@ impl Desk {
             && self.dice.one_in(3)
         {
             let handled = actions.handlers.iter().map(|(name, _)| name);
-            let names: Vec<&Str> = actions.types.iter().flatten().chain(handled).collect();
+            // A block that the verdict waits for ends the run, which is somebody else's to decide.
+            let waited: Vec<Str> = self
+                .flow
+                .verdict
+                .places()
+                .into_iter()
+                .filter_map(|(place, part)| match part {
+                    Verdict::Signal(signal) if !self.steering.says(&place) => Some(signal.kind.clone()),
+                    _ => None,
+                })
+                .collect();
+            let all = actions.types.iter().flatten().chain(handled);
+            let names: Vec<&Str> = all.filter(|name| !waited.contains(name)).collect();
             if let Some(name) = self.dice.pick(&names) {
                 text.push_str(&block(&actions.marker, &json!({"action": name, "note": "as simulated"})));
             }

@@ -13,7 +13,7 @@ use super::model::{Graph, Kind, Node};
 use super::words::{label_lines, node_lines};
 use crate::text::columns;
 
-/// How wide a letter is, on the average, in pixels; fonts differ, so it is rather too much.
+/// How wide a small letter is, on the average, in pixels; fonts differ, so it is rather too much.
 const LETTER: f64 = 7.6;
 /// The same for the smaller letters of labels.
 pub(super) const SMALL_LETTER: f64 = 6.6;
@@ -180,15 +180,29 @@ fn id(node: usize) -> String {
 /// The room that a label takes.
 pub(super) fn label_size(label: &[String]) -> (f64, f64) {
     let lines = label_lines(label);
-    let longest = lines.iter().map(|line| columns(line)).max().unwrap_or(0);
-    (longest as f64 * SMALL_LETTER, lines.len() as f64 * SMALL_LINE)
+    let longest = lines.iter().map(|line| width(line, SMALL_LETTER)).fold(0.0, f64::max);
+    (longest, lines.len() as f64 * SMALL_LINE)
+}
+
+/// How wide a text is, by what a small letter is.
+pub(super) fn width(text: &str, letter: f64) -> f64 {
+    let letters: f64 = text
+        .chars()
+        .map(|c| match c {
+            'W' | 'M' | 'm' | 'w' | '@' | '%' => 1.6,
+            'A'..='Z' | '0'..='9' | '_' | '&' => 1.25,
+            c if c.is_ascii() => 1.0,
+            c => 1.25 * columns(c.encode_utf8(&mut [0; 4])) as f64,
+        })
+        .sum();
+    letters * letter
 }
 
 /// The room that a node takes.
 pub(super) fn size(node: &Node) -> (f64, f64) {
     let lines = node_lines(node);
-    let longest = lines.iter().map(|line| columns(line)).max().unwrap_or(0);
-    let (width, height) = (longest as f64 * LETTER + 28.0, lines.len() as f64 * LINE + 16.0);
+    let longest = lines.iter().map(|line| width(line, LETTER)).fold(0.0, f64::max);
+    let (width, height) = (longest + 28.0, lines.len() as f64 * LINE + 16.0);
     match node.kind {
         // Their corners are cut off.
         Kind::Judge => (width * 1.3 + 10.0, height * 1.5 + 14.0),

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::layout::{Area, At, LINE, Placed, SMALL_LETTER, SMALL_LINE, place};
+use super::layout::{Area, At, LINE, Placed, SMALL_LETTER, SMALL_LINE, place, width as text_width};
 use super::model::{Graph, Kind, Line};
 use super::words::{label_lines, label_title, node_lines};
-use crate::text::columns;
 
 /// How it looks; colours follow the reader's theme.
 const STYLE: &str = "\
@@ -30,8 +29,8 @@ pub fn svg(graph: &Graph) -> String {
     let notes = graph.notes.len() as f64 * SMALL_LINE + 12.0;
     let legend = legend_lines(graph);
     let foot = legend.len() as f64 * SMALL_LINE + 12.0;
-    let texts = graph.notes.iter().chain(&legend).map(|line| columns(line)).max().unwrap_or(0);
-    let width = placed.width.max(texts as f64 * SMALL_LETTER + 40.0);
+    let texts = graph.notes.iter().chain(&legend).map(|line| text_width(line, SMALL_LETTER));
+    let width = placed.width.max(texts.fold(0.0, f64::max) + 40.0);
     let height = HEAD + notes + placed.height + foot;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
