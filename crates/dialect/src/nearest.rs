@@ -74,21 +74,26 @@ pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
 /// How many slips lie between two names, by characters: one left out, one too many, a wrong one, or two in the wrong
 /// order; `None` where there are more than a limit.
 fn within(a: &[char], b: &[char], limit: usize) -> Option<usize> {
-    let (mut before, mut last): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
+    // More than any two names have.
+    const MANY: usize = usize::MAX / 2;
+    let limit = limit.min(MANY - 1);
+    let first = (0..=b.len()).map(|at| if at <= limit { at } else { MANY });
+    let (mut before, mut last, mut row) = (vec![MANY; b.len() + 1], first.collect(), vec![MANY; b.len() + 1]);
     for (i, left) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, right) in b.iter().enumerate() {
+        row.fill(MANY);
+        row[0] = i + 1;
+        // Farther apart than the limit are only more slips.
+        let band = i.saturating_sub(limit)..b.len().min(i.saturating_add(limit).saturating_add(1));
+        for (j, right) in b.iter().enumerate().take(band.end).skip(band.start) {
+            let last: &Vec<usize> = &last;
             let mut least = (last[j] + usize::from(left != right)).min(row[j] + 1).min(last[j + 1] + 1);
             if i > 0 && j > 0 && *left == b[j - 1] && a[i - 1] == *right {
                 least = least.min(before[j - 1] + 1);
             }
-            row.push(least);
+            row[j + 1] = least;
         }
-        // Two rows that are all over the limit have nothing but more behind them.
-        if row.iter().chain(&last).all(|slips| *slips > limit) {
-            return None;
-        }
-        before = std::mem::replace(&mut last, row);
+        std::mem::swap(&mut before, &mut last);
+        std::mem::swap(&mut last, &mut row);
     }
     Some(last[b.len()]).filter(|slips| *slips <= limit)
 }
@@ -99,6 +104,19 @@ mod tests {
 
     fn distance(a: &str, b: &str) -> usize {
         within(&lower(a), &lower(b), usize::MAX).expect("no limit")
+    }
+
+    #[test]
+    fn a_limit_leaves_out_what_is_over_it_and_nothing_else() {
+        let names =
+            ["", "a", "ab", "ba", "abc", "bca", "stepId", "stpeId", "tsepdI", "stepKind", "kind", "abab"];
+        for (a, b) in names.iter().flat_map(|a| names.map(|b| (*a, b))) {
+            let slips = distance(a, b);
+            for limit in 0..9 {
+                let within = within(&lower(a), &lower(b), limit);
+                assert_eq!(within, Some(slips).filter(|slips| *slips <= limit), "{a} {b} {limit}");
+            }
+        }
     }
 
     #[test]
