@@ -62,6 +62,9 @@ struct State {
     finished: u32,
 }
 
+/// Outcomes by step, and by the judge that was asked.
+type Outcomes = HashMap<(StepId, Option<StepId>), Rc<BTreeSet<Outcome>>>;
+
 /// What is followed.
 struct Unroll<'f> {
     flow: &'f Flow,
@@ -69,7 +72,7 @@ struct Unroll<'f> {
     /// Counters that cannot be used up.
     open: Vec<CounterId>,
     /// What steps come to by themselves, or when a judge was asked: once somebody asked.
-    outcomes: RefCell<HashMap<(StepId, Option<StepId>), Rc<BTreeSet<Outcome>>>>,
+    outcomes: RefCell<Outcomes>,
     /// Counters that are followed.
     counters: Vec<CounterId>,
     /// After how many visits the verdict ends a run, where that is followed.
