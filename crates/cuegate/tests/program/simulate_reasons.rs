@@ -258,3 +258,51 @@ fn what_the_verdict_forestalls_does_not_count() {
     let barred = barred(&flow.verdict(Verdict::Iterations(2)).flow());
     assert_eq!(of(&barred, "c"), "the verdict ends the run first");
 }
+
+/// Ways of many moves in each of many iterations are not too far for a limit that they just fit into.
+#[test]
+fn a_long_way_of_many_moves_is_gone() {
+    let project = Project::empty();
+    project.write(
+        "long.yaml",
+        r#"name: long
+max_iterations: 139
+initial_movement: a
+movements:
+  - {name: a, edit: true, quality_gates: [{command: "true"}], instruction: do it please, rules: [{condition: "on", next: b}]}
+  - name: b
+    edit: true
+    quality_gates: [{command: "true"}]
+    instruction: do it please
+    rules: [{condition: back, next: a}, {condition: out, next: COMPLETE}]
+loop_monitors:
+  - {cycle: [a, b], threshold: 69, judge: {instruction_template: look, rules: [{condition: stop, next: ABORT}]}}
+"#,
+    );
+    project.init();
+    let ran = project.run(&["simulate", "long.yaml", "--agent", "obedient", "--min-coverage", "100"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+}
+
+/// Of two monitors the one that is in the way is named, not the one that is asked about.
+#[test]
+fn a_monitor_is_not_in_its_own_way() {
+    let project = Project::empty();
+    project.write(
+        "two.yaml",
+        r#"name: two
+max_iterations: 30
+initial_movement: a
+movements:
+  - {name: a, edit: false, instruction: do it please, rules: [{condition: "on", next: b}]}
+  - {name: b, edit: false, instruction: do it please, rules: [{condition: back, next: a}, {condition: out, next: COMPLETE}]}
+loop_monitors:
+  - {cycle: [a, b], threshold: 3, judge: {instruction_template: look, rules: [{condition: stop, next: ABORT}]}}
+  - {cycle: [b, a], threshold: 2, judge: {instruction_template: look, rules: [{condition: stop, next: ABORT}]}}
+"#,
+    );
+    project.init();
+    let ran = project.run(&["simulate", "two.yaml", "--agent", "obedient"]);
+    assert_eq!(ran.stdout.matches("the monitor `monitor:b+a` acts first").count(), 2, "{}", ran.stdout);
+    assert!(!ran.stdout.contains("the monitor `monitor:a+b` acts first"), "{}", ran.stdout);
+}

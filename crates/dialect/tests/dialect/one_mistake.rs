@@ -58,6 +58,12 @@ fn in_a_registry() {
         ("#/$defs/closure.fix", "#/$defs/closure.fx", "unresolved-schema"),
         ("\"userPromptsBase\": \"", "\"userPromptsBase\": \"../../../../", "escapes-root"),
         ("\"maxAttempts\": 2", "\"maxAttempts\": 1e400", "invalid-json"),
+        ("{uv-approach}", "{uv-aproach}", "unknown-variable"),
+        (
+            "\"reason\": { \"type\": \"string\" }",
+            "\"reason\": { \"$ref\": \"#/$defs/x\" }",
+            "unresolved-schema",
+        ),
     ];
     let found = not_one(&cases, support::sound(), |files| support::findings(files, support::DIR));
     assert!(found.is_empty(), "{}", found.join("\n"));

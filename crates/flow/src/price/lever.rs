@@ -11,9 +11,9 @@ use crate::{Act, Flow, Key, Span, Str, Turn, Verdict};
 
 /// How many keys are tried.
 const KEYS_MAX: usize = 32;
-/// How many steps they are tried on, all together: of a flow with more of them fewer keys are tried, and at least the
-/// limit of iterations and one more.
-const STEPS_TRIED_MAX: usize = 32 * STEPS_MAX;
+/// How many steps they are tried on, all together, unrolled ones where a flow is unrolled: of a flow with more of them
+/// fewer keys are tried, and at least the limit of iterations and one more.
+const STEPS_TRIED_MAX: usize = 64 * STEPS_MAX;
 
 /// A key, and what lowering it does.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +45,7 @@ pub(super) fn best(flow: &Flow, terms: &Terms, (now, walked): (&Certificate, &Wa
         _ => false,
     };
     keys.retain(|key| key.turns.is_empty() || !key.turns.iter().all(is_loose));
-    let tried = (STEPS_TRIED_MAX / flow.steps.len().max(1)).clamp(2, KEYS_MAX);
+    let tried = (STEPS_TRIED_MAX / walked.flow.steps.len().max(1)).clamp(2, KEYS_MAX);
     if keys.len() > tried {
         // The limit and the repairs are about all of a run, so that they come first where not all can be tried.
         keys.sort_by_key(|key| !(key.turns.is_empty() || key.turns == [Turn::Iterations]));
