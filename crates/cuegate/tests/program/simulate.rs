@@ -200,7 +200,8 @@ fn no_run_does_more_than_its_price() {
     }
 }
 
-fn walked(flow: &Arc<Flow>, seed: u64, runs: Option<u64>, agents: &[Agent]) -> cuegate::simulate::Found {
+/// What simulated runs of a flow come by, begun as the command begins them.
+pub fn walked(flow: &Arc<Flow>, seed: u64, runs: Option<u64>, agents: &[Agent]) -> cuegate::simulate::Found {
     let begin = Beginning {
         path: "test".to_owned(),
         params: made_up(flow),

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use cuegate::simulate::{Wanted, iterations_max, made_up, simulate};
 use cuegate_flow::{Flow, Limits, Verdict, check};
-use cuegate_runner::simulated::{Agent, Beginning};
+use cuegate_runner::simulated::Agent;
 use cuegate_testkit::{
     random::{Dialect, draft},
     world::roll,
 };
+
+use crate::simulate::walked;
 
 /// How many flows of each format are looked at when nobody says.
 const FLOWS: u64 = 60;
@@ -38,15 +39,7 @@ fn flow(dialect: Dialect, seed: u64) -> Option<Arc<Flow>> {
 
 /// What counts and was not come by.
 fn left(flow: &Arc<Flow>, seed: u64) -> Vec<String> {
-    let begin = Beginning {
-        path: "test".to_owned(),
-        params: made_up(flow),
-        iterations_max: iterations_max(flow),
-        repairs_max: 1,
-        ..Beginning::default()
-    };
-    let wanted = Wanted { begin, agents: vec![Agent::Obedient], seed, runs: None };
-    let found = simulate(flow, &wanted);
+    let found = walked(flow, seed, None, &[Agent::Obedient]);
     assert_eq!(found.bugs, [], "{} {seed}", flow.dialect);
     let items = found.coverage.items.iter();
     // What a definition falls back to needs an agent that does not do as it is told; and not all is decided.

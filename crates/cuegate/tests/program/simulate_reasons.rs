@@ -3,25 +3,18 @@
 
 use std::{fs, sync::Arc};
 
-use cuegate::simulate::{Found, Wanted, iterations_max, made_up, simulate};
+use cuegate::simulate::Found;
 use cuegate_flow::{
     FieldPath, Flow, JoinPattern, JoinRule, Name, Outcome, Role, Selector, Span, Target, Verdict,
 };
-use cuegate_runner::simulated::{Agent, Beginning};
+use cuegate_runner::simulated::Agent;
 use cuegate_testkit::Builder;
 use serde_json::{Value, json};
 
-use crate::support::Project;
+use crate::{simulate::walked, support::Project};
 
 fn obedient(flow: &Arc<Flow>, seed: u64) -> Found {
-    let begin = Beginning {
-        path: "test".to_owned(),
-        params: made_up(flow),
-        iterations_max: iterations_max(flow),
-        repairs_max: 1,
-        ..Beginning::default()
-    };
-    let found = simulate(flow, &Wanted { begin, agents: vec![Agent::Obedient], seed, runs: None });
+    let found = walked(flow, seed, None, &[Agent::Obedient]);
     assert_eq!(found.bugs, []);
     found
 }

@@ -240,6 +240,7 @@ mod tests {
     use crate::findings::Findings;
     use crate::json::{Json, Kind};
     use cuegate_flow::FileId;
+    use cuegate_testkit::world::roll;
 
     /// What is in a value and where, in words.
     fn told(json: &Json) -> String {
@@ -261,10 +262,10 @@ mod tests {
     #[test]
     fn it_reads_what_is_faultless_and_nothing_else() {
         let bytes: Vec<char> = "{}[]\",:\\/ \n\t\u{1}019.eE+-tfnaeé'u#".chars().collect();
-        let mut seed = 7u64;
+        let mut turn = 0;
         let mut below = |n: usize| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) as usize % n
+            turn += 1;
+            roll(turn, "json") as usize % n
         };
         let (mut sound, mut faulty) = (0, 0);
         for round in 0..40_000 {

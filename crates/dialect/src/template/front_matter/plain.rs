@@ -60,6 +60,7 @@ fn is_reserved(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::read;
+    use cuegate_testkit::world::roll;
     use serde_json::Value;
 
     #[test]
@@ -106,10 +107,10 @@ mod tests {
             "   - a",
             "\t- a",
         ];
-        let mut seed = 11u64;
+        let mut turn = 0;
         let mut below = |n: usize| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) as usize % n
+            turn += 1;
+            roll(turn, "front matter") as usize % n
         };
         let mut plain = 0;
         for _ in 0..30_000 {
