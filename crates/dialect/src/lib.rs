@@ -23,6 +23,7 @@ mod nearest;
 mod piece;
 mod registry;
 mod schemas;
+mod shared;
 mod template;
 mod unknown_tool;
 mod yaml;

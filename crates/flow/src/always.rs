@@ -1,5 +1,6 @@
 //! What every answer that fits a schema has, as far as that is certain without trying them.
 
+use crate::schema::Look;
 use serde_json::{Map, Value};
 
 use crate::Str;
@@ -44,7 +45,7 @@ fn has(schema: &Value, path: &[Str], is_object: bool) -> bool {
 
 /// Whether a list that fits has an item of this number, by how many it has at least.
 fn holds_item(map: &Map<String, Value>, number: &str) -> bool {
-    let least = map.get("minItems").and_then(Value::as_u64);
+    let least = map.look("minItems").and_then(Value::as_u64);
     number.parse::<u64>().is_ok_and(|number| least.is_some_and(|least| number < least))
 }
 
@@ -52,9 +53,9 @@ fn holds_item(map: &Map<String, Value>, number: &str) -> bool {
 /// others.
 fn items<'m>(map: &'m Map<String, Value>, number: &str) -> Option<&'m Value> {
     let at = number.parse::<usize>().ok()?;
-    match map.get("prefixItems").and_then(Value::as_array) {
+    match map.look("prefixItems").and_then(Value::as_array) {
         Some(first) => first.get(at),
-        None => map.get("items"),
+        None => map.look("items"),
     }
 }
 

@@ -1,11 +1,14 @@
 //! JSON Schemas of answers: compiled once, asked many times.
 
+mod look;
 mod plain;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
+
+pub use look::Look;
 
 use crate::allowed::{self, Impossible};
 use crate::{FieldPath, always, values};
@@ -100,8 +103,8 @@ impl Schema {
         let mut at = &*self.value;
         for segment in path.segments() {
             at = match segment.parse::<usize>() {
-                Ok(_) if at.get("items").is_some() => at.get("items")?,
-                _ => at.get("properties")?.get(&**segment)?,
+                Ok(_) if at.look("items").is_some() => at.look("items")?,
+                _ => at.look("properties")?.look(segment)?,
             };
         }
         Some(at)
@@ -111,16 +114,16 @@ impl Schema {
     pub fn can_produce(&self, path: &FieldPath) -> bool {
         let mut at = &*self.value;
         for segment in path.segments() {
-            if let Some(next) = at.get("properties").and_then(|properties| properties.get(&**segment)) {
+            if let Some(next) = at.look("properties").and_then(|properties| properties.look(&**segment)) {
                 at = next;
             } else if at
-                .get("patternProperties")
+                .look("patternProperties")
                 .and_then(Value::as_object)
                 .is_some_and(|map| !map.is_empty())
             {
                 // Patterns are not followed: what they allow is unknown, so it is allowed.
                 return true;
-            } else if let (Ok(_), Some(items)) = (segment.parse::<usize>(), at.get("items")) {
+            } else if let (Ok(_), Some(items)) = (segment.parse::<usize>(), at.look("items")) {
                 at = items;
             } else {
                 return leaves_open(at);
@@ -175,16 +178,16 @@ impl Schema {
 
 /// Whether a schema allows properties that it does not name.
 fn leaves_open(schema: &Value) -> bool {
-    if schema.get("enum").is_some() || schema.get("const").is_some() {
+    if schema.look("enum").is_some() || schema.look("const").is_some() {
         return false;
     }
-    match schema.get("additionalProperties") {
+    match schema.look("additionalProperties") {
         Some(Value::Bool(open)) => *open,
         Some(_) => true,
         // Combined schemas are not followed: what they allow is unknown, so it is allowed.
         None => {
-            let combined = ["allOf", "anyOf", "oneOf", "if"].iter().any(|key| schema.get(key).is_some());
-            let object = schema.get("type").and_then(Value::as_str).is_none_or(|kind| kind == "object");
+            let combined = ["allOf", "anyOf", "oneOf", "if"].iter().any(|key| schema.look(key).is_some());
+            let object = schema.look("type").and_then(Value::as_str).is_none_or(|kind| kind == "object");
             combined || object
         }
     }

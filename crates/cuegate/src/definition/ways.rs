@@ -17,7 +17,7 @@ const SOMEBODY: &str = "when a person is there";
 ///
 /// A run is of one way, so that each of them has to be sound.
 pub fn load_each_way(
-    files: &(dyn Files + Sync),
+    files: &dyn Files,
     base: &str,
     file: Option<&str>,
     set: &[String],

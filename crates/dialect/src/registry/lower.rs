@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cuegate_flow::{
     Act, Ask, Boundary, Conduct, Dangling, Diagnostic, Draft, Edge, Ending, Gate, Key, Limits, Name, Param,
-    Reaction, Role, Schema, SchemaId, SessionRule, Source, Step, Target, Template, Turn,
+    Reaction, Role, Schema, SchemaId, SessionRule, Source, Step, Target, Template, Turn, for_each, together,
 };
 
 use super::actions::HandlerFile;
@@ -29,7 +29,7 @@ use super::prompt_files::{PromptFile, PromptFiles};
 use super::section_targets::refuse_sections;
 use super::stages::check_stages;
 use super::step::StepDefinition;
-use super::step_prompt::step_prompt;
+use super::step_prompt::{keys_of, step_prompt};
 use super::validators::{Validations, targets_of};
 use super::variables::{Scope, Variables};
 use super::verdict_rule::{check_verdict, lower_verdict};
@@ -96,9 +96,7 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
         answers: Answers::new(schema_bases(definition), desk),
         system: system_prompt(definition, &compiler),
     };
-    for (step, (_, inputs)) in registry.steps.iter().zip(&inputs) {
-        lowering.lower(step, inputs, &mut draft);
-    }
+    lowering.lower(&registry.steps, &inputs, &mut draft);
     if registry.generation == Generation::Complete {
         check_stages(&registry.steps, &desk.found);
         check_breakdown(definition);
@@ -114,7 +112,7 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     report_nowhere(registry, &files, desk);
     compiler.matters.report(&desk.found);
     compiler.reads.report(agent, &registry.steps, &inputs, &desk.found);
-    draft.reads = compiler.places.take();
+    draft.reads = std::mem::take(&mut *compiler.places.lock());
     let needs_task = needs_task(&draft, &registry.steps);
     Lowered { draft, needs_task }
 }
@@ -307,14 +305,44 @@ struct StepLowering<'l, 'c, 'f, 'j> {
 }
 
 impl StepLowering<'_, '_, '_, '_> {
-    fn lower(&self, step: &StepDefinition<'_>, inputs: &[DeclaredInput], draft: &mut Draft) {
-        let prompt = step_prompt(step, Scope::Step(inputs), self.agent.closure_action, self.compiler);
-        if step.section {
-            return;
+    /// Lowers all steps: their prompts and what they answer at the same time, and the files of prompts ahead of both.
+    fn lower(&self, steps: &[StepDefinition<'_>], inputs: &[(&str, Vec<DeclaredInput>)], draft: &mut Draft) {
+        let Compiler { files, desk, .. } = self.compiler;
+        let action = self.agent.closure_action;
+        let ahead = || steps.iter().for_each(|step| files.open_first(&keys_of(step, action), desk));
+        let prompt = |(step, (_, inputs)): (&StepDefinition<'_>, &(&str, Vec<DeclaredInput>))| {
+            step_prompt(step, Scope::Step(inputs), action, self.compiler)
+        };
+        let prompts = || steps.iter().zip(inputs).map(prompt).collect::<Vec<Template>>();
+        let answers = || for_each(steps, |step| self.answer(step));
+        let ((prompts, ()), answers) =
+            together(steps.len(), || together(steps.len(), prompts, ahead), answers);
+        self.answers.report_missing();
+        for (((step, (_, inputs)), prompt), answer) in steps.iter().zip(inputs).zip(prompts).zip(answers) {
+            if let Some(answer) = answer {
+                self.step(step, inputs, prompt, answer, draft);
+            }
         }
-        let schema = self.answers.schema(step);
-        let LoweredGate { gate, handoff, mut edges } =
-            lower(step, schema.as_ref(), self.world, &self.compiler.desk.found);
+    }
+
+    /// What a step answers by and what that leads to. A section is never asked for an answer.
+    fn answer(&self, step: &StepDefinition<'_>) -> Option<(Option<Schema>, LoweredGate)> {
+        (!step.section).then(|| {
+            let schema = self.answers.schema(step);
+            let gate = lower(step, schema.as_ref(), self.world, &self.compiler.desk.found);
+            (schema, gate)
+        })
+    }
+
+    fn step(
+        &self,
+        step: &StepDefinition<'_>,
+        inputs: &[DeclaredInput],
+        prompt: Template,
+        (schema, lowered): (Option<Schema>, LoweredGate),
+        draft: &mut Draft,
+    ) {
+        let LoweredGate { gate, handoff, mut edges } = lowered;
         stand_in(step, &gate, &mut edges);
         let schema = schema.map(|schema| add_schema(schema, draft));
         let agent = self.agent;

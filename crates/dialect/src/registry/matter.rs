@@ -1,6 +1,5 @@
 //! Front matters of prompt files: what they repeat of the registry has to agree with it, as the registry decides.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use cuegate_flow::{Diagnostic, Span};
@@ -14,6 +13,7 @@ use super::validation::FailurePattern;
 use crate::codes;
 use crate::findings::Findings;
 use crate::nearest::list;
+use crate::shared::Shared;
 use crate::template::{FrontMatter, split};
 
 /// Keys of front matters. Others have no effect.
@@ -91,7 +91,7 @@ impl<'u> User<'u> {
 #[derive(Debug, Default)]
 pub(crate) struct Matters {
     /// By path and what is said: nothing when some use agrees with it.
-    clashes: RefCell<BTreeMap<(String, String), Option<Diagnostic>>>,
+    clashes: Shared<BTreeMap<(String, String), Option<Diagnostic>>>,
 }
 
 impl Matters {
@@ -136,7 +136,7 @@ impl Matters {
 
     /// Notes whether a use agrees with what is said; the finding is that of the first that does not.
     fn note(&self, file: &PromptFile, what: &str, agrees: bool, finding: impl FnOnce() -> Diagnostic) {
-        let mut clashes = self.clashes.borrow_mut();
+        let mut clashes = self.clashes.lock();
         let entry = clashes.entry((file.path.clone(), what.to_owned()));
         if agrees {
             *entry.or_default() = None;
@@ -197,7 +197,7 @@ impl Matters {
 
     /// Reports what no use of a file agrees with.
     pub(super) fn report(&self, found: &Findings) {
-        for clash in self.clashes.borrow().values().flatten() {
+        for clash in self.clashes.lock().values().flatten() {
             found.push(clash.clone());
         }
     }

@@ -1,6 +1,5 @@
 //! Compiles prompt files to templates.
 
-use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Read, Source, Span, Template};
@@ -17,6 +16,7 @@ use super::variables::{Meaning, Scope, Variables};
 use crate::codes;
 use crate::desk::Desk;
 use crate::nearest::{list, nearest};
+use crate::shared::Shared;
 use crate::template::{FrontMatter, Hole, Node, Part, nodes, parts, split};
 
 /// Compiles the prompts of one registry.
@@ -28,13 +28,13 @@ pub(crate) struct Compiler<'c, 'f, 'j> {
     /// The steps by their names.
     pub(crate) index: StepIndex<'j>,
     /// Files that have been looked at: findings about one as a whole come once, however many steps use it.
-    seen: RefCell<HashSet<String>>,
+    seen: Shared<HashSet<String>>,
     /// What prompts have read so far.
     pub(crate) reads: Reads,
     /// What front matters say that the registry does not.
     pub(crate) matters: Matters,
     /// Where prompts of steps read what may not be there.
-    pub(crate) places: RefCell<Vec<Read>>,
+    pub(crate) places: Shared<Vec<Read>>,
 }
 
 /// A compiled prompt.
@@ -80,7 +80,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
     ) -> Self {
         let (reads, matters) = (Reads::default(), Matters::default());
         let index = StepIndex::new(steps);
-        let (seen, places) = (RefCell::default(), RefCell::default());
+        let (seen, places) = (Shared::default(), Shared::default());
         Compiler { desk, files, variables, steps, index, seen, reads, matters, places }
     }
 
@@ -88,7 +88,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
     pub(crate) fn compile(&self, file: &PromptFile, scope: Scope<'_>, user: User<'_>) -> Prompt {
         let mut prompt = Prompt::default();
         let matter = split(&file.text);
-        let first = self.seen.borrow_mut().insert(file.path.clone());
+        let first = self.seen.lock().insert(file.path.clone());
         if first {
             check_matter(file, &matter, &self.desk.found);
             self.check_empty(file, &matter, user);
@@ -407,7 +407,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
             }
             _ => return,
         };
-        let mut places = self.compiler.places.borrow_mut();
+        let mut places = self.compiler.places.lock();
         // The prompt of one step is compiled at a time.
         let own = places.iter().rev().take_while(|read| *read.step == *step);
         if !own.into_iter().any(|read| read.source == source) {

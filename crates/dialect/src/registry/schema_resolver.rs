@@ -3,7 +3,7 @@
 //! Agents are sent one self-contained schema, and many providers accept neither references nor open objects.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -149,12 +149,12 @@ struct Resolver<'d, 'f> {
     base: &'d str,
     /// The references being followed: file and pointer.
     chain: Vec<(String, String)>,
-    documents: BTreeMap<String, Rc<Json>>,
+    documents: BTreeMap<String, Arc<Json>>,
     values: usize,
 }
 
 impl Resolver<'_, '_> {
-    fn document(&mut self, path: &str) -> Result<Rc<Json>, SchemaFault> {
+    fn document(&mut self, path: &str) -> Result<Arc<Json>, SchemaFault> {
         if let Some(document) = self.documents.get(path) {
             return Ok(document.clone());
         }

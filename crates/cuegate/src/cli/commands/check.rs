@@ -99,7 +99,7 @@ fn each_way(place: &Place, location: &Location, args: &Check, names: &[String]) 
     let how = how::how(place, "", location, phases)?;
     let disk = disk(location)?;
     let watched = args.watch.then(|| Watched::new(&disk));
-    let files: &(dyn Files + Sync) = watched.as_ref().map_or(&disk, |watched| watched);
+    let files: &dyn Files = watched.as_ref().map_or(&disk, |watched| watched);
     let definition = load_each_way(files, &location.base, location.file.as_deref(), names, &how);
     Ok(Found {
         flow: definition.flow,
