@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use cuegate_flow::{Diagnostic, FileId, Sources, Span, Str};
+use cuegate_flow::{Diagnostic, FileId, Sources, Span, Str, drop_beside};
 
 use crate::correct::Corrections;
 use crate::files::FILE_BYTES_MAX;
@@ -177,8 +177,9 @@ impl<'f> Desk<'f> {
         self.sources.lock().add(path, text)
     }
 
-    /// What was opened and found.
+    /// What was opened and found. What files held is taken apart beside what comes next.
     pub(crate) fn into_parts(self) -> (Findings, Sources) {
+        drop_beside(self.parsed);
         (self.found, self.sources.into_inner())
     }
 }

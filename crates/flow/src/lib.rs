@@ -63,7 +63,7 @@ pub use step::{
     Outcome, Reader, Report, Role, Selector, SessionRule, Step, Success, Target, Validator,
 };
 pub use template::{Fact, Piece, Source, Template};
-pub use threads::{for_each, together};
+pub use threads::{drop_beside, for_each, together};
 pub use trace::Trace;
 pub use verdict::{Field, Handler, Poll, PollState, Resource, Signal, Verdict};
 pub use wall::{Host, Network, NoHost, TRUSTED, Wall};

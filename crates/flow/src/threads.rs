@@ -40,6 +40,12 @@ pub fn for_each<T: Sync, R: Send>(steps: &[T], work: impl Fn(&T) -> R + Sync) ->
     })
 }
 
+/// Takes something large apart beside what comes next.
+pub fn drop_beside<T: Send + 'static>(value: T) {
+    // Where no thread can be begun, the closure is dropped here and now, with what it holds.
+    let _ = thread::Builder::new().spawn(move || drop(value));
+}
+
 #[cfg(test)]
 mod tests {
     use super::{for_each, together};

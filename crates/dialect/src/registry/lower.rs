@@ -1,6 +1,6 @@
 //! Lowers a registry and its agent to a draft.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{
     Act, Ask, Boundary, Conduct, Dangling, Diagnostic, Draft, Edge, Ending, Gate, Key, Limits, Name, Param,
@@ -61,9 +61,17 @@ pub(crate) struct Lowered {
     pub(crate) needs_task: bool,
 }
 
-/// Lowers a definition.
+/// Lowers a definition, and opens the files of its prompts ahead.
 pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
-    let Definition { agent, registry, places, desk, set } = definition;
+    let Definition { agent, registry, places, desk, .. } = definition;
+    let files = PromptFiles::new(registry, agent, places, desk);
+    let open = |step| files.open_first(&keys_of(step, agent.closure_action), desk);
+    let ahead = || registry.steps.iter().for_each(open);
+    together(registry.steps.len(), ahead, || lower_with(definition, &files)).1
+}
+
+fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) -> Lowered {
+    let Definition { agent, registry, desk, set, .. } = definition;
     let mut draft = Draft::empty(name_of(agent, registry), registry.generation.dialect());
     draft.span = registry.span;
     draft.params = params(agent, set);
@@ -74,20 +82,15 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     let span = agent.verdict.iterations_span.or(agent.verdict.span).unwrap_or(draft.span);
     draft.keys.push(Key::new("maxIterations", span, max, 1, Turn::Iterations));
 
-    let files = PromptFiles::new(registry, agent, places, desk);
     let params = draft.params.clone();
     let variables = Variables::new(&params, &registry.steps, &agent.told);
-    let compiler = Compiler::new(desk, &files, &variables, &registry.steps);
+    let compiler = Compiler::new(desk, files, &variables, &registry.steps);
     draft.verdict = lower_verdict(definition, &params, &compiler);
     let entries = enter(definition, &mut draft);
-    let inputs: Vec<(&str, Vec<DeclaredInput>)> = registry
-        .steps
-        .iter()
-        .map(|step| {
-            let all = (&*registry.steps, &compiler.index);
-            (step.id, read_inputs(step.id, &step.inputs, all, &desk.found))
-        })
-        .collect();
+    let inputs = for_each(&registry.steps, |step| {
+        let all = (&*registry.steps, &compiler.index);
+        (step.id, read_inputs(step.id, &step.inputs, all, &desk.found))
+    });
     check_shadows(&inputs, &params, &desk.found);
     let lowering = StepLowering {
         agent,
@@ -109,7 +112,7 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     draft.proofs = proofs(&draft, &registry.steps);
     check_verdict(definition, &draft);
     files.report_unused(desk);
-    report_nowhere(registry, &files, desk);
+    report_nowhere(registry, files, desk);
     compiler.matters.report(&desk.found);
     compiler.reads.report(agent, &registry.steps, &inputs, &desk.found);
     draft.reads = std::mem::take(&mut *compiler.places.lock());
@@ -140,11 +143,9 @@ pub(crate) fn name_of<'j>(agent: &AgentDefinition<'j>, registry: &RegistryDefini
 
 /// Validators, and steps that verify: what is to be passed before a run is done.
 fn proofs(draft: &Draft, steps: &[StepDefinition<'_>]) -> Vec<Name> {
-    let verifies = |name: &str| {
-        let mut of_kind = steps.iter().filter(|step| step.kind == Some(StepKind::Verification));
-        of_kind.any(|step| step.id == name)
-    };
-    let proves = |step: &&Step<Name>| matches!(step.act, Act::Exec { .. }) || verifies(&step.name);
+    let of_kind = steps.iter().filter(|step| step.kind == Some(StepKind::Verification));
+    let verifies: HashSet<&str> = of_kind.map(|step| step.id).collect();
+    let proves = |step: &&Step<Name>| matches!(step.act, Act::Exec { .. }) || verifies.contains(&*step.name);
     draft.steps.iter().filter(proves).map(|step| Name::new(&step.name, step.span)).collect()
 }
 
@@ -305,18 +306,15 @@ struct StepLowering<'l, 'c, 'f, 'j> {
 }
 
 impl StepLowering<'_, '_, '_, '_> {
-    /// Lowers all steps: their prompts and what they answer at the same time, and the files of prompts ahead of both.
+    /// Lowers all steps: their prompts and what they answer at the same time.
     fn lower(&self, steps: &[StepDefinition<'_>], inputs: &[(&str, Vec<DeclaredInput>)], draft: &mut Draft) {
-        let Compiler { files, desk, .. } = self.compiler;
         let action = self.agent.closure_action;
-        let ahead = || steps.iter().for_each(|step| files.open_first(&keys_of(step, action), desk));
         let prompt = |(step, (_, inputs)): (&StepDefinition<'_>, &(&str, Vec<DeclaredInput>))| {
             step_prompt(step, Scope::Step(inputs), action, self.compiler)
         };
         let prompts = || steps.iter().zip(inputs).map(prompt).collect::<Vec<Template>>();
         let answers = || for_each(steps, |step| self.answer(step));
-        let ((prompts, ()), answers) =
-            together(steps.len(), || together(steps.len(), prompts, ahead), answers);
+        let (prompts, answers) = together(steps.len(), prompts, answers);
         self.answers.report_missing();
         for (((step, (_, inputs)), prompt), answer) in steps.iter().zip(inputs).zip(prompts).zip(answers) {
             if let Some(answer) = answer {

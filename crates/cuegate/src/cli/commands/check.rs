@@ -156,10 +156,7 @@ fn unreadable(path: &str, failure: Failure) -> Found {
 
 /// Draws all findings.
 pub(super) fn tell(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) {
-    for finding in diagnostics {
-        print::finding(finding, sources, strict);
-        print::line("");
-    }
+    print::findings(diagnostics, sources, strict);
 }
 
 /// Errors and warnings.
