@@ -9,6 +9,7 @@ use cuegate_flow::{
 
 use super::actions::HandlerFile;
 use super::agent::AgentDefinition;
+use super::ahead::open_prompts;
 use super::answer::Answers;
 use super::breakdown::check_breakdown;
 use super::builtin::{SYSTEM, built_in};
@@ -29,7 +30,7 @@ use super::prompt_files::{PromptFile, PromptFiles};
 use super::section_targets::refuse_sections;
 use super::stages::check_stages;
 use super::step::StepDefinition;
-use super::step_prompt::{keys_of, step_prompt};
+use super::step_prompt::step_prompt;
 use super::validators::{Validations, targets_of};
 use super::variables::{Scope, Variables};
 use super::verdict_rule::{check_verdict, lower_verdict};
@@ -65,8 +66,7 @@ pub(crate) struct Lowered {
 pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     let Definition { agent, registry, places, desk, .. } = definition;
     let files = PromptFiles::new(registry, agent, places, desk);
-    let open = |step| files.open_first(&keys_of(step, agent.closure_action), desk);
-    let ahead = || registry.steps.iter().for_each(open);
+    let ahead = || open_prompts(registry, agent, &files, desk);
     together(registry.steps.len(), ahead, || lower_with(definition, &files)).1
 }
 

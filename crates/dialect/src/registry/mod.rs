@@ -2,6 +2,7 @@
 
 mod actions;
 mod agent;
+mod ahead;
 mod alone;
 mod answer;
 mod answer_fit;

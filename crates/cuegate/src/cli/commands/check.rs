@@ -14,7 +14,7 @@ use crate::{
         args::{Check, Explain, Format, Show},
         given, print,
     },
-    definition::{Location, Stamp, Watched, load_each_way},
+    definition::{Location, Stamp, Watched, look_each_way},
     exit,
 };
 
@@ -100,7 +100,7 @@ fn each_way(place: &Place, location: &Location, args: &Check, names: &[String]) 
     let disk = disk(location)?;
     let watched = args.watch.then(|| Watched::new(&disk));
     let files: &dyn Files = watched.as_ref().map_or(&disk, |watched| watched);
-    let definition = load_each_way(files, &location.base, location.file.as_deref(), names, &how);
+    let definition = look_each_way(files, &location.base, location.file.as_deref(), names, &how);
     Ok(Found {
         flow: definition.flow,
         params: definition.params,
