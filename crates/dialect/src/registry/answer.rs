@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use cuegate_flow::{Diagnostic, FieldPath, Schema, Str};
 use serde_json::Value;
 
+use super::answer_bars::check_bars;
 use super::answer_fit::{Written, check_presence, intent_places, list_values, pointer_of};
 use super::answer_words::{bind_step_id, check_words, say_intents};
 use super::generation::Generation;
 use super::kinds::Intent;
-use super::schema_resolver::{SchemaFault, resolve_in_draft};
+use super::schema_resolver::{Broken, SchemaFault, resolve_in_draft};
 use super::schema_shape::close;
 use super::step::{GateDefinition, SchemaReference, StepDefinition};
 use crate::codes;
@@ -53,6 +54,7 @@ impl<'a, 'f> Answers<'a, 'f> {
         if let Some(gate) = &step.gate {
             check_field(step.id, gate, &schema, desk);
             check_presence(step, gate, &schema, desk);
+            check_bars(step, gate, &schema, desk);
             check_target(step.id, gate, &schema, desk);
             let open =
                 || resolve(step, &reference, &self.bases, desk).and_then(|(open, _)| Schema::new(open).ok());
@@ -119,14 +121,14 @@ fn resolve(
         match resolve_in_draft(desk, base, reference.file.text, reference.schema.text) {
             Ok(value) => return Some((value, join(base, reference.file.text)?)),
             // The next base is for files that are not in this one, not for schemas that are wrong here.
-            Err(SchemaFault::NoFile(path)) => fault = fault.or(Some(SchemaFault::NoFile(path))),
+            Err(broken) if matches!(broken.fault, SchemaFault::NoFile(_)) => fault = fault.or(Some(broken)),
             Err(other) => {
                 fault = Some(other);
                 break;
             }
         }
     }
-    let fault = fault?;
+    let Broken { fault, at } = fault?;
     // Two failures in a row would have stopped a run under this name; here it does not begin.
     let message = match step.generation {
         Generation::Complete => format!("FAILED_SCHEMA_RESOLUTION: {fault}"),
@@ -134,22 +136,28 @@ fn resolve(
     };
     // A file that several steps name and that is not there is said once.
     let no_file = matches!(fault, SchemaFault::NoFile(_));
-    if no_file && desk.found.has(|known| known.code == codes::UNRESOLVED_SCHEMA && known.message == message) {
+    if no_file
+        && at.is_none()
+        && desk.found.has(|known| known.code == codes::UNRESOLVED_SCHEMA && known.message == message)
+    {
         return None;
     }
-    let (file, schema) = (reference.file.span, reference.schema.span);
+    // What is wrong in the file of the schema stands there, for whichever steps it is.
+    let (file, schema) = (at.unwrap_or(reference.file.span), at.unwrap_or(reference.schema.span));
     let finding = match &fault {
         // What is wrong with the file has been said, once.
         SchemaFault::Unreadable(_) => return None,
         SchemaFault::Escapes(_) => {
             Diagnostic::error(codes::ESCAPES_ROOT, file, message).hint("keep schemas below the schema base")
         }
-        SchemaFault::NoFile(_) => Diagnostic::error(codes::UNRESOLVED_SCHEMA, file, message)
-            .hint("name a file below the schema base"),
+        SchemaFault::NoFile(_) => Diagnostic::error(codes::UNRESOLVED_SCHEMA, file, message).hint(match at {
+            Some(_) => "correct the `$ref`: it names a file beside the one that it stands in",
+            None => "name a file below the schema base",
+        }),
         // What the step itself names, or what a reference in that schema does.
-        SchemaFault::NotFound { id, .. } if id != reference.schema.text => {
+        SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } if at.is_some() => {
             Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message)
-                .hint("correct the `$ref` in that schema, or define what it names")
+                .hint("correct the `$ref`, or define what it names")
         }
         SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } => {
             let finding = Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message);

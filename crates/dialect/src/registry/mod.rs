@@ -4,6 +4,7 @@ mod actions;
 mod agent;
 mod alone;
 mod answer;
+mod answer_bars;
 mod answer_fit;
 mod answer_words;
 mod behavior;

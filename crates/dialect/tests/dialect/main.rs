@@ -117,3 +117,5 @@ mod schemas_fit;
 mod schemas_keys;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod whole_schemas;
