@@ -118,4 +118,6 @@ mod schemas_keys;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod told_texts;
+#[cfg(test)]
 mod whole_schemas;
