@@ -3,6 +3,8 @@
 //! Everything here errs on one side: of what [`can_be`] excludes nothing fits; where [`impossible`] names a reason,
 //! nothing fits at all. Combined schemas are followed as far as that holds.
 
+mod bounds;
+
 use crate::schema::Look;
 use serde_json::{Map, Value};
 
@@ -41,19 +43,6 @@ pub(crate) fn can_be(schema: &Value, kinds: &[&str]) -> bool {
     });
     let one_of = |key: &str| !map.has(key) || branches(map, key).any(|branch| can_be(branch, kinds));
     named && branches(map, "allOf").all(|branch| can_be(branch, kinds)) && one_of("anyOf") && one_of("oneOf")
-}
-
-/// Whether `required` lists a property, here or wherever everything that fits has to hold.
-pub(crate) fn names_required(schema: &Value, name: &str) -> bool {
-    let Value::Object(map) = schema else { return false };
-    let every = |key: &str| {
-        let mut all = branches(map, key).peekable();
-        all.peek().is_some() && all.all(|branch| names_required(branch, name))
-    };
-    branches(map, "required").any(|known| known == name)
-        || branches(map, "allOf").any(|branch| names_required(branch, name))
-        || every("anyOf")
-        || every("oneOf")
 }
 
 /// What a property has to fit in any case.
@@ -113,6 +102,7 @@ fn of_kinds(schema: &Value, kinds: &[&str], pointer: &str) -> Option<Impossible>
             true if lists("enum") => fault("has an empty `enum`"),
             true if map.has("enum") => fault("refuses every value of its own `enum`"),
             true if map.has("const") => fault("refuses its own `const`"),
+            true if by_type(map, pointer).is_some() => by_type(map, pointer),
             true => fault("refuses every value that its parts list"),
             false => None,
         };
@@ -137,6 +127,13 @@ fn of_kinds(schema: &Value, kinds: &[&str], pointer: &str) -> Option<Impossible>
     found.and_then(|found| found.into_iter().next())
 }
 
+/// Why no value fits a schema of one kind.
+fn by_type(map: &Map<String, Value>, pointer: &str) -> Option<Impossible> {
+    let kinds = written_kinds(map)?;
+    let only = kinds.first().filter(|_| kinds.len() == 1)?;
+    of_kind(map, only, pointer)
+}
+
 /// Why no value of one kind fits what a schema says about that kind.
 fn of_kind(map: &Map<String, Value>, kind: &str, pointer: &str) -> Option<Impossible> {
     let number = |key: &str| map.look(key).and_then(Value::as_f64);
@@ -150,11 +147,12 @@ fn of_kind(map: &Map<String, Value>, kind: &str, pointer: &str) -> Option<Imposs
         (least >= most).then(|| format!("has `{low}` {least} and `{high}` {most}"))
     };
     match kind {
-        "string" => crossed("minLength", "maxLength").and_then(fault),
+        "string" => crossed("minLength", "maxLength").or_else(|| bounds::letters(map)).and_then(fault),
         "number" | "integer" => crossed("minimum", "maximum")
             .or_else(|| met("exclusiveMinimum", "maximum"))
             .or_else(|| met("minimum", "exclusiveMaximum"))
             .or_else(|| met("exclusiveMinimum", "exclusiveMaximum"))
+            .or_else(|| bounds::between(map, kind == "integer"))
             .and_then(fault),
         "array" => {
             if let Some(why) = crossed("minItems", "maxItems") {
@@ -183,6 +181,12 @@ fn of_object(map: &Map<String, Value>, pointer: &str) -> Option<Impossible> {
         if let Some(least) = number("minProperties").filter(|least| *least > most) {
             return fault(format!("has `minProperties` {least} and `maxProperties` {most}"));
         }
+    }
+    let names = map.look("propertyNames").and_then(|names| jsonschema::validator_for(names).ok());
+    if let Some(barred) =
+        names.and_then(|names| required.iter().find(|name| !names.is_valid(&Value::from(**name))))
+    {
+        return fault(format!("requires `{barred}`, which its `propertyNames` refuses"));
     }
     let named = map.look("properties").and_then(Value::as_object);
     let by_pattern =
@@ -246,6 +250,34 @@ mod tests {
                 json!({"type": "object", "required": ["why"], "additionalProperties": false, "properties": {"x": {}}}),
                 "requires `why`, which is none of the `properties` that it allows",
             ),
+            (
+                json!({"type": "integer", "minimum": 1.2, "maximum": 1.8}),
+                "has no whole number from `minimum` 1.2 to `maximum` 1.8",
+            ),
+            (
+                json!({"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2}),
+                "has no whole number from above `exclusiveMinimum` 1 to below `exclusiveMaximum` 2",
+            ),
+            (
+                json!({"type": "integer", "minimum": 1, "maximum": 4, "multipleOf": 5}),
+                "has no multiple of 5 from `minimum` 1 to `maximum` 4",
+            ),
+            (
+                json!({"type": "number", "minimum": 0.1, "maximum": 0.4, "multipleOf": 0.5}),
+                "has no multiple of 0.5 from `minimum` 0.1 to `maximum` 0.4",
+            ),
+            (
+                json!({"type": "object", "required": ["why"], "propertyNames": {"maxLength": 2}}),
+                "requires `why`, which its `propertyNames` refuses",
+            ),
+            (
+                json!({"type": "string", "pattern": "^abc$", "minLength": 5}),
+                "has `pattern` `^abc$`, which takes 3 characters, and `minLength` 5",
+            ),
+            (
+                json!({"type": "string", "pattern": "^abc$", "maxLength": 2}),
+                "has `pattern` `^abc$`, which takes 3 characters, and `maxLength` 2",
+            ),
             (json!({"anyOf": [false, {"enum": []}]}), "refuses every value that its parts list"),
         ];
         for (inner, why) in table {
@@ -262,6 +294,7 @@ mod tests {
 
     #[test]
     fn what_may_fit_is_not_called_impossible() {
+        let range = |inner: Value| json!({"required": ["x"], "properties": {"x": inner}});
         let table = [
             json!({"type": "object", "required": ["x"]}),
             json!({"type": "object", "required": ["x"], "additionalProperties": false, "patternProperties": {"^x": {}}}),
@@ -269,6 +302,14 @@ mod tests {
             json!({"type": ["array", "object"], "minItems": 2, "maxItems": 1}),
             json!({"anyOf": [{"enum": []}, {"type": "object"}]}),
             json!({"minLength": 5, "maxLength": 2}),
+            range(json!({"type": "integer", "minimum": 1.2, "maximum": 2})),
+            range(json!({"type": "number", "minimum": 1.2, "maximum": 1.8})),
+            range(json!({"type": "number", "minimum": 0.3, "maximum": 0.3, "multipleOf": 0.1})),
+            range(json!({"type": "integer", "minimum": -3, "maximum": 1, "multipleOf": 5})),
+            range(json!({"type": ["integer", "null"], "minimum": 1.2, "maximum": 1.8})),
+            range(json!({"type": "string", "pattern": "^a.c$", "minLength": 5, "maxLength": 9})),
+            range(json!({"type": "string", "pattern": "^abc", "minLength": 5})),
+            json!({"required": ["x"], "propertyNames": {"maxLength": 2}}),
             json!({"required": ["x"], "properties": {"x": {"minLength": 5, "maxLength": 2}}}),
             json!(true),
         ];

@@ -4,7 +4,8 @@ use crate::schema::Look;
 use serde_json::{Map, Value};
 
 use crate::Str;
-use crate::allowed::{branches, can_be, names_required, subschemas, written_kinds};
+use crate::allowed::{branches, can_be, subschemas, written_kinds};
+use crate::required::{knows_dependents, names_required};
 use crate::values::listed;
 
 /// Every kind of value but the one that has named fields.
@@ -15,7 +16,7 @@ const NO_LISTS: [&str; 5] = ["null", "boolean", "string", "number", "object"];
 
 /// Whether every answer that fits has a value at a path, `null` included. An answer is an object.
 pub(crate) fn requires(schema: &Value, path: &[Str]) -> bool {
-    has(schema, path, true)
+    has(schema, path, true, knows_dependents(schema))
 }
 
 /// Whether no answer that fits has `null` at a path. It may have nothing there.
@@ -29,18 +30,18 @@ pub(crate) fn refuses_null(schema: &Value, path: &[Str]) -> bool {
 }
 
 /// Whether everything that fits has a value at a path; it may be known to be an object.
-fn has(schema: &Value, path: &[Str], is_object: bool) -> bool {
+fn has(schema: &Value, path: &[Str], is_object: bool, dependents: bool) -> bool {
     let Some((first, rest)) = path.split_first() else { return true };
     let Value::Object(map) = schema else { return *schema == Value::Bool(false) };
-    if branches(map, "allOf").any(|branch| has(branch, path, is_object))
-        || every(map, |branch| has(branch, path, is_object))
+    if branches(map, "allOf").any(|branch| has(branch, path, is_object, dependents))
+        || every(map, |branch| has(branch, path, is_object, dependents))
     {
         return true;
     }
-    let named = names_required(schema, first) && (is_object || !can_be(schema, &NO_OBJECTS));
+    let named = names_required(schema, first, dependents) && (is_object || !can_be(schema, &NO_OBJECTS));
     let numbered = !is_object && holds_item(map, first) && !can_be(schema, &NO_LISTS);
     let inner = || subschemas(schema, first).into_iter().chain(items(map, first));
-    (named || numbered) && (rest.is_empty() || inner().any(|inner| has(inner, rest, false)))
+    (named || numbered) && (rest.is_empty() || inner().any(|inner| has(inner, rest, false, dependents)))
 }
 
 /// Whether a list that fits has an item of this number, by how many it has at least.

@@ -11,7 +11,7 @@ use serde_json::Value;
 pub use look::Look;
 
 use crate::allowed::{self, Impossible};
-use crate::{FieldPath, always, values};
+use crate::{FieldPath, always, fit, values};
 
 /// A JSON Schema that is known to compile.
 ///
@@ -139,7 +139,7 @@ impl Schema {
         self.values_at(path).is_some_and(nothing)
     }
 
-    /// Whether every answer that fits has a value at this path, `null` included, by `required` all along it.
+    /// Whether every answer that fits has a value at this path, `null` included.
     pub fn requires(&self, path: &FieldPath) -> bool {
         always::requires(&self.value, path.segments())
     }
@@ -151,8 +151,20 @@ impl Schema {
 
     /// Every value that can stand at this path, when the schema lists them: by `enum`, `const`, as a truth value, as a
     /// short range of whole numbers, or by combining such schemas.
+    /// Those that no answer has because of what is said around them are left out, as far as that is certain.
     pub fn values_at(&self, path: &FieldPath) -> Option<Vec<Value>> {
-        values::listed(self.at(path)?)
+        let path = path.segments();
+        let mut values = fit::candidates(&self.value, path)?;
+        if self.knows_if() && !fit::is_plain(&self.value, path) {
+            values.retain(|value| fit::fit(&self.value, path, value) != fit::Fit::Never);
+        }
+        Some(values)
+    }
+
+    /// Whether a schema that names an older draft, in which some keywords are none, is not this one.
+    fn knows_if(&self) -> bool {
+        let named = self.value.get("$schema").and_then(Value::as_str);
+        !named.is_some_and(|draft| draft.contains("draft-04") || draft.contains("draft-06"))
     }
 
     /// Whether a value that reads like this text can stand at a path. A path of which nothing is said takes any.

@@ -6,11 +6,12 @@ use std::collections::HashMap;
 use cuegate_flow::{Diagnostic, FieldPath, Look, Schema, Str};
 use serde_json::Value;
 
+use super::answer_bars::check_bars;
 use super::answer_fit::{Written, check_presence, intent_places, list_values, pointer_of};
 use super::answer_words::{bind_step_id, check_words, say_intents};
 use super::generation::Generation;
 use super::kinds::Intent;
-use super::schema_resolver::{SchemaFault, resolve_in_draft};
+use super::schema_resolver::{Broken, SchemaFault, resolve_in_draft};
 use super::schema_shape::close;
 use super::step::{GateDefinition, SchemaReference, StepDefinition};
 use crate::codes;
@@ -55,6 +56,7 @@ impl<'a, 'f> Answers<'a, 'f> {
         if let Some(gate) = &step.gate {
             check_field(step.id, gate, &schema, desk);
             check_presence(step, gate, &schema, desk);
+            check_bars(step, gate, &schema, desk);
             check_target(step.id, gate, &schema, desk);
             let open = || self.resolve(step, &reference).and_then(|(open, _)| Schema::new(open).ok());
             check_handoff(step.id, gate, &schema, open, desk);
@@ -95,25 +97,32 @@ impl<'a, 'f> Answers<'a, 'f> {
             match resolve_in_draft(desk, base, reference.file.text, reference.schema.text) {
                 Ok(value) => return Some((value, join(base, reference.file.text)?)),
                 // The next base is for files that are not in this one, not for schemas that are wrong here.
-                Err(SchemaFault::NoFile(path)) => fault = fault.or(Some(SchemaFault::NoFile(path))),
+                Err(broken) if matches!(broken.fault, SchemaFault::NoFile(_)) => {
+                    fault = fault.or(Some(broken))
+                }
                 Err(other) => {
                     fault = Some(other);
                     break;
                 }
             }
         }
-        let fault = fault?;
+        let Broken { fault, at } = fault?;
         // Two failures in a row would have stopped a run under this name; here it does not begin.
         let message = match step.generation {
             Generation::Complete => format!("FAILED_SCHEMA_RESOLUTION: {fault}"),
             Generation::Closing | Generation::Check => fault.to_string(),
         };
-        let (file, schema) = (reference.file.span, reference.schema.span);
+        // What is wrong in the file of the schema stands there, for whichever steps it is.
+        let (file, schema) = (at.unwrap_or(reference.file.span), at.unwrap_or(reference.schema.span));
         let finding = match &fault {
             // What is wrong with the file has been said, once.
             SchemaFault::Unreadable(_) => return None,
             SchemaFault::Escapes(_) => Diagnostic::error(codes::ESCAPES_ROOT, file, message)
                 .hint("keep schemas below the schema base"),
+            SchemaFault::NoFile(_) if at.is_some() => {
+                Diagnostic::error(codes::UNRESOLVED_SCHEMA, file, message)
+                    .hint("correct the `$ref`: it names a file beside the one that it stands in")
+            }
             SchemaFault::NoFile(_) => {
                 let finding = Diagnostic::error(codes::UNRESOLVED_SCHEMA, file, message);
                 let hint = "name a file below the schema base";
@@ -121,9 +130,9 @@ impl<'a, 'f> Answers<'a, 'f> {
                 return None;
             }
             // What the step itself names, or what a reference in that schema does.
-            SchemaFault::NotFound { id, .. } if id != reference.schema.text => {
+            SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } if at.is_some() => {
                 Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message)
-                    .hint("correct the `$ref` in that schema, or define what it names")
+                    .hint("correct the `$ref`, or define what it names")
             }
             SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } => {
                 let finding = Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message);

@@ -30,7 +30,8 @@ impl Written<'_, '_> {
             "" => "it".to_owned(),
             pointer => format!("`{pointer}`"),
         };
-        let message = format!("no answer of `{}` fits its schema: {part} {}", self.step, found.why);
+        let message =
+            format!("no answer fits the schema `{}`: {part} {}", self.reference.schema.text, found.why);
         self.desk.found.push(
             Diagnostic::error(codes::IMPOSSIBLE_SCHEMA, self.place(&found.pointer), message)
                 .step(self.step)

@@ -6,6 +6,7 @@ use cuegate_flow::{Diagnostic, Span};
 use serde_json::Value;
 
 use super::index::StepIndex;
+use super::matter_slips::{check_slips, joined};
 use super::prompt::Prompt;
 use super::prompt_files::{PromptFile, PromptKey};
 use super::step::StepDefinition;
@@ -17,7 +18,7 @@ use crate::shared::Shared;
 use crate::template::{FrontMatter, split};
 
 /// Keys of front matters. Others have no effect.
-const KEYS: [&str; 15] = [
+pub(super) const KEYS: [&str; 15] = [
     "stepId",
     "stepKind",
     "c1",
@@ -331,12 +332,19 @@ pub(super) fn check_matter(file: &PromptFile, matter: &FrontMatter<'_>, found: &
     if let Some((at, reason)) = &matter.fault {
         let at = *at as u32;
         let message = format!("the front matter of `{}` is no YAML: {reason}", file.path);
-        let span = Span { file: file.file, start: at, end: at + 1 };
-        found.push(
-            Diagnostic::error(codes::INVALID_FRONT_MATTER, span, message)
-                .hint("correct it, or remove the lines of `---`"),
-        );
+        let (span, hint) = match joined(file) {
+            Some((key, at)) => {
+                let span = Span { file: file.file, start: at as u32, end: (at + key.len() + 1) as u32 };
+                (span, format!("write a blank behind `{key}:`"))
+            }
+            None => (
+                Span { file: file.file, start: at, end: at + 1 },
+                "correct it, or remove the lines of `---`".to_owned(),
+            ),
+        };
+        found.push(Diagnostic::error(codes::INVALID_FRONT_MATTER, span, message).hint(hint));
     }
+    check_slips(file, matter, found);
     check_late(file, matter, found);
     let Some(map) = &matter.matter else { return };
     for key in map.keys().filter(|key| !KEYS.contains(&key.as_str())) {

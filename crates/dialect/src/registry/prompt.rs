@@ -219,7 +219,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
                     self.reads_failure_value(name, body_at + at);
                     pieces.push(Piece::Failure((*name).into()));
                 }
-                Node::Item(field) => pieces.push(Piece::Item(field.map(Into::into))),
+                Node::Item { field, .. } => pieces.push(Piece::Item(field.map(Into::into))),
                 Node::If { name, at, then, otherwise } => {
                     self.reads_failure_value(name, body_at + at);
                     let (mut shown, mut hidden) = (Vec::new(), Vec::new());
@@ -311,11 +311,15 @@ impl<'j> Body<'_, '_, '_, 'j> {
 
     /// Reports what begins as a variable and is none.
     fn malformed(&self, written: &str, before: &str, span: Span) {
-        if !is_somebody_elses(before) {
-            let message = format!("`{written}` stays text: it is no `{{uv-name}}`");
-            let finding = Diagnostic::warning(codes::FOREIGN_PLACEHOLDER, span, message);
-            self.push(finding.hint("names are letters, digits, `_` and `-`, and `}` follows them at once"));
+        if is_somebody_elses(before) {
+            return;
         }
+        let (meant, hint) = match written.starts_with("{input_text") {
+            true => ("input_text", "`}` follows the word at once"),
+            false => ("uv-name", "names are letters, digits, `_` and `-`, and `}` follows them at once"),
+        };
+        let message = format!("`{written}` stays text: it is no `{{{meant}}}`");
+        self.push(Diagnostic::warning(codes::FOREIGN_PLACEHOLDER, span, message).hint(hint));
     }
 
     /// Reports a word in braces that was meant to be filled in.
@@ -480,6 +484,11 @@ impl<'j> Body<'_, '_, '_, 'j> {
 
 /// In a fence, and behind a `$` or another brace, braces are somebody else's.
 fn is_somebody_elses(before: &str) -> bool {
+    is_quoted(before) || before.ends_with(['$', '{'])
+}
+
+/// Whether what follows on a text stands in a fence.
+pub(super) fn is_quoted(before: &str) -> bool {
     let fences = before.lines().filter(|line| line.trim_start().starts_with("```")).count();
-    fences % 2 == 1 || before.ends_with(['$', '{'])
+    fences % 2 == 1
 }
