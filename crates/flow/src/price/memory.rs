@@ -128,6 +128,9 @@ impl Memory {
 
     /// A visit is over.
     pub(super) fn visit(&mut self, monitors: &[Monitor<StepId>], history: u32, visit: StepId) -> u32 {
+        if monitors.is_empty() {
+            return history;
+        }
         if let Some(known) = self.further.get(&(history, visit)) {
             return *known;
         }

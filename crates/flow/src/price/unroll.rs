@@ -5,7 +5,7 @@
 //! monitor saw, how many visits a verdict counted, and which judge is asked. A definition with too many states is
 //! unrolled without its largest counters, which makes the bound a larger one.
 
-use std::cell::RefCell;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -58,13 +58,16 @@ impl Followed {
 /// What can follow on the steps of a flow, whatever is counted.
 struct Known {
     live: Live,
-    /// By step, and by the judge that was asked: once somebody asked.
-    leaving: RefCell<HashMap<(StepId, Option<StepId>), Rc<[Leaving]>, FixedState>>,
+    /// By step: the judges of its answer.
+    judges: Vec<Vec<StepId>>,
+    /// By step: what it comes to by itself, and when each judge was asked, once somebody asked.
+    leaving: Vec<Vec<OnceCell<Vec<Leaving>>>>,
     /// The bounds that are 0: ways with them lead nowhere, and what else that bars depends on it.
     closed: Vec<(usize, usize)>,
 }
 
 /// An outcome, and the edges on it.
+#[derive(Clone)]
 struct Leaving {
     failed: bool,
     /// By their places; with where each leads, unless that is to who handed off.
@@ -235,23 +238,24 @@ struct States {
 impl Known {
     fn of(flow: &Flow) -> Rc<Known> {
         let live = Live::of(flow, &[flow.entry], true);
-        Rc::new(Known { live, leaving: RefCell::default(), closed: closed(flow) })
+        let judges: Vec<Vec<StepId>> = flow.steps.iter().map(|step| judges(&step.gate)).collect();
+        let leaving = judges.iter().map(|judges| vec![OnceCell::new(); judges.len() + 1]).collect();
+        Rc::new(Known { live, judges, leaving, closed: closed(flow) })
     }
 
-    /// What a step comes to by itself, or when this judge was asked.
-    fn leaving(&self, flow: &Flow, at: StepId, judge: Option<StepId>) -> Rc<[Leaving]> {
-        if let Some(known) = self.leaving.borrow().get(&(at, judge)) {
-            return known.clone();
-        }
-        let step = flow.step(at);
-        let leaving = |outcome: Outcome| {
-            let edges = step.edges.iter().enumerate().filter(|(_, edge)| edge.on == outcome);
-            let edges = edges.map(|(index, edge)| (index, self.targets(at, index, edge))).collect();
-            Leaving { failed: matches!(outcome, Outcome::Fail(_)), edges }
-        };
-        let found: Rc<[Leaving]> = said(flow, step, judge).into_iter().map(leaving).collect();
-        self.leaving.borrow_mut().insert((at, judge), found.clone());
-        found
+    /// What a step comes to by itself, or when the judge of this place was asked.
+    fn leaving(&self, flow: &Flow, at: StepId, judge: Option<u32>) -> &[Leaving] {
+        let place = judge.map_or(0, |place| place as usize + 1);
+        self.leaving[at.0 as usize][place].get_or_init(|| {
+            let step = flow.step(at);
+            let judge = judge.map(|place| self.judges[at.0 as usize][place as usize]);
+            let leaving = |outcome: Outcome| {
+                let edges = step.edges.iter().enumerate().filter(|(_, edge)| edge.on == outcome);
+                let edges = edges.map(|(index, edge)| (index, self.targets(at, index, edge))).collect();
+                Leaving { failed: matches!(outcome, Outcome::Fail(_)), edges }
+            };
+            said(flow, step, judge).into_iter().map(leaving).collect()
+        })
     }
 
     /// Where an edge leads; nowhere where that depends on who handed off.
@@ -347,7 +351,7 @@ impl Unroll<'_> {
     /// The step that is done in a state.
     fn stands_for(&self, state: &State) -> StepId {
         match state.judge {
-            Some(place) => judges(&self.flow.step(state.step).gate)[place as usize],
+            Some(place) => self.known.judges[state.step.0 as usize][place as usize],
             None => state.step,
         }
     }
@@ -355,22 +359,19 @@ impl Unroll<'_> {
     /// The states that can follow, and whether the step is asked with a remedy there.
     fn after(&self, state: State, memory: &mut Memory, found: &mut Vec<(State, bool)>) {
         let step = self.flow.step(state.step);
-        let judges = judges(&step.gate);
+        let judges = &self.known.judges[state.step.0 as usize];
         let further = state.judge.map_or(0, |place| place + 1);
         if (further as usize) < judges.len() {
             found.push((State { judge: Some(further), ..state }, false));
         }
-        let judge = state.judge.map(|place| judges[place as usize]);
-        for leaving in self.known.leaving(self.flow, state.step, judge).iter() {
+        for leaving in self.known.leaving(self.flow, state.step, state.judge) {
             for (index, targets) in &leaving.edges {
                 let edge = &step.edges[*index];
                 let (is_open, is_last) = self.is_open(edge, state, memory);
                 if is_open {
                     let origin = self.origin(state, edge, memory);
                     for to in targets.iter().chain(&origin) {
-                        let way = self.go(state, leaving.failed, edge, *to, memory);
-                        // There are few ways out of one state.
-                        found.extend(way.filter(|way| !found.contains(way)));
+                        found.extend(self.go(state, leaving.failed, edge, *to, memory));
                     }
                 }
                 if is_last {
