@@ -4,9 +4,9 @@ use std::cell::OnceCell;
 
 use crate::check::graph::{is_takeable, targets};
 use crate::components::Components;
-use crate::{Flow, StepId};
+use crate::{Flow, Step, StepId};
 
-/// A way to another step.
+/// A way to another place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Way {
     /// Where to.
@@ -15,16 +15,22 @@ pub(super) struct Way {
     pub(super) remedy: bool,
 }
 
-/// The ways out of each step, and the order of the steps that do not count.
+/// What is walked: places, each of them a step in one of its states, and the ways between them.
 #[derive(Debug)]
 pub(super) struct Ways {
-    /// By step.
+    /// By place: the step that is done there.
+    pub(super) steps: Vec<StepId>,
+    /// By place: whether it is an iteration.
+    pub(super) counts: Vec<bool>,
+    /// Where walks begin.
+    pub(super) entry: u32,
+    /// By place: the ways out of it.
     pub(super) out: Vec<Vec<Way>>,
-    /// Steps that do not count, each before those that it leads to.
+    /// Places that do not count, each before those that it leads to.
     pub(super) uncounted: Vec<u32>,
-    /// Steps that do not count and lead to each other: how often is not bounded by anything.
-    pub(super) endless: Vec<StepId>,
-    /// Which steps lead to each other, once somebody asked.
+    /// Places that do not count and lead to each other: how often is not bounded by anything.
+    pub(super) endless: Vec<u32>,
+    /// Which places lead to each other, once somebody asked.
     pub(super) components: OnceCell<Components>,
 }
 
@@ -48,23 +54,35 @@ impl Ways {
                 out[last.0 as usize].push(Way { to: monitor.judge.0, remedy: false });
             }
         }
-        Ways::between(flow, out)
+        let steps = (0..flow.steps.len() as u32).map(StepId).collect();
+        Ways { entry: flow.entry.0, ..Ways::between(flow, steps, out) }
     }
 
-    /// Ways that are known.
-    pub(super) fn between(flow: &Flow, mut out: Vec<Vec<Way>>) -> Ways {
+    /// Ways that are known, between places that stand for steps. Walks begin at the first.
+    pub(super) fn between(flow: &Flow, steps: Vec<StepId>, mut out: Vec<Vec<Way>>) -> Ways {
         for ways in &mut out {
             ways.sort_by_key(|way| (way.to, way.remedy));
             ways.dedup();
         }
-        let (uncounted, endless) = order(flow, &out);
-        Ways { out, uncounted, endless, components: OnceCell::new() }
+        let counts: Vec<bool> = steps.iter().map(|step| flow.step(*step).counts).collect();
+        let (uncounted, endless) = order(&counts, &out);
+        Ways { steps, counts, entry: 0, out, uncounted, endless, components: OnceCell::new() }
+    }
+
+    /// The step that is done at a place.
+    pub(super) fn step<'f>(&self, flow: &'f Flow, place: u32) -> &'f Step<StepId> {
+        flow.step(self.steps[place as usize])
+    }
+
+    /// Whether being at a place is an iteration.
+    pub(super) fn counts(&self, place: u32) -> bool {
+        self.counts[place as usize]
     }
 }
 
-/// Steps that do not count in an order in which each stands before those that it leads to; and those that have none.
-fn order(flow: &Flow, out: &[Vec<Way>]) -> (Vec<u32>, Vec<StepId>) {
-    let counts = |step: u32| flow.steps[step as usize].counts;
+/// Places that do not count in an order in which each stands before those that it leads to; and those that have none.
+fn order(counts: &[bool], out: &[Vec<Way>]) -> (Vec<u32>, Vec<u32>) {
+    let counts = |place: u32| counts[place as usize];
     let mut before = vec![0u32; out.len()];
     let among = || (0..out.len() as u32).filter(|step| !counts(*step));
     for step in among() {
@@ -83,6 +101,6 @@ fn order(flow: &Flow, out: &[Vec<Way>]) -> (Vec<u32>, Vec<StepId>) {
             }
         }
     }
-    let endless = among().filter(|step| before[*step as usize] > 0).map(StepId).collect();
+    let endless = among().filter(|step| before[*step as usize] > 0).collect();
     (order, endless)
 }

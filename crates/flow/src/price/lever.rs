@@ -4,10 +4,13 @@
 //! compared by what the same change does. The one with the fewest asks then is named; of equal ones the first, and keys of
 //! the definition come before settings.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
 use super::unroll::STEPS_MAX;
 use super::weights::Measure;
-use super::{Certificate, Terms, Walked, money, tries_of};
-use crate::{Act, Flow, Key, Span, Str, Turn, Verdict};
+use super::{Certificate, Terms, Walked, money, tries_of, walk};
+use crate::{Act, CounterId, Flow, Key, Span, StepId, Str, Turn, Verdict};
 
 /// How many keys are tried.
 const KEYS_MAX: usize = 32;
@@ -45,39 +48,132 @@ pub(super) fn best(flow: &Flow, terms: &Terms, (now, walked): (&Certificate, &Wa
         _ => false,
     };
     keys.retain(|key| key.turns.is_empty() || !key.turns.iter().all(is_loose));
-    let tried = (STEPS_TRIED_MAX / walked.flow.steps.len().max(1)).clamp(2, KEYS_MAX);
+    let steps = walked.ways.steps.len() + walked.followed.as_ref().map_or(0, |_| flow.steps.len());
+    let tried = (STEPS_TRIED_MAX / steps.max(1)).clamp(2, KEYS_MAX);
     if keys.len() > tried {
         // The limit and the repairs are about all of a run, so that they come first where not all can be tried.
         keys.sort_by_key(|key| !(key.turns.is_empty() || key.turns == [Turn::Iterations]));
         keys.truncate(tried);
     }
+    let dearest = Dearest { flow, terms, walked, asks: now.asks, places: OnceCell::new() };
     for key in keys {
         let to = (key.value / 2).max(key.least);
-        if to >= key.value {
+        if to >= key.value || dearest.stays(&key, to) {
             continue;
         }
-        let (flow, terms) = lowered(flow, terms, &key, to);
-        let walked = Walked::like(&flow, &terms, walked);
-        let terms = Terms { iterations_max: walked.iterations_max, ..terms };
-        let asks = walked.most(&terms, Measure::Asks).min(terms.asks.unwrap_or(u64::MAX));
+        let asks = with((flow, terms), (&key, to), walked, |_, terms, walked| {
+            walked.most(terms, Measure::Asks).min(terms.asks.unwrap_or(u64::MAX))
+        });
         if asks < best.as_ref().map_or(now.asks, |(asks, ..)| *asks) {
             best = Some((asks, key, to));
         }
     }
     let (asks, key, to) = best?;
-    let (flow, terms) = lowered(flow, terms, &key, to);
-    let walked = Walked::like(&flow, &terms, walked);
+    Some(with((flow, terms), (&key, to), walked, |flow, terms, walked| {
+        let tries = tries_of(walked.most(terms, Measure::Asks), terms);
+        Lever {
+            key: key.name.clone(),
+            span: key.span,
+            from: u64::from(key.value),
+            to: u64::from(to),
+            asks,
+            tokens: terms.tokens_of(tries),
+            usd_micro: money(flow, terms, tries, || walked.most(terms, Measure::Money)),
+        }
+    }))
+}
+
+/// Looks at what is walked where a key has another value.
+fn with<A>(
+    (flow, terms): (&Flow, &Terms),
+    (key, to): (&Key, u32),
+    walked: &Walked<'_>,
+    look: impl FnOnce(&Flow, &Terms, &Walked<'_>) -> A,
+) -> A {
+    let counts_visits = walked.followed.as_ref().is_some_and(|followed| followed.visits);
+    let is_same = |turn: &Turn| match turn {
+        Turn::Iterations => !counts_visits,
+        Turn::Mends => true,
+        Turn::Counter(_) | Turn::Monitor(_) => false,
+    };
+    let (mut other, terms) = (Cow::Borrowed(flow), lowered_terms(terms, key, to));
+    if key.turns.iter().any(|turn| *turn != Turn::Iterations) {
+        lower_steps(other.to_mut(), key, to);
+    }
+    let mut verdict = flow.verdict.clone();
+    if key.turns.contains(&Turn::Iterations) {
+        lower(&mut verdict, to);
+    }
+    let walked = match key.turns.iter().all(is_same) {
+        true => Walked::again(&other, &verdict, &terms, walked),
+        false => {
+            other.to_mut().verdict = verdict;
+            Walked::like(&other, &terms, walked)
+        }
+    };
     let terms = Terms { iterations_max: walked.iterations_max, ..terms };
-    let tries = tries_of(walked.most(&terms, Measure::Asks), &terms);
-    Some(Lever {
-        key: key.name,
-        span: key.span,
-        from: u64::from(key.value),
-        to: u64::from(to),
-        asks,
-        tokens: terms.tokens_of(tries),
-        usd_micro: money(&flow, &terms, tries, || walked.most(&terms, Measure::Money)),
-    })
+    look(walked.flow, &terms, &walked)
+}
+
+/// A dearest walk, and what it is one of.
+struct Dearest<'d> {
+    flow: &'d Flow,
+    terms: &'d Terms,
+    walked: &'d Walked<'d>,
+    asks: u64,
+    /// Its places, once somebody asked; none where it is not known.
+    places: OnceCell<Option<Vec<u32>>>,
+}
+
+impl Dearest<'_> {
+    /// Whether it is still a walk of a flow with a key at a lower value, so that this lowers nothing. Not where that takes
+    /// more than a look.
+    fn stays(&self, key: &Key, to: u32) -> bool {
+        let stays = |turn: &Turn| match turn {
+            Turn::Counter(counter) => self.stays_below(*counter, key.value - to),
+            Turn::Monitor(at) => self.sets_off_none(*at),
+            Turn::Iterations | Turn::Mends => false,
+        };
+        !key.turns.is_empty() && key.turns.iter().all(stays)
+    }
+
+    /// Whether no bound of a counter is come to, though it is lower by so much.
+    fn stays_below(&self, counter: CounterId, less: u32) -> bool {
+        let edges = self.flow.steps.iter().flat_map(|step| &step.edges);
+        let bounds = edges.filter_map(|edge| edge.bound).filter(|bound| bound.counter == counter);
+        let Some(least) = bounds.map(|bound| bound.max.saturating_sub(less)).min() else { return true };
+        let spent = match &self.walked.followed {
+            // Where nothing is counted, only what is never open makes a difference.
+            None => Some(0),
+            Some(followed) if followed.loose.contains(&self.flow.counter(counter).name) => Some(0),
+            Some(followed) => self.places().and_then(|places| followed.spent(counter, places)),
+        };
+        spent.is_some_and(|spent| spent < least)
+    }
+
+    /// Whether a monitor does not act, however few rounds it waits for.
+    fn sets_off_none(&self, monitor: u32) -> bool {
+        // Where monitors are not followed, fewer rounds are more judges.
+        if self.walked.followed.is_none() {
+            return true;
+        }
+        let (Some(monitor), Some(places)) = (self.flow.monitors.get(monitor as usize), self.places()) else {
+            return false;
+        };
+        let is_missed =
+            |step: &StepId| !places.iter().any(|at| self.walked.ways.steps[*at as usize] == *step);
+        monitor.cycle.iter().any(is_missed)
+    }
+
+    fn places(&self) -> Option<&[u32]> {
+        let find = || {
+            let terms = Terms { iterations_max: self.walked.iterations_max, ..self.terms.clone() };
+            let weights = self.walked.weights(&terms, Measure::Asks).at(&self.walked.ways.steps);
+            let found = walk::places(&self.walked.ways, &weights, self.walked.iterations_max);
+            found.filter(|(cost, _)| *cost >= self.asks).map(|(_, places)| places)
+        };
+        self.places.get_or_init(find).as_deref()
+    }
 }
 
 /// The keys that can be lowered: those of the definition, then what the run is begun with.
@@ -102,19 +198,24 @@ fn keys(flow: &Flow, terms: &Terms) -> Vec<Key> {
     keys
 }
 
-/// A flow and terms with a key at another value.
-fn lowered(flow: &Flow, terms: &Terms, key: &Key, to: u32) -> (Flow, Terms) {
-    let (mut flow, mut terms) = (flow.clone(), terms.clone());
-    let less = key.value - to;
+/// Terms with a key at another value.
+fn lowered_terms(terms: &Terms, key: &Key, to: u32) -> Terms {
+    let mut terms = terms.clone();
     if key.turns.is_empty() {
         terms.repairs_max = to;
     }
+    if key.turns.contains(&Turn::Iterations) {
+        terms.iterations_max = terms.iterations_max.min(to);
+    }
+    terms
+}
+
+/// Puts a key at another value wherever it stands in steps and monitors.
+fn lower_steps(flow: &mut Flow, key: &Key, to: u32) {
+    let less = key.value - to;
     for turn in &key.turns {
         match turn {
-            Turn::Iterations => {
-                terms.iterations_max = terms.iterations_max.min(to);
-                lower(&mut flow.verdict, to);
-            }
+            Turn::Iterations => {}
             Turn::Monitor(at) => {
                 let monitor = flow.monitors.get_mut(*at as usize);
                 monitor.into_iter().for_each(|monitor| monitor.threshold = to);
@@ -134,7 +235,6 @@ fn lowered(flow: &Flow, terms: &Terms, key: &Key, to: u32) -> (Flow, Terms) {
             }
         }
     }
-    (flow, terms)
 }
 
 /// A limit of iterations stands in the verdict, too.

@@ -7,6 +7,7 @@
 
 mod graph;
 mod lever;
+mod memory;
 mod search;
 mod terms;
 mod unroll;
@@ -18,9 +19,9 @@ pub use terms::{Rate, Terms};
 pub use weights::AskRole;
 
 use std::{
-    borrow::Cow,
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
+    rc::Rc,
 };
 
 use crate::{Act, CounterId, Flow, StepId, Str, Verdict};
@@ -81,87 +82,93 @@ pub enum BoundedBy {
 
 /// What is walked: the flow with its memory unrolled, or as it is where that is too much.
 struct Walked<'f> {
-    flow: Cow<'f, Flow>,
-    ways: Ways,
-    /// Whether control goes to judges.
-    apart: bool,
+    flow: &'f Flow,
+    ways: Rc<Ways>,
     /// The most iterations.
     iterations_max: u32,
     /// What is counted as if it were not there.
     loose: Loose,
     /// By step: whether answers of it may be asked again.
-    rejected: Vec<bool>,
+    rejected: Rc<[bool]>,
     /// What was found already, by what steps cost, divided by what all of that can be divided by.
     known: RefCell<BTreeMap<Vec<u64>, u64>>,
     /// What is followed, where the flow is unrolled.
-    followed: Option<Followed>,
+    followed: Option<Rc<Followed>>,
 }
 
 impl<'f> Walked<'f> {
     fn of(flow: &'f Flow, terms: &Terms) -> Walked<'f> {
-        Walked::unrolled(flow, terms, None)
-    }
-
-    /// A flow that differs in a number only: what is followed of it is what was followed of the other.
-    fn like(flow: &'f Flow, terms: &Terms, other: &Walked<'_>) -> Walked<'f> {
-        Walked::unrolled(flow, terms, Some(other.followed.as_ref()))
-    }
-
-    /// `like` is what is followed, where that is known: nothing where the flow is not unrolled.
-    fn unrolled(flow: &'f Flow, terms: &Terms, like: Option<Option<&Followed>>) -> Walked<'f> {
         let visits_max = iterations_of(&flow.verdict);
-        let unrolled = match like {
-            Some(None) => None,
-            like => Unrolled::of(flow, terms.iterations_max, visits_max, like.flatten()),
-        };
+        let unrolled = Unrolled::of(flow, terms.iterations_max, visits_max, None);
+        Walked::unrolled((flow, weights::rejected(flow).into()), terms, unrolled)
+    }
+
+    /// A flow that differs in numbers only: what is followed of it is what was followed of the other.
+    fn like<'o>(flow: &'o Flow, terms: &Terms, other: &Walked<'_>) -> Walked<'o> {
+        let visits_max = iterations_of(&flow.verdict);
+        let like = other.followed.as_deref();
+        let unrolled = like.and_then(|like| Unrolled::of(flow, terms.iterations_max, visits_max, Some(like)));
+        Walked::unrolled((flow, other.rejected.clone()), terms, unrolled)
+    }
+
+    /// The same ways, of a flow that differs in what visits cost only, and for fewer iterations.
+    fn again<'o>(flow: &'o Flow, verdict: &Verdict, terms: &Terms, other: &Walked<'_>) -> Walked<'o> {
+        let counts_visits = other.followed.as_ref().is_some_and(|followed| followed.visits);
+        Walked {
+            flow,
+            ways: other.ways.clone(),
+            iterations_max: iterations_max(flow, verdict, terms, counts_visits),
+            loose: other.loose.clone(),
+            rejected: other.rejected.clone(),
+            known: RefCell::default(),
+            followed: other.followed.clone(),
+        }
+    }
+
+    fn unrolled(
+        (flow, rejected): (&'f Flow, Rc<[bool]>),
+        terms: &Terms,
+        unrolled: Option<Unrolled>,
+    ) -> Walked<'f> {
         let counts_visits = unrolled.as_ref().is_some_and(|unrolled| unrolled.followed.visits);
-        let mut iterations_max = terms.iterations_max;
-        if let (false, Some(max), Some(remedies)) = (counts_visits, visits_max, remedies_max(flow)) {
-            iterations_max = iterations_max.min(max.saturating_add(remedies));
-        }
-        match unrolled {
-            Some(Unrolled { flow, ways, followed }) => {
-                let loose = match followed.loose.as_slice() {
-                    [] => Loose::Nothing,
-                    loose => Loose::Counters(loose.to_vec()),
-                };
-                let walked = Walked::new(Cow::Owned(flow), ways, true, iterations_max, loose);
-                Walked { followed: Some(followed), ..walked }
-            }
-            None => Walked::loosely(flow, iterations_max),
-        }
+        let iterations_max = iterations_max(flow, &flow.verdict, terms, counts_visits);
+        let Some(Unrolled { ways, followed }) = unrolled else {
+            return Walked::loosely((flow, rejected), Ways::of(flow), iterations_max);
+        };
+        let loose = match followed.loose.as_slice() {
+            [] => Loose::Nothing,
+            loose => Loose::Counters(loose.to_vec()),
+        };
+        let (ways, known, followed) = (Rc::new(ways), RefCell::default(), Some(Rc::new(followed)));
+        Walked { flow, ways, iterations_max, loose, rejected, known, followed }
     }
 
     /// Counters, monitors and who handed off are not followed.
-    fn loosely(flow: &'f Flow, iterations_max: u32) -> Walked<'f> {
+    fn loosely((flow, rejected): (&'f Flow, Rc<[bool]>), ways: Ways, iterations_max: u32) -> Walked<'f> {
         let loose = match flow.counters.is_empty() && flow.monitors.is_empty() {
             true => Loose::Nothing,
             false => Loose::All,
         };
-        Walked::new(Cow::Borrowed(flow), Ways::of(flow), false, iterations_max, loose)
+        let (ways, known) = (Rc::new(ways), RefCell::default());
+        Walked { flow, ways, iterations_max, loose, rejected, known, followed: None }
     }
 
-    fn new(flow: Cow<'f, Flow>, ways: Ways, apart: bool, iterations_max: u32, loose: Loose) -> Walked<'f> {
-        let rejected = weights::rejected(&flow);
-        let known = RefCell::default();
-        Walked { flow, ways, apart, iterations_max, loose, rejected, known, followed: None }
-    }
-
+    /// What each step costs. Control goes to judges where the flow is unrolled.
     fn weights(&self, terms: &Terms, measure: Measure) -> Weights {
-        Weights::new((&self.flow, &self.rejected), self.apart, terms, measure)
+        Weights::new((self.flow, &self.rejected), self.followed.is_some(), terms, measure)
     }
 
     /// The most of one measure, what monitors' judges add included.
     fn most(&self, terms: &Terms, measure: Measure) -> u64 {
         let weights = self.weights(terms, measure);
         let walked = self.walked(&weights);
-        walked.saturating_add(weights.of_monitors(&self.flow, self.iterations_max))
+        walked.saturating_add(weights.of_monitors(self.flow, self.iterations_max))
     }
 
     /// The most that a walk costs. Measures are often in proportion to each other at every step, and then what walks cost
     /// is, too.
     fn walked(&self, weights: &Weights) -> u64 {
-        let most = || walk::most(&self.flow, &self.ways, weights, self.iterations_max);
+        let most = || walk::most(&self.ways, &weights.at(&self.ways.steps), self.iterations_max);
         // Only what is followed to its end is exact.
         if self.iterations_max > walk::FOLLOWED_MAX {
             return most();
@@ -177,6 +184,15 @@ impl<'f> Walked<'f> {
         }
         found
     }
+}
+
+/// The most iterations of a run: those that it may have, or fewer where its verdict ends it by counting visits that are
+/// not followed.
+fn iterations_max(flow: &Flow, verdict: &Verdict, terms: &Terms, counts_visits: bool) -> u32 {
+    let max = terms.iterations_max;
+    let visits = iterations_of(verdict).filter(|_| !counts_visits);
+    let bound = visits.and_then(|visits| Some(visits.saturating_add(remedies_max(flow)?)));
+    bound.map_or(max, |bound| max.min(bound))
 }
 
 /// The most that a run of a flow can do under some terms.
@@ -212,7 +228,8 @@ fn certify(flow: &Flow, terms: &Terms, walked: &Walked<'_>) -> Certificate {
         .filter(|(_, most)| *most > 0)
         .collect();
     let weights = walked.weights(terms, Measure::Asks);
-    let walk = walk::dearest(&walked.flow, &walked.ways, &weights, terms.iterations_max);
+    let weights = weights.at(&walked.ways.steps);
+    let walk = walk::dearest(flow, &walked.ways, &weights, terms.iterations_max);
     let mut certificate = Certificate {
         visits: most(Measure::Visits),
         iterations: walk.iterations,
@@ -238,7 +255,7 @@ fn certify(flow: &Flow, terms: &Terms, walked: &Walked<'_>) -> Certificate {
     certificate.unbounded_because = terms.unbounded(flow, &certificate);
     if certificate.endless {
         let names: BTreeSet<&str> =
-            walked.ways.endless.iter().map(|id| &*walked.flow.step(*id).name).collect();
+            walked.ways.endless.iter().map(|place| &*walked.ways.step(flow, *place).name).collect();
         let names: Vec<&str> = names.into_iter().collect();
         certificate.unbounded_because.push(format!(
             "{} lead to each other without an iteration between them: nothing counts how often",
@@ -258,8 +275,9 @@ fn tries_of(asks: u64, terms: &Terms) -> u64 {
 ///
 /// An upper bound: nothing is followed.
 pub fn rest(flow: &Flow, at: StepId, terms: &Terms) -> u64 {
-    let here = Flow { entry: at, ..flow.clone() };
-    let walked = Walked::loosely(&here, terms.iterations_max.saturating_add(1));
+    let ways = Ways { entry: at.0, ..Ways::of(flow) };
+    let rejected = weights::rejected(flow).into();
+    let walked = Walked::loosely((flow, rejected), ways, terms.iterations_max.saturating_add(1));
     let most = walked.most(terms, Measure::Asks);
     // A monitor may act on what it saw before, or be about to.
     let dearest = walked.weights(terms, Measure::Asks).of_monitor();

@@ -90,6 +90,35 @@ pub(super) fn upper(question: &Question<'_>) -> Option<i128> {
     Some(question.cost(entry, false) + most.div_euclid(pace.iterations))
 }
 
+/// When steps were seen last on looking for rounds.
+struct Seen {
+    when: Vec<u32>,
+    now: u32,
+}
+
+/// A round that first ways lead: it gains on the pace.
+fn round_of(members: &[u32], gains: &Gains, seen: &mut Seen) -> Option<Vec<u32>> {
+    let before = seen.now;
+    for begin in members {
+        seen.now += 1;
+        let mut step = *begin;
+        while step != NONE && seen.when[step as usize] <= before {
+            seen.when[step as usize] = seen.now;
+            step = gains.next[step as usize];
+        }
+        if step != NONE && seen.when[step as usize] == seen.now {
+            let mut round = vec![step];
+            let mut at = gains.next[step as usize];
+            while at != step {
+                round.push(at);
+                at = gains.next[at as usize];
+            }
+            return Some(round);
+        }
+    }
+    None
+}
+
 impl Question<'_> {
     fn cost(&self, step: u32, remedy: bool) -> i128 {
         self.costs[step as usize][usize::from(remedy)]
@@ -130,6 +159,7 @@ impl Question<'_> {
     fn gains(&self, pace: Pace, end: impl Fn(u32) -> i128, without: &[bool]) -> Result<Gains, Pace> {
         let count = self.counts.len();
         let mut gains = Gains { most: vec![NOWHERE; count], next: vec![NONE; count] };
+        let mut seen = Seen { when: vec![0; count], now: 0 };
         for members in self.components.iter() {
             let kept = || members.iter().filter(|step| !without[**step as usize]);
             kept().for_each(|step| gains.most[*step as usize] = end(*step));
@@ -152,34 +182,12 @@ impl Question<'_> {
                 if !changed || !is_round {
                     break;
                 }
-                if let Some(round) = self.round_of(members, &gains) {
+                if let Some(round) = round_of(members, &gains, &mut seen) {
                     return Err(self.pace_of(&round));
                 }
             }
         }
         Ok(gains)
-    }
-
-    /// A round that first ways lead: it gains on the pace.
-    fn round_of(&self, members: &[u32], gains: &Gains) -> Option<Vec<u32>> {
-        let mut seen: BTreeMap<u32, u32> = BTreeMap::new();
-        for (pass, begin) in members.iter().enumerate() {
-            let mut step = *begin;
-            while step != NONE && !seen.contains_key(&step) {
-                seen.insert(step, pass as u32);
-                step = gains.next[step as usize];
-            }
-            if step != NONE && seen[&step] == pass as u32 {
-                let mut round = vec![step];
-                let mut at = gains.next[step as usize];
-                while at != step {
-                    round.push(at);
-                    at = gains.next[at as usize];
-                }
-                return Some(round);
-            }
-        }
-        None
     }
 
     /// The pace of a round.
@@ -195,44 +203,40 @@ impl Question<'_> {
 
     /// The steps from which a walk can keep the pace for ever and lose nothing, and a way of each that does.
     fn core(&self, pace: Pace, gains: &Gains) -> Vec<u32> {
-        let mut core = vec![NONE; self.counts.len()];
-        for members in self.components.iter() {
-            // What has no way that keeps it within the component does not keep it; what leads to such steps only neither.
-            let inside: BTreeSet<u32> = members.iter().copied().collect();
-            let tight = |step: u32, to: u32, remedy: bool| {
-                inside.contains(&to)
-                    && gains.most[step as usize] > NOWHERE / 2
-                    && gains.most[to as usize] + self.gain(pace, to, remedy) == gains.most[step as usize]
-            };
-            let mut before: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-            let mut ways: BTreeMap<u32, usize> = BTreeMap::new();
-            for step in members {
-                for way in self.ways.out[*step as usize].iter().filter(|way| tight(*step, way.to, way.remedy))
-                {
-                    before.entry(way.to).or_default().push(*step);
-                    *ways.entry(*step).or_default() += 1;
+        let count = self.counts.len();
+        let part = |step: u32| self.components.of[step as usize];
+        let tight = |step: u32, to: u32, remedy: bool| {
+            part(step) == part(to)
+                && gains.most[step as usize] > NOWHERE / 2
+                && gains.most[to as usize] + self.gain(pace, to, remedy) == gains.most[step as usize]
+        };
+        // What has no way that keeps it within its component does not keep it; what leads to such steps only neither.
+        let mut hops: Vec<(u32, u32)> = Vec::new();
+        let mut ways = vec![0_u32; count];
+        for step in &self.components.steps {
+            for way in self.ways.out[*step as usize].iter().filter(|way| tight(*step, way.to, way.remedy)) {
+                hops.push((way.to, *step));
+                ways[*step as usize] += 1;
+            }
+        }
+        hops.sort_unstable();
+        let mut gone: Vec<u32> =
+            self.components.steps.iter().copied().filter(|step| ways[*step as usize] == 0).collect();
+        while let Some(step) = gone.pop() {
+            let first = hops.partition_point(|(to, _)| *to < step);
+            for (_, from) in hops[first..].iter().take_while(|(to, _)| *to == step) {
+                ways[*from as usize] -= 1;
+                if ways[*from as usize] == 0 {
+                    gone.push(*from);
                 }
             }
-            let mut kept = inside.clone();
-            let mut gone: Vec<u32> =
-                members.iter().copied().filter(|step| !ways.contains_key(step)).collect();
-            while let Some(step) = gone.pop() {
-                kept.remove(&step);
-                for from in before.get(&step).into_iter().flatten() {
-                    let left = ways.entry(*from).or_default();
-                    *left = left.saturating_sub(1);
-                    if *left == 0 && kept.contains(from) {
-                        gone.push(*from);
-                    }
-                }
-            }
-            for step in &kept {
-                let keeps =
-                    |way: &&super::graph::Way| kept.contains(&way.to) && tight(*step, way.to, way.remedy);
-                if let Some(way) = self.ways.out[*step as usize].iter().find(keeps) {
-                    core[*step as usize] = way.to;
-                }
-            }
+        }
+        let kept = |step: u32| ways[step as usize] > 0;
+        let mut core = vec![NONE; count];
+        for step in self.components.steps.iter().copied().filter(|step| kept(*step)) {
+            let keeps = |way: &&super::graph::Way| kept(way.to) && tight(step, way.to, way.remedy);
+            let way = self.ways.out[step as usize].iter().find(keeps);
+            core[step as usize] = way.map_or(NONE, |way| way.to);
         }
         core
     }

@@ -5,15 +5,18 @@
 //! monitor saw, how many visits a verdict counted, and which judge is asked. A definition with too many states is
 //! unrolled without its largest counters, which makes the bound a larger one.
 
-use std::cell::RefCell;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
+use foldhash::fast::FixedState;
+
 use super::graph::{Way, Ways};
+use super::memory::{Memory, Spent};
 use crate::check::graph::{judges, targets};
 use crate::check::live::{Live, outcomes};
-use crate::watch::{forget, seen};
-use crate::{CounterId, Edge, Flow, Gate, Outcome, Reader, Step, StepId, Str, Target, Verdict};
+use crate::watch::seen;
+use crate::{CounterId, Edge, Flow, Gate, Monitor, Outcome, Reader, Step, StepId, Str, Target};
 
 /// The most states of an unrolled flow.
 const STATES_MAX: usize = 4_096;
@@ -23,10 +26,7 @@ const WORK_MAX: usize = 1_000_000;
 pub(super) const STEPS_MAX: usize = 1_024;
 
 /// An unrolled flow.
-#[derive(Debug)]
 pub(super) struct Unrolled {
-    /// The flow's own steps, then one for each state.
-    pub(super) flow: Flow,
     /// The ways between states.
     pub(super) ways: Ways,
     /// What of the flow's memory is followed.
@@ -34,47 +34,76 @@ pub(super) struct Unrolled {
 }
 
 /// What of a flow's memory is followed.
-#[derive(Debug, Clone)]
 pub(super) struct Followed {
     /// Names of the counters that are not.
     pub(super) loose: Vec<Str>,
     /// Whether visits that a verdict counts are.
     pub(super) visits: bool,
+    /// The counters that are.
+    counters: Vec<CounterId>,
+    /// By state: what these came to.
+    spent: Vec<Rc<Spent>>,
+    /// What can follow on steps, whatever bounds come to.
+    known: Rc<Known>,
+}
+
+impl Followed {
+    /// The most that a counter comes to on a walk; `None` when nobody followed it.
+    pub(super) fn spent(&self, counter: CounterId, walk: &[u32]) -> Option<u32> {
+        let place = self.counters.iter().position(|known| *known == counter)? as u32;
+        walk.iter().map(|state| self.spent[*state as usize].of(place)).max()
+    }
+}
+
+/// What can follow on the steps of a flow, whatever is counted.
+struct Known {
+    live: Live,
+    /// By step: the judges of its answer.
+    judges: Vec<Vec<StepId>>,
+    /// By step: what it comes to by itself, and when each judge was asked, once somebody asked.
+    leaving: Vec<Vec<OnceCell<Vec<Leaving>>>>,
+    /// The bounds that are 0: ways with them lead nowhere, and what else that bars depends on it.
+    closed: Vec<(usize, usize)>,
+}
+
+/// An outcome, and the edges on it.
+#[derive(Clone)]
+struct Leaving {
+    failed: bool,
+    /// By their places; with where each leads, unless that is to who handed off.
+    edges: Vec<(usize, Vec<StepId>)>,
 }
 
 /// How control stands on a step.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct State {
     step: StepId,
     /// The place of the judge that is asked about the step's answer.
-    judge: Option<usize>,
+    judge: Option<u32>,
     /// The step whose visit is open.
     visit: StepId,
     /// Whether a monitor acted in that visit.
     judged: bool,
-    /// The counters that are followed, in the order of [`Unroll::counters`].
-    counters: Vec<u32>,
-    /// Who handed off to a step last.
-    origins: BTreeMap<StepId, StepId>,
-    /// The visits before this one, as far back as a monitor looks.
-    history: Vec<StepId>,
+    /// What the counters came to that are followed, by its number.
+    spent: u32,
+    /// Who handed off to a step last, by its number.
+    origins: u32,
+    /// The visits before this one, as far back as a monitor looks, by their number.
+    history: u32,
     /// Visits that are over, up to what the verdict waits for.
     finished: u32,
 }
 
-/// Outcomes by step, and by the judge that was asked.
-type Outcomes = HashMap<(StepId, Option<StepId>), Rc<BTreeSet<Outcome>>>;
-
 /// What is followed.
 struct Unroll<'f> {
     flow: &'f Flow,
-    live: Live,
-    /// Counters that cannot be used up.
-    open: Vec<CounterId>,
-    /// What steps come to by themselves, or when a judge was asked: once somebody asked.
-    outcomes: RefCell<Outcomes>,
-    /// Counters that are followed.
-    counters: Vec<CounterId>,
+    known: Rc<Known>,
+    /// By counter: whether it can be used up.
+    bounds: Vec<bool>,
+    /// By counter: its place among those that are followed.
+    places: Vec<Option<u32>>,
+    /// By step: the monitors whose rounds begin with it.
+    watching: Vec<Vec<&'f Monitor<StepId>>>,
     /// After how many visits the verdict ends a run, where that is followed.
     visits_max: Option<u32>,
     returns: bool,
@@ -100,32 +129,34 @@ impl Unrolled {
         let mut counts = counts(flow, iterations_max);
         counts.extend(visits_max.map(|max| (max, Count::Visits)));
         counts.sort();
+        let bounded: Vec<CounterId> = counts.iter().filter_map(|(_, count)| count.counter()).collect();
         if let Some(like) = like {
             counts.retain(|(_, count)| match count {
                 Count::Edges(counter) => !like.loose.contains(&flow.counter(*counter).name),
                 Count::Visits => like.visits,
             });
         }
+        let known = like.map(|like| &like.known).filter(|known| known.closed == closed(flow));
         let mut unroll = Unroll {
             flow,
-            outcomes: RefCell::default(),
-            live: Live::of(flow, &[flow.entry], true),
-            open: (0..flow.counters.len() as u32).map(CounterId).collect(),
-            counters: Vec::new(),
+            known: known.cloned().unwrap_or_else(|| Known::of(flow)),
+            bounds: vec![false; flow.counters.len()],
+            places: vec![None; flow.counters.len()],
+            watching: watching(flow),
             visits_max: None,
             returns: edges().any(|edge| matches!(edge.to, Target::Origin { .. })),
             states_max: STATES_MAX.min(WORK_MAX / (iterations_max as usize).max(1)),
         };
-        unroll.open.retain(|counter| !counts.iter().any(|(_, count)| *count == Count::Edges(*counter)));
+        bounded.iter().for_each(|counter| unroll.bounds[counter.0 as usize] = true);
         // The most of the smallest that are not too many together.
         let (mut least, mut most) = (0, counts.len() + 1);
         let mut found = None;
         let mut followed = counts.len();
         while least < most {
-            unroll.follow(&counts[..followed], visits_max);
+            let counters = unroll.follow(&counts[..followed], visits_max);
             match unroll.states() {
                 Some(states) => {
-                    found = Some((states, followed));
+                    found = Some((states, counters, followed));
                     least = followed + 1;
                 }
                 None if like.is_some() => return None,
@@ -133,18 +164,35 @@ impl Unrolled {
             }
             followed = (least + most) / 2;
         }
-        let ((states, ways), followed) = found?;
+        let (States { steps, out, spent }, counters, followed) = found?;
         let left_out = like.map(|like| like.loose.clone()).unwrap_or_default();
-        let loose = counts[followed..].iter().filter_map(|(_, count)| match count {
-            Count::Edges(counter) => Some(flow.counter(*counter).name.clone()),
-            Count::Visits => None,
-        });
+        let loose = counts[followed..].iter().filter_map(|(_, count)| count.counter());
+        let loose = loose.map(|counter| flow.counter(counter).name.clone());
         let loose = left_out.into_iter().chain(loose).collect();
         let visits = counts[..followed].iter().any(|(_, count)| *count == Count::Visits);
-        let flow = unroll.with(states);
-        let ways = Ways::between(&flow, ways);
-        Some(Unrolled { flow, ways, followed: Followed { loose, visits } })
+        let followed = Followed { loose, visits, counters, spent, known: unroll.known };
+        Some(Unrolled { ways: Ways::between(flow, steps, out), followed })
     }
+}
+
+/// The edges whose bound is 0.
+fn closed(flow: &Flow) -> Vec<(usize, usize)> {
+    let edges =
+        flow.steps.iter().enumerate().flat_map(|(at, step)| {
+            step.edges.iter().enumerate().map(move |(place, edge)| ((at, place), edge))
+        });
+    edges.filter(|(_, edge)| edge.bound.is_some_and(|bound| bound.max == 0)).map(|(at, _)| at).collect()
+}
+
+/// By step: the monitors whose rounds begin with it.
+fn watching(flow: &Flow) -> Vec<Vec<&Monitor<StepId>>> {
+    let mut found = vec![Vec::new(); flow.steps.len()];
+    for monitor in &flow.monitors {
+        if let Some(first) = monitor.cycle.first() {
+            found[first.0 as usize].push(monitor);
+        }
+    }
+    found
 }
 
 /// What is counted.
@@ -154,6 +202,15 @@ enum Count {
     Edges(CounterId),
     /// Visits, by the verdict.
     Visits,
+}
+
+impl Count {
+    fn counter(self) -> Option<CounterId> {
+        match self {
+            Count::Edges(counter) => Some(counter),
+            Count::Visits => None,
+        }
+    }
 }
 
 /// How far each counter counts, those left out that cannot be used up: each edge that counts on them begins an iteration,
@@ -171,207 +228,214 @@ fn counts(flow: &Flow, iterations_max: u32) -> Vec<(u32, Count)> {
     used.map(|(counter, (max, _))| (max, Count::Edges(counter))).collect()
 }
 
+/// All states that runs come to, the first of them first, and the ways between them.
+struct States {
+    steps: Vec<StepId>,
+    out: Vec<Vec<Way>>,
+    spent: Vec<Rc<Spent>>,
+}
+
+impl Known {
+    fn of(flow: &Flow) -> Rc<Known> {
+        let live = Live::of(flow, &[flow.entry], true);
+        let judges: Vec<Vec<StepId>> = flow.steps.iter().map(|step| judges(&step.gate)).collect();
+        let leaving = judges.iter().map(|judges| vec![OnceCell::new(); judges.len() + 1]).collect();
+        Rc::new(Known { live, judges, leaving, closed: closed(flow) })
+    }
+
+    /// What a step comes to by itself, or when the judge of this place was asked.
+    fn leaving(&self, flow: &Flow, at: StepId, judge: Option<u32>) -> &[Leaving] {
+        let place = judge.map_or(0, |place| place as usize + 1);
+        self.leaving[at.0 as usize][place].get_or_init(|| {
+            let step = flow.step(at);
+            let judge = judge.map(|place| self.judges[at.0 as usize][place as usize]);
+            let leaving = |outcome: Outcome| {
+                let edges = step.edges.iter().enumerate().filter(|(_, edge)| edge.on == outcome);
+                let edges = edges.map(|(index, edge)| (index, self.targets(at, index, edge))).collect();
+                Leaving { failed: matches!(outcome, Outcome::Fail(_)), edges }
+            };
+            said(flow, step, judge).into_iter().map(leaving).collect()
+        })
+    }
+
+    /// Where an edge leads; nowhere where that depends on who handed off.
+    fn targets(&self, at: StepId, index: usize, edge: &Edge<StepId>) -> Vec<StepId> {
+        match &edge.to {
+            Target::Step(to) => vec![*to],
+            Target::End(_) | Target::Origin { .. } => Vec::new(),
+            Target::Select { .. } | Target::Jump { .. } => {
+                let ways = self.live.ways[at.0 as usize].iter();
+                ways.filter(|way| way.edge == Some(index) && !way.inner).map(|way| way.to).collect()
+            }
+        }
+    }
+}
+
+/// What a step comes to by itself, or when this judge was asked.
+fn said(flow: &Flow, step: &Step<StepId>, judge: Option<StepId>) -> BTreeSet<Outcome> {
+    let Some(judge) = judge else {
+        if judges(&step.gate).is_empty() {
+            return outcomes(flow, step);
+        }
+        let mut alone = step.clone();
+        match &mut alone.gate {
+            Gate::Readers(readers) => readers.retain(|reader| !matches!(reader, Reader::Judge { .. })),
+            Gate::Join { judges, .. } => judges.clear(),
+            Gate::Exit | Gate::Always(_) => {}
+        }
+        return outcomes(flow, &alone);
+    };
+    let mut found = outcomes(flow, flow.step(judge));
+    found.remove(&Outcome::None);
+    if let Gate::Readers(readers) = &step.gate {
+        found.extend(readers.iter().filter_map(|reader| match reader {
+            Reader::Otherwise(outcome) | Reader::Fallback(outcome) | Reader::FirstFallback(outcome) => {
+                Some(outcome.clone())
+            }
+            _ => None,
+        }));
+    }
+    found
+}
+
 impl Unroll<'_> {
-    /// Says what is followed.
-    fn follow(&mut self, counts: &[(u32, Count)], visits_max: Option<u32>) {
-        self.counters = counts
-            .iter()
-            .filter_map(|(_, count)| match count {
-                Count::Edges(counter) => Some(*counter),
-                Count::Visits => None,
-            })
-            .collect();
+    /// Says what is followed: these counters.
+    fn follow(&mut self, counts: &[(u32, Count)], visits_max: Option<u32>) -> Vec<CounterId> {
+        let counters: Vec<CounterId> = counts.iter().filter_map(|(_, count)| count.counter()).collect();
+        self.places.fill(None);
+        for (place, counter) in (0..).zip(&counters) {
+            self.places[counter.0 as usize] = Some(place);
+        }
         self.visits_max = visits_max.filter(|_| counts.iter().any(|(_, count)| *count == Count::Visits));
+        counters
     }
 
     /// All states that runs come to, and the ways between them; `None` when there are too many.
-    fn states(&self) -> Option<(Vec<State>, Vec<Vec<Way>>)> {
+    fn states(&self) -> Option<States> {
         let first = State {
             step: self.flow.entry,
             judge: None,
             visit: self.flow.entry,
             judged: false,
-            counters: vec![0; self.counters.len()],
-            origins: BTreeMap::new(),
-            history: Vec::new(),
+            spent: 0,
+            origins: 0,
+            history: 0,
             finished: 0,
         };
-        let own = self.flow.steps.len();
-        let mut known: HashMap<State, u32> = HashMap::from([(first.clone(), own as u32)]);
+        let mut memory = Memory::default();
+        let mut known: HashMap<State, u32, FixedState> = HashMap::default();
+        known.insert(first, 0);
         let mut states = vec![first];
-        let mut out: Vec<Vec<Way>> = vec![Vec::new(); own];
-        let mut at = 0;
-        while at < states.len() {
-            let mut ways = Vec::new();
-            for (next, remedy) in self.after(&states[at]) {
-                let to = *known.entry(next.clone()).or_insert_with(|| {
-                    states.push(next);
-                    (own + states.len() - 1) as u32
+        let mut out: Vec<Vec<Way>> = Vec::new();
+        let mut next = Vec::new();
+        while let Some(state) = states.get(out.len()).copied() {
+            next.clear();
+            self.after(state, &mut memory, &mut next);
+            let ways = next.iter().map(|(next, remedy)| {
+                let to = *known.entry(*next).or_insert_with(|| {
+                    states.push(*next);
+                    states.len() as u32 - 1
                 });
-                ways.push(Way { to, remedy });
-            }
+                Way { to, remedy: *remedy }
+            });
+            out.push(ways.collect());
             if states.len() > self.states_max {
                 return None;
             }
-            out.push(ways);
-            at += 1;
         }
-        Some((states, out))
+        let steps = states.iter().map(|state| self.stands_for(state)).collect();
+        let spent = states.iter().map(|state| memory.spent.get(state.spent)).collect();
+        Some(States { steps, out, spent })
     }
 
     /// The step that is done in a state.
-    fn stands_for(&self, state: &State) -> Step<StepId> {
-        let step = self.flow.step(state.step);
+    fn stands_for(&self, state: &State) -> StepId {
         match state.judge {
-            Some(place) => self.flow.step(judges(&step.gate)[place]).clone(),
-            None => step.clone(),
-        }
-    }
-
-    /// The flow with a step more for each state, of which the first is entered first.
-    fn with(&self, states: Vec<State>) -> Flow {
-        let flow = self.flow;
-        let steps =
-            flow.steps.iter().cloned().chain(states.iter().map(|state| self.stands_for(state))).collect();
-        Flow {
-            name: flow.name.clone(),
-            dialect: flow.dialect,
-            entry: StepId(flow.steps.len() as u32),
-            lost_entry: None,
-            steps,
-            schemas: Vec::new(),
-            counters: Vec::new(),
-            monitors: Vec::new(),
-            proofs: Vec::new(),
-            verdict: Verdict::Flow,
-            limits: flow.limits,
-            default_model: flow.default_model.clone(),
-            params: Vec::new(),
-            conduct: flow.conduct.clone(),
-            keys: Vec::new(),
+            Some(place) => self.known.judges[state.step.0 as usize][place as usize],
+            None => state.step,
         }
     }
 
     /// The states that can follow, and whether the step is asked with a remedy there.
-    fn after(&self, state: &State) -> Vec<(State, bool)> {
+    fn after(&self, state: State, memory: &mut Memory, found: &mut Vec<(State, bool)>) {
         let step = self.flow.step(state.step);
-        let judges = judges(&step.gate);
-        let mut found = Vec::new();
+        let judges = &self.known.judges[state.step.0 as usize];
         let further = state.judge.map_or(0, |place| place + 1);
-        if further < judges.len() {
-            found.push((State { judge: Some(further), ..state.clone() }, false));
+        if (further as usize) < judges.len() {
+            found.push((State { judge: Some(further), ..state }, false));
         }
-        let judge = state.judge.map(|place| judges[place]);
-        let known = self.outcomes.borrow().get(&(state.step, judge)).cloned();
-        let outcomes = known.unwrap_or_else(|| {
-            let outcomes = Rc::new(self.outcomes(step, judge));
-            self.outcomes.borrow_mut().insert((state.step, judge), outcomes.clone());
-            outcomes
-        });
-        for outcome in outcomes.iter() {
-            for (index, edge) in self.open(step, outcome, state) {
-                for to in self.targets(state, index, edge) {
-                    // There are few ways out of one state.
-                    found.extend(self.go(state, outcome, edge, to).filter(|way| !found.contains(way)));
+        for leaving in self.known.leaving(self.flow, state.step, state.judge) {
+            for (index, targets) in &leaving.edges {
+                let edge = &step.edges[*index];
+                let (is_open, is_last) = self.is_open(edge, state, memory);
+                if is_open {
+                    let origin = self.origin(state, edge, memory);
+                    for to in targets.iter().chain(&origin) {
+                        found.extend(self.go(state, leaving.failed, edge, *to, memory));
+                    }
                 }
-            }
-        }
-        found
-    }
-
-    /// What a step comes to by itself, or when this judge was asked.
-    fn outcomes(&self, step: &Step<StepId>, judge: Option<StepId>) -> BTreeSet<Outcome> {
-        let Some(judge) = judge else {
-            let mut alone = step.clone();
-            match &mut alone.gate {
-                Gate::Readers(readers) => readers.retain(|reader| !matches!(reader, Reader::Judge { .. })),
-                Gate::Join { judges, .. } => judges.clear(),
-                Gate::Exit | Gate::Always(_) => {}
-            }
-            return outcomes(self.flow, &alone);
-        };
-        let mut found = outcomes(self.flow, self.flow.step(judge));
-        found.remove(&Outcome::None);
-        if let Gate::Readers(readers) = &step.gate {
-            found.extend(readers.iter().filter_map(|reader| match reader {
-                Reader::Otherwise(outcome) | Reader::Fallback(outcome) | Reader::FirstFallback(outcome) => {
-                    Some(outcome.clone())
-                }
-                _ => None,
-            }));
-        }
-        found
-    }
-
-    /// The edges that an outcome can take in a state.
-    fn open<'s>(
-        &self,
-        step: &'s Step<StepId>,
-        outcome: &Outcome,
-        state: &State,
-    ) -> Vec<(usize, &'s Edge<StepId>)> {
-        let mut open = Vec::new();
-        for (index, edge) in step.edges.iter().enumerate().filter(|(_, edge)| edge.on == *outcome) {
-            let Some(bound) = edge.bound.filter(|bound| !self.open.contains(&bound.counter)) else {
-                open.push((index, edge));
-                break;
-            };
-            match self.counters.iter().position(|known| *known == bound.counter) {
-                Some(at) if state.counters[at] < bound.max => {
-                    open.push((index, edge));
+                if is_last {
                     break;
                 }
-                None if bound.max > 0 => open.push((index, edge)),
-                _ => {}
             }
         }
-        open
     }
 
-    /// Where an edge leads in a state.
-    fn targets(&self, state: &State, index: usize, edge: &Edge<StepId>) -> Vec<StepId> {
-        match &edge.to {
-            Target::Step(to) => vec![*to],
-            Target::End(_) => Vec::new(),
-            Target::Origin { among } => {
-                let origin = state.origins.get(&state.visit).filter(|origin| among.contains(origin));
-                vec![*origin.unwrap_or(&state.visit)]
+    /// Whether an edge can be taken in a state, and whether none after it can.
+    fn is_open(&self, edge: &Edge<StepId>, state: State, memory: &Memory) -> (bool, bool) {
+        let Some(bound) = edge.bound.filter(|bound| self.bounds[bound.counter.0 as usize]) else {
+            return (true, true);
+        };
+        match self.places[bound.counter.0 as usize] {
+            Some(place) => {
+                let is_left = memory.spent.of(state.spent).of(place) < bound.max;
+                (is_left, is_left)
             }
-            Target::Select { .. } | Target::Jump { .. } => {
-                let ways = self.live.ways[state.step.0 as usize].iter();
-                ways.filter(|way| way.edge == Some(index) && !way.inner).map(|way| way.to).collect()
-            }
+            None => (bound.max > 0, false),
         }
+    }
+
+    /// Who handed off, where an edge leads back to them.
+    fn origin(&self, state: State, edge: &Edge<StepId>, memory: &Memory) -> Option<StepId> {
+        let Target::Origin { among } = &edge.to else { return None };
+        let origin = memory.origins.of(state.origins).of(state.visit).filter(|origin| among.contains(origin));
+        Some(origin.unwrap_or(state.visit))
     }
 
     /// The state after an edge, and whether it is asked with a remedy there; `None` when the verdict ends the run.
-    fn go(&self, state: &State, outcome: &Outcome, edge: &Edge<StepId>, to: StepId) -> Option<(State, bool)> {
-        let mut next = State { step: to, judge: None, ..state.clone() };
-        let place = |counter: CounterId| self.counters.iter().position(|known| *known == counter);
-        if let Some(at) = edge.bound.and_then(|bound| place(bound.counter)) {
-            next.counters[at] += 1;
+    fn go(
+        &self,
+        state: State,
+        failed: bool,
+        edge: &Edge<StepId>,
+        to: StepId,
+        memory: &mut Memory,
+    ) -> Option<(State, bool)> {
+        let mut next = State { step: to, judge: None, ..state };
+        let place = |counter: CounterId| self.places[counter.0 as usize];
+        if let Some(place) = edge.bound.and_then(|bound| place(bound.counter)) {
+            next.spent = memory.spend(next.spent, place);
         }
-        for at in edge.resets.iter().filter_map(|counter| place(*counter)) {
-            next.counters[at] = 0;
+        for place in edge.resets.iter().filter_map(|counter| place(*counter)) {
+            next.spent = memory.reset(next.spent, place);
         }
         if edge.hands_off && self.returns {
-            next.origins.insert(to, state.visit);
+            next.origins = memory.hand_off(next.origins, to, state.visit);
         }
         // A step that does not count belongs to the visit that led to it.
         if !self.flow.step(to).counts {
             return Some((next, false));
         }
         if edge.remedy.is_none()
-            && let Some(judge) = self.fired(state, to)
+            && let Some(judge) = self.fired(state, to, memory)
         {
-            next.history.clear();
+            next.history = 0;
             next.judged = true;
             next.step = judge;
             if !self.flow.step(judge).counts {
                 return Some((next, false));
             }
         }
-        let failed = matches!(outcome, Outcome::Fail(_));
         let redone = failed && (edge.remedy.is_some() || edge.again);
         if self.visits_max.is_some_and(|max| state.finished + 1 >= max) && !redone {
             return None;
@@ -379,8 +443,7 @@ impl Unroll<'_> {
         // Who mends takes the place of what was mended in what monitors see.
         let mended = edge.remedy.is_some() && to == state.visit;
         if !(next.judged || mended) {
-            next.history.push(state.visit);
-            forget(&self.flow.monitors, &mut next.history);
+            next.history = memory.visit(&self.flow.monitors, next.history, state.visit);
         }
         next.finished = self.visits_max.map_or(0, |max| (state.finished + 1).min(max));
         next.judged = false;
@@ -389,13 +452,12 @@ impl Unroll<'_> {
     }
 
     /// The judge of the monitor that acts when control goes to a step that counts.
-    fn fired(&self, state: &State, to: StepId) -> Option<StepId> {
+    fn fired(&self, state: State, to: StepId, memory: &Memory) -> Option<StepId> {
         if state.judged && !self.flow.step(state.step).counts {
             return None;
         }
-        let mut monitors = self.flow.monitors.iter();
-        monitors
-            .find(|monitor| monitor.cycle.first() == Some(&to) && seen(monitor, &state.history, state.visit))
-            .map(|monitor| monitor.judge)
+        let mut monitors = self.watching[to.0 as usize].iter();
+        let history = memory.histories.of(state.history);
+        monitors.find(|monitor| seen(monitor, history, state.visit)).map(|monitor| monitor.judge)
     }
 }

@@ -57,7 +57,8 @@ pub(super) struct Weights {
 }
 
 impl Weights {
-    /// `apart` says that control goes to judges: then they are no part of what asks for them, but for members.
+    /// `apart` says that control goes to judges: then they are no part of what asks for them, but for members, and those
+    /// of monitors are counted where it goes to them.
     /// `rejected` is what [`rejected`] says of the flow.
     pub(super) fn new(
         (flow, rejected): (&Flow, &[bool]),
@@ -68,6 +69,9 @@ impl Weights {
         let scale = Scale { flow, rejected, apart, terms, measure };
         let of = |remedy: bool| (0..flow.steps.len()).map(|at| scale.visit(at, remedy)).collect();
         let mut weights = Weights { usual: of(false), remedy: of(true), monitors: Vec::new() };
+        if apart {
+            return weights;
+        }
         for monitor in &flow.monitors {
             weights.monitors.push(scale.visit(monitor.judge.0 as usize, false));
         }
@@ -75,6 +79,12 @@ impl Weights {
             weights.usual[monitor.judge.0 as usize] = 0;
         }
         weights
+    }
+
+    /// The same by the place, each of them a step.
+    pub(super) fn at(&self, steps: &[StepId]) -> Weights {
+        let all = |costs: &[u64]| steps.iter().map(|step| costs[step.0 as usize]).collect();
+        Weights { usual: all(&self.usual), remedy: all(&self.remedy), monitors: Vec::new() }
     }
 
     pub(super) fn of(&self, step: usize, remedy: bool) -> u64 {
@@ -96,6 +106,9 @@ impl Weights {
     /// What the judges of monitors cost in so many iterations. Whichever acts, all begin anew, so that no two act on the
     /// same rounds.
     pub(super) fn of_monitors(&self, flow: &Flow, iterations: u32) -> u64 {
+        if self.monitors.is_empty() {
+            return 0;
+        }
         let rounds = |monitor: &crate::Monitor<StepId>| {
             u64::from(monitor.threshold.max(1)).saturating_mul(monitor.cycle.len().max(1) as u64)
         };

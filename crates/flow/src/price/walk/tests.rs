@@ -57,18 +57,18 @@ fn agrees_with_walking() {
             [Measure::Asks, Measure::Visits, Measure::Role(AskRole::Report), Measure::Role(AskRole::Remedy)]
         {
             let weights = Weights::new((&flow, &rejected(&flow)), false, &terms, measure);
-            let expected = walked(&flow, &ways, &weights, max);
-            let found = searched(&flow, &ways, &weights, max, Goal::Cost).expect("a small flow is searched");
+            let expected = walked(&ways, &weights, max);
+            let found = searched(&ways, &weights, max, Goal::Cost).expect("a small flow is searched");
             assert_eq!(found.cost, i128::from(expected), "{max} iterations of {flow:?}");
-            let upper = upper(&flow, &ways, &weights, max);
+            let upper = upper(&ways, &weights, max);
             assert!(upper >= expected, "{upper} < {expected}: {max} iterations of {flow:?}");
             compared += 1;
         }
         let weights = Weights::new((&flow, &rejected(&flow)), false, &terms, Measure::Asks);
         let expected = dearest_walked(&flow, &ways, &weights, max);
-        assert_eq!(longest(&flow, &ways, max), expected.iterations, "{max} iterations of {flow:?}");
+        assert_eq!(longest(&ways, max), expected.iterations, "{max} iterations of {flow:?}");
         rounds += u64::from(expected.iterations == u64::from(max));
-        let Some(found) = searched(&flow, &ways, &weights, max, Goal::Longest) else {
+        let Some(found) = searched(&ways, &weights, max, Goal::Longest) else {
             assert!(expected.legs.is_empty(), "no walk comes to a step that counts: {flow:?}");
             continue;
         };
@@ -97,7 +97,7 @@ fn a_run_of_billions_of_iterations_is_bounded_at_once() {
     let (ways, max) = (Ways::of(&flow), u32::MAX);
     let terms = Terms { iterations_max: max, repairs_max: 1, ..Terms::default() };
     let weights = Weights::new((&flow, &rejected(&flow)), false, &terms, Measure::Asks);
-    assert_eq!(most(&flow, &ways, &weights, max), 2 * u64::from(max));
+    assert_eq!(most(&ways, &weights, max), 2 * u64::from(max));
     let walk = dearest(&flow, &ways, &weights, max);
     assert_eq!(walk.iterations, u64::from(max));
     assert_eq!(walk.legs.iter().map(|(_, times)| times).sum::<u64>(), u64::from(FOLLOWED_MAX));
