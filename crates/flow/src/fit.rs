@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::Str;
 use crate::allowed::branches;
+use crate::schema::Look;
 use crate::values::listed;
 
 /// Whether answers that have a value at a path fit.
@@ -94,7 +95,7 @@ pub(crate) fn is_plain(schema: &Value, path: &[Str]) -> bool {
     ];
     let Some((first, rest)) = path.split_first() else { return true };
     let Some(map) = schema.as_object() else { return true };
-    let inner = match (map.get("properties").and_then(|named| named.get(&**first)), map.get("items")) {
+    let inner = match (map.look("properties").and_then(|named| named.look(&**first)), map.look("items")) {
         (Some(named), _) => Some(named),
         (None, items) => items.filter(|_| first.parse::<usize>().is_ok()),
     };
@@ -113,7 +114,7 @@ pub(crate) fn fit(schema: &Value, path: &[Str], value: &Value) -> Fit {
         return exact(schema, value);
     }
     // In older drafts nothing beside a reference counts.
-    if map.contains_key("$ref") {
+    if map.has("$ref") {
         return Fit::Open;
     }
     let mut whole = required(map, &path[0]);
@@ -223,8 +224,8 @@ fn of_others(map: &Map<String, Value>, part: &Value, path: &[Str], value: &Value
     if *part == Value::Bool(true) {
         return Fit::Always;
     }
-    let is_named = map.get("properties").is_some_and(|named| named.get(&*path[0]).is_some());
-    match is_named || map.contains_key("patternProperties") {
+    let is_named = map.look("properties").is_some_and(|named| named.get(&*path[0]).is_some());
+    match is_named || map.has("patternProperties") {
         true => Fit::Open,
         // Of further properties it says something too.
         false => fit(part, &path[1..], value).and(Fit::Open),
@@ -252,7 +253,7 @@ fn may_hold(whole: &Value, path: &[Str], value: &Value) -> bool {
 pub(crate) fn candidates(schema: &Value, path: &[Str]) -> Option<Vec<Value>> {
     let Some((first, rest)) = path.split_first() else { return listed(schema) };
     let map = schema.as_object()?;
-    let own = match (map.get("properties").and_then(|named| named.get(&**first)), map.get("items")) {
+    let own = match (map.look("properties").and_then(|named| named.look(&**first)), map.look("items")) {
         (Some(named), _) => candidates(named, rest),
         (None, Some(items)) if first.parse::<usize>().is_ok() => candidates(items, rest),
         _ => None,

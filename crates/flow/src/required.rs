@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::allowed::{branches, subschemas};
+use crate::schema::Look;
 
 /// Keywords that can make a property certain beside `required`.
 const SAY_MORE: [&str; 10] = [
@@ -25,7 +26,7 @@ const WITHOUT_DEPENDENTS: [&str; 3] = ["draft-04", "draft-06", "draft-07"];
 
 /// Whether a schema is read by a draft that knows what has to be there because something else is under these names.
 pub(crate) fn knows_dependents(schema: &Value) -> bool {
-    let named = schema.get("$schema").and_then(Value::as_str);
+    let named = schema.look("$schema").and_then(Value::as_str);
     !named.is_some_and(|draft| WITHOUT_DEPENDENTS.iter().any(|known| draft.contains(known)))
 }
 
@@ -33,7 +34,7 @@ pub(crate) fn knows_dependents(schema: &Value) -> bool {
 pub(crate) fn names_required(schema: &Value, name: &str, dependents: bool) -> bool {
     let Value::Object(map) = schema else { return false };
     branches(map, "required").any(|known| known == name)
-        || (SAY_MORE.iter().any(|key| map.contains_key(*key)) && certain(schema, dependents).contains(name))
+        || (SAY_MORE.iter().any(|key| map.has(key)) && certain(schema, dependents).contains(name))
 }
 
 /// The properties that every object has which fits.
@@ -45,8 +46,8 @@ fn certain(schema: &Value, dependents: bool) -> BTreeSet<&str> {
     for key in ["anyOf", "oneOf"] {
         names.extend(common(branches(map, key).map(certain)));
     }
-    if let (Some(then), Some(otherwise)) = (map.get("then"), map.get("else"))
-        && let Some(holds) = map.get("if")
+    if let (Some(then), Some(otherwise)) = (map.look("then"), map.look("else"))
+        && let Some(holds) = map.look("if")
     {
         let mut then = certain(then);
         then.extend(certain(holds));
@@ -73,7 +74,7 @@ fn common<'v>(mut sets: impl Iterator<Item = BTreeSet<&'v str>>) -> BTreeSet<&'v
 
 /// The objects that `enum` and `const` list.
 fn written(map: &Map<String, Value>) -> impl Iterator<Item = &Value> {
-    branches(map, "enum").chain(map.get("const")).filter(|value| value.is_object())
+    branches(map, "enum").chain(map.look("const")).filter(|value| value.is_object())
 }
 
 fn keys(value: &Value) -> BTreeSet<&str> {
@@ -85,7 +86,7 @@ fn follow<'v>(schema: &'v Value, names: &mut BTreeSet<&'v str>, dependents: bool
     let Value::Object(map) = schema else { return };
     let keys = ["dependencies", "dependentRequired", "dependentSchemas"];
     for key in keys.into_iter().filter(|key| dependents || *key == "dependencies") {
-        let Some(Value::Object(rules)) = map.get(key) else { continue };
+        let Some(Value::Object(rules)) = map.look(key) else { continue };
         for (name, needed) in rules {
             if !names.contains(name.as_str()) {
                 continue;
@@ -102,7 +103,7 @@ fn follow<'v>(schema: &'v Value, names: &mut BTreeSet<&'v str>, dependents: bool
 /// How many properties an object has at least.
 fn fewest(schema: &Value) -> u64 {
     let Value::Object(map) = schema else { return 0 };
-    let own = map.get("minProperties").and_then(Value::as_u64).unwrap_or_default();
+    let own = map.look("minProperties").and_then(Value::as_u64).unwrap_or_default();
     branches(map, "allOf").map(fewest).fold(own, u64::max)
 }
 
@@ -110,11 +111,11 @@ fn fewest(schema: &Value) -> u64 {
 fn places(schema: &Value) -> Option<Vec<&str>> {
     let Value::Object(map) = schema else { return None };
     let by_pattern =
-        map.get("patternProperties").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
-    if map.get("additionalProperties") != Some(&Value::Bool(false)) || by_pattern {
+        map.look("patternProperties").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
+    if map.look("additionalProperties") != Some(&Value::Bool(false)) || by_pattern {
         return branches(map, "allOf").find_map(places);
     }
-    let named = map.get("properties").and_then(Value::as_object)?;
+    let named = map.look("properties").and_then(Value::as_object)?;
     let can_be = |name: &&str| !subschemas(schema, name).contains(&&Value::Bool(false));
     Some(named.keys().map(String::as_str).filter(can_be).collect())
 }

@@ -149,6 +149,11 @@ impl Schema {
         self.requires(path) && always::refuses_null(&self.value, path.segments())
     }
 
+    /// Whether of the value at this path nothing is said but at the path itself.
+    pub fn says_only_at(&self, path: &FieldPath) -> bool {
+        fit::is_plain(&self.value, path.segments())
+    }
+
     /// Every value that can stand at this path, when the schema lists them: by `enum`, `const`, as a truth value, as a
     /// short range of whole numbers, or by combining such schemas.
     /// Those that no answer has because of what is said around them are left out, as far as that is certain.

@@ -16,7 +16,9 @@ pub(super) fn check_bars(
     schema: &Schema,
     desk: &Desk<'_>,
 ) {
-    let Some((field, _)) = &gate.field else { return };
+    let Some((field, _)) = gate.field.as_ref().filter(|(field, _)| !schema.says_only_at(field)) else {
+        return;
+    };
     let (Some(written), Some(left)) = (listed(schema.at(field)), schema.values_at(field)) else { return };
     if written.len() == left.len() {
         return;
