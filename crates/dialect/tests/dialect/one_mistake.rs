@@ -69,6 +69,155 @@ fn in_a_registry() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// The same where what is found is one line that says something, of whatever severity.
+fn not_said(cases: &[(&str, &str, &str)], files: &Project, found: impl Fn(&Project) -> String) -> String {
+    let check = |(from, to, says): &(&str, &str, &str)| {
+        let found = found(&first(files.clone(), from, to));
+        (found.lines().count() != 1 || !found.contains(says)).then(|| format!("{from} → {to}:\n{found}"))
+    };
+    cases.iter().filter_map(check).collect::<Vec<_>>().join("\n")
+}
+
+fn of_registry(cases: &[(&str, &str, &str)]) -> String {
+    not_said(cases, &support::sound(), |files| support::findings(files, support::DIR))
+}
+
+/// All others call the step as it calls itself.
+#[test]
+fn the_key_of_a_step() {
+    let cases = [
+        (
+            "    \"continuation.fix\": {\n      \"step",
+            "    \"continuation.fx\": {\n      \"step",
+            "the step of key `continuation.fx` calls itself",
+        ),
+        (
+            "    \"continuation.fix\": {\n      \"step",
+            "    \"zork.zork\": {\n      \"step",
+            "the step of key `zork.zork` calls itself",
+        ),
+        (
+            "    \"initial.fix\": {\n      \"step",
+            "    \"initial.fx\": {\n      \"step",
+            "the step of key `initial.fx` calls itself",
+        ),
+        (
+            "    \"closure.fix\": {\n      \"stepId\": \"closure.fix\", \"name\": \"Close\"",
+            "    \"closure.fx\": {\n      \"stepId\": \"closure.fix\", \"name\": \"Close\"",
+            "the step of key `closure.fx` calls itself",
+        ),
+        ("\"stepId\": \"continuation.fix\"", "\"stepId\": \"zork\"", "make"),
+    ];
+    let cases: Vec<_> = cases
+        .map(|(from, to, says)| (from, to, if says == "make" { "calls itself `zork`" } else { says }))
+        .into();
+    assert_eq!(of_registry(&cases), "");
+}
+
+/// A validator takes no notice of keywords that there are not.
+#[test]
+fn a_keyword_of_a_schema() {
+    let cases = [
+        ("\"required\": [\"next_action\", \"plan\"]", "\"requred\": [\"next_action\", \"plan\"]", "did you"),
+        ("\"approach\": { \"type\"", "\"approach\": { \"tye\"", "did you"),
+        ("\"enum\": [\"next\"", "\"enm\": [\"next\"", "did you"),
+        (
+            "\"properties\": {\n        \"next_action\"",
+            "\"propertis\": {\n        \"next_action\"",
+            "did you",
+        ),
+    ];
+    let cases: Vec<_> = cases.map(|(from, to, _)| (from, to, "is no keyword of JSON Schema")).into();
+    assert_eq!(of_registry(&cases), "");
+    // What is like a keyword and has another shape, and names of properties and of schemas, are the author's own.
+    for (from, to) in [
+        ("\"approach\": { \"type\"", "\"approach\": { \"types\": 7, \"type\""),
+        ("\"approach\": { \"type\"", "\"approach\": { \"x-type\": \"string\", \"typ\": \"any\", \"type\""),
+        (
+            "\"properties\": { \"approach\"",
+            "\"properties\": { \"requred\": { \"type\": \"string\" }, \"approach\"",
+        ),
+        ("\"$defs\": {", "\"item\": { \"type\": \"string\" }, \"$defs\": {"),
+    ] {
+        let found = support::findings(&first(support::sound(), from, to), support::DIR);
+        assert_eq!(found, "", "{to}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read() {
+    let number = "not a number";
+    let cases = [
+        ("\"stepKind\": \"work\"", "\"stepKind\": 17", number),
+        ("\"stepKind\": \"closure\"", "\"stepKind\": 17", number),
+        ("[\"next\", \"repeat\"],", "[17],", number),
+        ("\"uvVariables\": [\"issue\", \"baseBranch\"]", "\"uvVariables\": [17]", number),
+        ("\"uvVariables\": [\"issue\", \"baseBranch\"]", "\"uvVariables\": [17, \"baseBranch\"]", number),
+        ("\"adaptation\": \"git-dirty\"", "\"adaptation\": 17", number),
+        ("{ \"validator\": \"git-clean\" }", "{ \"validator\": 17 }", number),
+        ("\"changedFiles\": \"parseChangedFiles\"", "\"changedFiles\": 17", number),
+    ];
+    assert_eq!(of_registry(&cases), "");
+}
+
+/// The last name in quotes.
+fn last(text: &str) -> &str {
+    text.rsplit('"').nth(1).unwrap_or_default()
+}
+
+/// What is missing was probably meant by the key that there is not.
+#[test]
+fn keys_past_recognition() {
+    let missing = |key: &'static str| (format!("\"{key}\":"), format!("`{key}` is missing"));
+    let said: Vec<(String, String)> = ["allowedIntents", "intentField", "target", "validator", "file"]
+        .into_iter()
+        .map(missing)
+        .chain([
+            ("\"stepKind\": \"work\", \"c2\":".to_owned(), "`c2` is missing in a step".to_owned()),
+            ("\"onFailure\": { \"action\":".to_owned(), "`action` is missing".to_owned()),
+            ("\"transitions\":".to_owned(), "lacks `transitions`".to_owned()),
+            ("\"outputSchemaRef\":".to_owned(), "lacks `outputSchemaRef`".to_owned()),
+            ("\"failurePattern\":".to_owned(), "names no `failurePattern`".to_owned()),
+            ("\"validationConditions\":".to_owned(), "has no conditions".to_owned()),
+        ])
+        .collect();
+    let both: Vec<_> = said
+        .iter()
+        .map(|(key, says)| (key.as_str(), key.replace(last(key), "xyzzy"), says.as_str()))
+        .collect();
+    let both: Vec<_> = both.iter().map(|(key, to, says)| (*key, to.as_str(), *says)).collect();
+    assert_eq!(of_registry(&both), "");
+    // What need not be there may be meant as well.
+    let alone = ["inputs", "validators", "validationSteps", "failurePatterns", "entryStep", "extractParams"];
+    let keys = alone.map(|key| format!("\"{key}\":"));
+    let cases: Vec<_> = keys.iter().map(|key| (key.as_str(), "\"xyzzy\":", "`xyzzy` is no key of")).collect();
+    assert_eq!(of_registry(&cases), "");
+}
+
+#[test]
+fn what_follows_is_not_said() {
+    let cases = [
+        ("{uv-approach}", "{uv_approach}", "did you mean `{uv-approach}`?"),
+        ("{input_text}", "{input-text}", "`{input-text}` stays text"),
+        ("[\"repeat\", \"handoff\"],", "[\"repeat\"],", "has a transition for `handoff`"),
+        ("\"maxAttempts\": 2", "\"maxAttempts\": 0", "reads its `changedFiles`"),
+    ];
+    let cases: Vec<_> = cases
+        .map(|(from, to, says)| {
+            (from, to, if says.starts_with("did") { "`{uv_approach}` stays text" } else { says })
+        })
+        .into();
+    assert_eq!(of_registry(&cases), "");
+    let several = edit(
+        &support::sound(),
+        "\"parseChangedFiles\" }",
+        "\"parseChangedFiles\", \"output\": \"stdout\", \"errors\": \"stderr\" }",
+    );
+    let cases =
+        [("\"maxAttempts\": 2", "\"maxAttempts\": 0", "reads its `changedFiles`, `output`, `errors`")];
+    assert_eq!(not_said(&cases, &several, |files| support::findings(files, support::DIR)), "");
+}
+
 #[test]
 fn in_a_check_flow() {
     let next = "{ \"next\": \"s_b2c1de\" }";
