@@ -307,7 +307,9 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         origins: &[Name],
     ) -> Option<(Prompt, usize)> {
         let pattern = condition.pattern?;
-        if pattern.misread || validation.misread {
+        // Where it lies may be what could not be read.
+        let placeless = validation.c2.is_none() || validation.c3.is_none();
+        if pattern.misread || (validation.misread && placeless) {
             self.compiler.reads.unreadable();
             return None;
         }

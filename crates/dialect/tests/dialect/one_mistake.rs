@@ -248,6 +248,100 @@ fn in_a_piece() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// What everything goes by is changed where it is given only.
+#[test]
+fn names_of_a_piece_that_were_changed() {
+    let found = |files: &Project| findings_of(piece_support::load(files, |_| {}));
+    let piece = edit(&Project::from([(PIECE.to_owned(), NAMED.as_bytes().to_vec())]), "PLACE", "plan");
+    assert_eq!(found(&piece), "");
+    let cases = [
+        ("  coder: ", "  codr: ", "yaml:6:3 error[unknown-facet]: `codr` of `personas` is named nowhere"),
+        ("  coder: ", "  zork: ", "yaml:6:3 error[unknown-facet]: `zork` of `personas` is named nowhere"),
+        ("  tidy: ", "  tdy: ", "error[unknown-facet]: `tdy` of `policies` is named nowhere"),
+        ("- name: work", "- name: wrok", "error[unknown-target]: nothing leads to the movement `wrok`"),
+        ("- name: work", "- name: zork", "error[unknown-target]: nothing leads to the movement `zork`"),
+        (
+            "- name: plan.md",
+            "- name: pln.md",
+            "warning[unwritten-report]: no movement writes the report `plan.md`",
+        ),
+        ("personas:", "xyzzy:", "error[unknown-key]: `xyzzy` is no key of the piece"),
+        // One place may as well be the one that is wrong.
+        (
+            "initial_movement: plan",
+            "initial_movement: pln",
+            "error[unknown-target]: `initial_movement` leads to `pln`",
+        ),
+        ("policy: tidy", "policy: tydi", "error[unknown-facet]: `policy` names `tydi`"),
+    ];
+    assert_eq!(not_said(&cases, &piece, found), "");
+}
+
+const PIECE: &str = ".takt/pieces/sound.yaml";
+
+/// A piece in which each name is said twice.
+const NAMED: &str = "\
+name: named
+max_iterations: 9
+initial_movement: PLACE
+personas:
+  planner: You plan things.
+  coder: You write code.
+policies:
+  tidy: Leave nothing behind.
+movements:
+  - name: plan
+    persona: planner
+    edit: false
+    instruction_template: Plan.
+    output_contracts:
+      report:
+        - name: plan.md
+          format: |
+            # Plan
+            What is to be done.
+    rules:
+      - condition: Planned
+        next: work
+  - name: work
+    persona: coder
+    policy: tidy
+    edit: true
+    instruction_template: \"Read {report:plan.md}.\"
+    rules:
+      - condition: Done
+        next: review
+      - condition: Not clear
+        next: plan
+  - name: review
+    persona: coder
+    policy: tidy
+    edit: false
+    instruction_template: \"Compare with {report:plan.md}.\"
+    rules:
+      - condition: Good
+        next: COMPLETE
+      - condition: Bad
+        next: work
+";
+
+/// What is wrong with rules that several movements have by an alias is wrong once.
+#[test]
+fn rules_by_an_alias() {
+    let files = first(
+        piece_support::sound(),
+        "    rules:\n",
+        "    rules:\n      - &way { condition: Zork, next: zork }\n",
+    );
+    let files = first(
+        files,
+        "  - name: implement\n",
+        "  - name: again\n    edit: false\n    instruction_template: Again.\n    rules: [*way]\n  - name: implement\n",
+    );
+    let found = findings_of(piece_support::load(&files, |_| {}));
+    assert_eq!(found.matches("leads to `zork`").count(), 1, "{found}");
+}
+
 /// What an alias repeats is written once.
 #[test]
 fn what_is_read_twice_is_wrong_once() {
