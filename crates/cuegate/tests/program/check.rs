@@ -167,6 +167,31 @@ fn several_at_once_and_each_way_to_name_one() {
     assert_eq!(json["errors"], alone["errors"]);
 }
 
+/// What is found is said of the files in which it is, and a name is that of the nearest folder.
+#[test]
+fn agents_of_one_name_in_two_folders() {
+    let project = with(&broken());
+    crate::support::copy(&project.path().join(".agent"), &project.path().join("sub/.agent"));
+    small().write(&project);
+    let paths = [".agent/agent", "sub/.agent/agent"];
+    let both = project.run(&["check", paths[0], paths[1], "--json"]);
+    assert_eq!(both.code, 2, "{}", both.stderr);
+    let files = |found: &serde_json::Value| -> Vec<String> {
+        let all = found["diagnostics"].as_array().unwrap().iter();
+        all.map(|one| one["file"].as_str().unwrap().to_owned()).collect()
+    };
+    let (both, alone) = (both.json(), project.run(&["check", paths[1], "--json"]).json());
+    assert!(
+        !files(&both).is_empty() && files(&both).iter().all(|file| file.starts_with("sub/.agent/agent/"))
+    );
+    assert_eq!(both["diagnostics"], alone["diagnostics"], "nothing is said of the sound one");
+    assert_eq!(project.run(&["check", "agent"]).code, 0);
+    let below = Ran::of(
+        project.command(&["check", "agent"]).current_dir(project.path().join("sub")).output().unwrap(),
+    );
+    assert_eq!(below.code, 2, "{}", below.stderr);
+}
+
 #[test]
 fn from_a_folder_below_the_project() {
     let project = with(&small());

@@ -1,4 +1,5 @@
-//! Found in `registry::check_flow::definition`, `registry::step` and `registry::validation`.
+//! Found in `registry::check_flow::definition`, `registry::step`, `registry::step_keys` and
+//! `registry::validation`.
 
 use cuegate_flow::Code;
 
@@ -9,7 +10,8 @@ step-id-mismatch: a key and the `stepId` below it differ
 
 A step is named by its key. Its `stepId` repeats that name and has to agree.
 
-Make both equal.
+Make both equal. Where everything else names the step as its `stepId` does, the key is what was changed,
+and the finding stands there.
 ",
 };
 

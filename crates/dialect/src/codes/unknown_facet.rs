@@ -1,4 +1,4 @@
-//! Found in `piece::sections`.
+//! Found in `piece::renamed` and `piece::sections`.
 
 use cuegate_flow::Code;
 
@@ -9,7 +9,8 @@ unknown-facet: a movement names a text that the piece does not have
 
 `persona`, `policy`, `knowledge`, `instruction` and `format` are keys of `personas`, `policies`,
 `knowledge`, `instructions` and `report_formats`. There is no such key, and the word alone would tell an
-agent nothing.
+agent nothing. Where several movements name one that is not there, and one that is there is named nowhere,
+the latter is what was changed, and the finding stands there.
 
 Correct the key; the hint names the nearest one. Or add it with the path of its file.
 ",

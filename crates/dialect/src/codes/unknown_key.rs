@@ -1,4 +1,4 @@
-//! Found in `findings` and `json::fields`.
+//! Found in `findings`, `json::fields` and `registry::schema_words`.
 
 use cuegate_flow::Code;
 
@@ -8,6 +8,9 @@ pub(super) const CODE: Code = Code {
 unknown-key: a key is unknown
 
 Nothing reads this key. Most often it is a typing error, and what was meant has no effect.
+
+In a schema it is a keyword that JSON Schema does not have, like one that it has and with such a value:
+answers are not held to it. Where something is missing beside an unknown key, both are one finding.
 
 Correct the key; the hint names the nearest known one. Notes belong into `description`.
 ",

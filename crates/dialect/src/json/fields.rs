@@ -32,6 +32,8 @@ pub(crate) struct Fields<'j, 'f> {
     asked: RefCell<Vec<&'static str>>,
     /// The keys that cannot be left out.
     needed: RefCell<Vec<&'static str>>,
+    /// What was said of what is missing in it.
+    lacking: RefCell<Vec<Diagnostic>>,
 }
 
 impl<'j, 'f> Fields<'j, 'f> {
@@ -46,6 +48,7 @@ impl<'j, 'f> Fields<'j, 'f> {
             entries,
             asked: RefCell::default(),
             needed: RefCell::default(),
+            lacking: RefCell::default(),
         })
     }
 
@@ -229,9 +232,29 @@ impl<'j, 'f> Fields<'j, 'f> {
             return;
         }
         let message = format!("`{key}` is missing in {}", self.what);
-        self.push(
+        self.lacks(
             Diagnostic::error(codes::MISSING_KEY, self.opening(), message).hint(format!("add `{key}`")),
         );
+    }
+
+    /// Adds a finding about what is missing in it: where one key is none of those there are, that is probably what was
+    /// meant by it, and both are one finding.
+    pub(crate) fn lacks(&self, finding: Diagnostic) {
+        let finding = match &self.step {
+            Some(step) => finding.step(step),
+            None => finding,
+        };
+        self.lacking.borrow_mut().push(finding.clone());
+        self.found.push(finding);
+    }
+
+    /// Whether it has a key that is none of those asked for so far, and like none of them: anything may be meant by it.
+    pub(crate) fn has_strange_key(&self) -> bool {
+        let asked = self.asked.borrow();
+        let is_strange = |entry: &&Entry| {
+            !asked.contains(&&*entry.key) && nearest(&entry.key, asked.iter().copied()).is_none()
+        };
+        self.entries.iter().any(|entry| is_strange(&entry))
     }
 
     /// Reports a value that is not allowed.
@@ -285,7 +308,20 @@ impl<'j, 'f> Fields<'j, 'f> {
     /// Ends reading: every key that nobody asked for is unknown.
     pub(crate) fn finish(self) {
         let asked = self.asked.borrow();
-        for entry in self.entries.iter().filter(|entry| !asked.contains(&&*entry.key)) {
+        let unknown = self.entries.iter().filter(|entry| !asked.contains(&&*entry.key));
+        if let [only] = unknown.clone().collect::<Vec<_>>()[..]
+            && let [lack] = &self.lacking.borrow()[..]
+            && nearest(&only.key, asked.iter().copied()).is_none()
+            && let Some(said) = self.found.take(|known| known == lack).into_iter().next()
+        {
+            let message = format!("`{}` is no key of {}; {}", only.key, self.what, said.message);
+            let hint = match said.hint.as_deref().unwrap_or_default() {
+                add if add.starts_with("add ") => format!("correct the key, or remove it and {add}"),
+                hint => hint.to_owned(),
+            };
+            return self.push(Diagnostic::error(codes::UNKNOWN_KEY, only.key_span, message).hint(hint));
+        }
+        for entry in unknown {
             let message = format!("`{}` is no key of {}", entry.key, self.what);
             let finding = Diagnostic::error(codes::UNKNOWN_KEY, entry.key_span, message);
             let known = asked.iter().copied();

@@ -9,6 +9,7 @@ use super::monitors::{self, MonitorDefinition};
 use super::movement::{ABORT, COMPLETE, Does, Movement, Reading};
 use super::newer;
 use super::options::PieceOptions;
+use super::renamed;
 use super::reports::{ReportDefinition, clash, clash_but_for_case};
 use super::sections::Sections;
 use super::template::Compiler;
@@ -104,6 +105,7 @@ fn load(
         compiler.may_be_more = piece.nameless;
         lower_piece(&piece, options, &compiler, draft);
     }
+    renamed::check_names(value, &desk.found);
     RunSettings {
         agent: piece.name.to_owned(),
         title: piece.name.to_owned(),
@@ -186,6 +188,9 @@ fn read<'j>(
     let monitors = monitors::read(&fields, sections, options.interactive);
     fields.stray("answer_agent", "nothing reads it");
     newer::refuse(&fields, newer::PIECE);
+    if fields.has_strange_key() {
+        sections.may_be_meant();
+    }
     fields.finish();
     let nameless = movements.len() < items.len();
     PieceDefinition {

@@ -12,6 +12,7 @@ mod movement;
 mod newer;
 mod options;
 mod prompt;
+mod renamed;
 mod reports;
 mod rules;
 mod schema;

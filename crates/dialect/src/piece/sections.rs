@@ -21,7 +21,7 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    const ALL: [Section; 5] = [
+    pub(super) const ALL: [Section; 5] = [
         Section::Personas,
         Section::Policies,
         Section::Knowledge,
@@ -41,7 +41,7 @@ impl Section {
     }
 
     /// The keys that refer to its entries.
-    fn user(self) -> &'static str {
+    pub(super) fn user(self) -> &'static str {
         match self {
             Section::Personas => "persona",
             Section::Policies => "policy",
@@ -104,6 +104,8 @@ pub(crate) struct Sections<'d, 'f> {
     known: Vec<Known>,
     /// Maps in which something was looked for that is not there: an entry of theirs may have been meant.
     missed: RefCell<Vec<Section>>,
+    /// Where something was looked for in a map that is not there.
+    absent: RefCell<Vec<Span>>,
 }
 
 impl<'d, 'f> Sections<'d, 'f> {
@@ -115,6 +117,7 @@ impl<'d, 'f> Sections<'d, 'f> {
             source: source.clone(),
             known: Vec::new(),
             missed: RefCell::default(),
+            absent: RefCell::default(),
         };
         for section in Section::ALL {
             for entry in piece.names(section.key()) {
@@ -220,6 +223,9 @@ impl<'d, 'f> Sections<'d, 'f> {
             reference.text,
             section.key()
         );
+        if names.is_empty() {
+            self.absent.borrow_mut().push(reference.span);
+        }
         let finding = Diagnostic::error(codes::UNKNOWN_FACET, reference.span, message);
         user.push(match &names[..] {
             [] => finding.hint(format!(
@@ -239,6 +245,12 @@ impl<'d, 'f> Sections<'d, 'f> {
 
     fn names(&self, section: Section) -> impl Iterator<Item = &str> {
         self.known.iter().filter(move |known| known.section == section).map(|known| &*known.name)
+    }
+
+    /// Takes back what was said of maps that are not there: a key of the piece that is none may have been meant as one.
+    pub(crate) fn may_be_meant(&self) {
+        let absent = self.absent.borrow();
+        self.desk.found.take(|known| known.code == codes::UNKNOWN_FACET && absent.contains(&known.span));
     }
 
     /// Reports entries that nothing refers to.

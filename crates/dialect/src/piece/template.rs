@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use cuegate_flow::{Diagnostic, Fact, Piece, Source, Span, Str};
+use cuegate_flow::{Diagnostic, Fact, Piece, Source, Str};
 
 use super::sections::Body;
 use crate::codes;
@@ -37,8 +37,8 @@ pub(crate) struct Compiler<'c> {
     pub(crate) reports: Vec<Str>,
     /// Whether there may be more of them, written by movements that could not be read.
     pub(crate) may_be_more: bool,
-    /// The reports that were asked for and that nobody writes: each is reported once a place.
-    unwritten: RefCell<Vec<Span>>,
+    /// The reports that were asked for and that nobody writes: each is reported once.
+    unwritten: RefCell<Vec<Str>>,
 }
 
 /// For whom a text is.
@@ -171,11 +171,10 @@ impl<'c> Compiler<'c> {
         if self.may_be_more || self.reports.iter().any(|known| **known == *report) {
             return;
         }
-        let place = body.place(&format!("{{{name}}}"));
-        if self.unwritten.borrow().contains(&place) {
+        if self.unwritten.borrow().iter().any(|known| **known == *report) {
             return;
         }
-        self.unwritten.borrow_mut().push(place);
+        self.unwritten.borrow_mut().push(report.into());
         let similar = self.reports.iter().map(|known| &**known).find(|known| known.ends_with(report));
         let hint = match similar.or_else(|| nearest(report, self.reports.iter().map(|known| &**known))) {
             Some(near) => format!("did you mean `{{report:{near}}}`?"),

@@ -46,7 +46,7 @@ impl<'a, 'f> Answers<'a, 'f> {
         if let Some(gate) = &step.gate {
             // That `abort` is there already changes nothing: it counts on neither side.
             if let Some(pointer) = gate.schema_pointer.filter(|_| !gate.misread) {
-                check_intents(step.id, gate, pointer, schema.value(), desk);
+                check_intents(step, gate, pointer, schema.value(), desk);
             }
         }
         if step.generation == Generation::Complete {
@@ -209,7 +209,14 @@ fn compile(written: &Written<'_, '_>, schema: Value) -> Option<Schema> {
 }
 
 /// The enum that the pointer leads to lists exactly what the gate allows; `abort` counts on neither side.
-fn check_intents(id: &str, gate: &GateDefinition<'_>, pointer: Text<'_>, schema: &Value, desk: &Desk<'_>) {
+fn check_intents(
+    step: &StepDefinition<'_>,
+    gate: &GateDefinition<'_>,
+    pointer: Text<'_>,
+    schema: &Value,
+    desk: &Desk<'_>,
+) {
+    let id = step.id;
     let push = |message: String, hint: String| {
         desk.found.push(Diagnostic::error(codes::INTENT_MISMATCH, pointer.span, message).step(id).hint(hint));
     };
@@ -225,7 +232,13 @@ fn check_intents(id: &str, gate: &GateDefinition<'_>, pointer: Text<'_>, schema:
         gate.intents.iter().map(|(intent, _)| intent.as_str()).filter(|word| *word != abort).collect();
     let listed: Vec<&str> = listed.iter().map(String::as_str).filter(|word| *word != abort).collect();
     let not_listed: Vec<&str> = allowed.iter().filter(|word| !listed.contains(word)).copied().collect();
-    let not_allowed: Vec<&str> = listed.iter().filter(|word| !allowed.contains(word)).copied().collect();
+    // That a transition leads on from what is not allowed is said of the transition.
+    let leads_on = |word: &str| {
+        let all = step.transitions.iter().flatten();
+        all.into_iter().any(|transition| transition.intent.as_str() == word)
+    };
+    let is_lost = |word: &&&str| !allowed.contains(*word) && !leads_on(word);
+    let not_allowed: Vec<&str> = listed.iter().filter(is_lost).copied().collect();
     let difference = match (not_listed.is_empty(), not_allowed.is_empty()) {
         (true, true) => return,
         (false, true) => format!("the schema does not list {}", list(&not_listed)),

@@ -85,8 +85,16 @@ pub(crate) fn read_completion<'j>(
         );
     }
     fields.finish();
-    let validation =
-        guarded.then_some(ValidationStep { id, span: entry.key_span, name, c2, c3, conditions, on_failure });
+    let validation = guarded.then_some(ValidationStep {
+        id,
+        span: entry.key_span,
+        name,
+        c2,
+        c3,
+        conditions,
+        on_failure,
+        misread: false,
+    });
     Some(Completion { step, validation })
 }
 

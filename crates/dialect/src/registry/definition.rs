@@ -6,6 +6,7 @@ use super::completion::read_completion;
 use super::entries::{COMPLETION_TYPES, completion_type, read_mapping};
 use super::generation::Generation;
 use super::step::{StepDefinition, read_step};
+use super::step_keys::check_keys;
 use super::validation::{FailurePattern, ValidationStep, ValidatorDefinition};
 use crate::codes;
 use crate::findings::Findings;
@@ -46,6 +47,8 @@ pub(crate) struct RegistryDefinition<'j> {
     pub(crate) validations: Vec<ValidationStep<'j>>,
     /// The steps.
     pub(crate) steps: Vec<StepDefinition<'j>>,
+    /// Whether something of it could not be read that may hold what it seems to lack.
+    pub(crate) misread: bool,
 }
 
 /// Reads a registry.
@@ -92,11 +95,16 @@ pub(crate) fn read_registry<'j>(
             .collect(),
         validations: if complete { Vec::new() } else { read_validations(&fields) },
         steps: read_steps(&fields, generation),
+        misread: false,
     };
     if complete {
         read_completions(&fields, &mut registry);
         report_incomplete(&fields, &registry.steps);
     }
+    check_keys(json, found);
+    registry.misread = fields.has_strange_key();
+    let no_entry = registry.entry_step.is_none() && registry.entry_mapping.is_empty();
+    registry.entry_misread |= registry.misread && no_entry;
     fields.finish();
     Some(registry)
 }

@@ -6,6 +6,8 @@ use super::definition::RegistryDefinition;
 use super::validation::{FailurePattern, ValidatorDefinition};
 use crate::codes;
 use crate::findings::Findings;
+use crate::json::Text;
+use crate::nearest::list;
 
 /// A validator where a validation names it.
 pub(super) struct Use<'v, 'j> {
@@ -34,7 +36,9 @@ pub(super) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
         .flat_map(|validation| &validation.conditions)
         .map(|condition| condition.text)
         .collect();
-    let lost = conditions.iter().any(|name| !registry.validators.iter().any(|known| known.name == *name));
+    let lost = conditions.iter().any(|name| !registry.validators.iter().any(|known| known.name == *name))
+        || registry.validations.iter().any(|validation| validation.misread)
+        || (registry.misread && registry.validations.is_empty());
     for validator in &registry.validators {
         let name = validator.name;
         if !conditions.contains(&name) {
@@ -50,20 +54,33 @@ pub(super) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
         }
         let Some(read) = read(uses, |used| used.validator.name == name) else { continue };
         let told = patterns_told(registry, validator, uses);
-        for (param, _) in &validator.extract {
+        let is_unread = |param: &&Text<'_>| {
             let promised =
                 told.iter().any(|pattern| pattern.params.iter().any(|known| known.text == param.text));
-            if !promised && !read.contains(&param.text) {
-                let message = format!("no failure prompt of `{name}` reads its `{}`", param.text);
-                found.push(unused(param.text, param.span, message));
-            }
+            !promised && !read.contains(&param.text)
+        };
+        let unread: Vec<&Text<'_>> =
+            validator.extract.iter().map(|(param, _)| param).filter(is_unread).collect();
+        let asks =
+            uses.iter().any(|used| used.validator.name == name && !matches!(used.asked, Asked::Nothing));
+        if let ([first, _, ..], false) = (&unread[..], asks) {
+            let names: Vec<&str> = unread.iter().map(|param| param.text).collect();
+            let message =
+                format!("nobody is told when `{name}` fails, so that nothing reads its {}", list(&names));
+            let hint = "remove `extractParams`, or let it be tried again: `\"action\": \"retry\"` with `maxAttempts` of at least 1";
+            found.push(Diagnostic::warning(codes::UNUSED_FAILURE_PARAM, first.span, message).hint(hint));
+            continue;
+        }
+        for param in unread {
+            let message = format!("no failure prompt of `{name}` reads its `{}`", param.text);
+            found.push(unused(param.text, param.span, message));
         }
     }
     let names = |validator: &ValidatorDefinition<'_>| {
         let named = validator.pattern;
         named.is_some_and(|named| registry.patterns.iter().any(|known| known.name == named.text))
     };
-    let lost = !registry.validators.iter().all(names);
+    let lost = !registry.validators.iter().all(names) || (registry.misread && registry.validators.is_empty());
     for pattern in &registry.patterns {
         let name = pattern.name;
         let of =

@@ -10,13 +10,14 @@ use crate::nearest::nearest;
 const OF_PIECES: [(&str, &str); 2] =
     [("previous_response", "uv-previous_summary"), ("movement_iteration", "uv-iteration")];
 
-/// The finding about a word in braces that was meant to be filled in; `None` for one that is text as any other.
+/// The finding about a word in braces that was meant to be filled in, and the placeholder that was; `None` for one that
+/// is text as any other.
 pub(super) fn finding(
     word: &str,
     variables: &Variables<'_>,
     scope: Scope<'_>,
     span: Span,
-) -> Option<Diagnostic> {
+) -> Option<(Diagnostic, String)> {
     let known = |name: &str| variables.meaning(name, scope) != Meaning::Unknown;
     let meant = if word == "task" || nearest(word, ["input_text"]).is_some() {
         "input_text".to_owned()
@@ -32,7 +33,7 @@ pub(super) fn finding(
     };
     let message = format!("`{{{word}}}` stays text");
     let finding = Diagnostic::warning(codes::FOREIGN_PLACEHOLDER, span, message);
-    Some(finding.hint(format!("did you mean `{{{meant}}}`?")))
+    Some((finding.hint(format!("did you mean `{{{meant}}}`?")), meant))
 }
 
 /// What begins as `{uv-` or `{input_text` in a text that has no placeholder in it, and where: up to its brace, or to the end of its word.

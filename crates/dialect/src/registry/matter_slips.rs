@@ -49,7 +49,7 @@ pub(super) fn check_slips(file: &PromptFile, matter: &FrontMatter<'_>, found: &F
 }
 
 /// A key in a front matter that is no YAML because no blank follows its colon.
-pub(super) fn joined<'t>(file: &'t PromptFile) -> Option<(&'t str, usize)> {
+pub(super) fn joined(file: &PromptFile) -> Option<(&str, usize)> {
     let mut lines = file.text.split_inclusive('\n');
     let mut at = lines.next()?.len();
     for line in lines.take_while(|line| line.trim_end() != "---") {

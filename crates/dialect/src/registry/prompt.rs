@@ -323,13 +323,22 @@ impl<'j> Body<'_, '_, '_, 'j> {
     }
 
     /// Reports a word in braces that was meant to be filled in.
-    fn foreign_word(&self, word: &str, before: &str, span: Span) {
+    fn foreign_word(&mut self, word: &str, before: &str, span: Span) {
         if is_somebody_elses(before) {
             return;
         }
-        if let Some(finding) = foreign::finding(word, self.compiler.variables, self.scope, span) {
-            self.push(finding);
+        let Some((finding, meant)) = foreign::finding(word, self.compiler.variables, self.scope, span) else {
+            return;
+        };
+        self.push(finding);
+        // What is meant is not unused as well.
+        if let Some(name) = meant.strip_prefix("uv-") {
+            self.prompt.used.insert(name.to_owned());
+            if let Meaning::Value(Source::Param(param)) = self.compiler.variables.meaning(name, self.scope) {
+                self.compiler.reads.param(&param);
+            }
         }
+        self.prompt.reads_task |= matches!(&*meant, "input_text" | "uv-task");
     }
 
     /// What a custom variable stands for: the values that every run knows, and two texts made of them.

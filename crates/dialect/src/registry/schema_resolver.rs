@@ -10,9 +10,11 @@ use serde_json::{Map, Value};
 
 use super::beside_ref::check_refs;
 use super::schema_shape::{close, merge};
+use super::schema_words::check_words;
 use crate::Files;
 use crate::desk::Desk;
 use crate::files::{join, lies_in};
+use crate::findings::Findings;
 use crate::json::{Json, Kind};
 
 /// Why a schema cannot be resolved.
@@ -140,6 +142,12 @@ fn look_up<'j>(document: &'j Json, id: &str, file: &str) -> Result<&'j Json, Sch
     found.ok_or_else(|| SchemaFault::NotFound { id: id.to_owned(), file: file.to_owned() })
 }
 
+/// What is said of a schema file as a whole.
+fn look_at(file: &Json, found: &Findings) {
+    check_refs(file, found);
+    check_words(file, found);
+}
+
 struct Resolver<'d, 'f> {
     desk: &'d Desk<'f>,
     base: &'d str,
@@ -169,7 +177,7 @@ impl Resolver<'_, '_> {
         if let Some(document) = self.documents.get(path) {
             return Ok(document.clone());
         }
-        match self.desk.looked_at(path, check_refs) {
+        match self.desk.looked_at(path, look_at) {
             Ok(Some(document)) => {
                 self.documents.insert(path.to_owned(), document.clone());
                 Ok(document)

@@ -133,8 +133,11 @@ pub(crate) fn read_step<'j>(
     let before = found.errors();
     let inputs = fields.names("inputs");
     let inputs_misread = found.errors() > before;
+    let before = found.errors();
+    // Of a list that could not be read whole nothing is certain to be missing.
+    let variables = fields.texts("uvVariables").filter(|_| found.errors() == before);
     let section_by_name = c2.is_some_and(|c2| c2.text == "section") || id.starts_with("section.");
-    let step = StepDefinition {
+    let mut step = StepDefinition {
         generation,
         id,
         span: entry.key_span,
@@ -146,7 +149,7 @@ pub(crate) fn read_step<'j>(
         edition: fields.filled("edition").map_or("default", |edition| edition.text),
         adaptation: fields.filled("adaptation"),
         fallback_key: fields.filled("fallbackKey"),
-        variables: fields.texts("uvVariables"),
+        variables,
         uses_stdin: fields.boolean("usesStdin"),
         schema: fields.object("outputSchemaRef").and_then(read_schema_reference),
         transitions,
@@ -161,6 +164,7 @@ pub(crate) fn read_step<'j>(
     for key in ["condition", "priority", "type"] {
         fields.stray(key, "older definitions carry it; remove it");
     }
+    step.inputs_misread |= step.inputs.is_empty() && fields.has_strange_key();
     if step.section {
         report_section(&step, &fields);
     } else {
@@ -211,7 +215,7 @@ fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
     ];
     let missing: Vec<&str> = parts.iter().filter(|(_, missing)| *missing).map(|(key, _)| *key).collect();
     if !missing.is_empty() {
-        fields.push(
+        fields.lacks(
             Diagnostic::error(
                 codes::INCOMPLETE_STEP,
                 step.span,

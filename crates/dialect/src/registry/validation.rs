@@ -21,6 +21,8 @@ pub(crate) struct FailurePattern<'j> {
     pub(crate) adaptation: Option<Text<'j>>,
     /// Values the prompt uses.
     pub(crate) params: Vec<Text<'j>>,
+    /// Whether some of it could not be read.
+    pub(crate) misread: bool,
 }
 
 /// A `validators` entry.
@@ -38,6 +40,8 @@ pub(crate) struct ValidatorDefinition<'j> {
     pub(crate) pattern: Option<Text<'j>>,
     /// What is taken out of its output, by name.
     pub(crate) extract: Vec<(Text<'j>, Extractor)>,
+    /// Whether some of it could not be read.
+    pub(crate) misread: bool,
 }
 
 /// A `validationSteps` entry.
@@ -57,6 +61,8 @@ pub(crate) struct ValidationStep<'j> {
     pub(crate) conditions: Vec<Text<'j>>,
     /// What happens when one fails.
     pub(crate) on_failure: OnFailure,
+    /// Whether some of it could not be read.
+    pub(crate) misread: bool,
 }
 
 /// What happens when a validator fails.
@@ -87,15 +93,18 @@ impl<'j> FailurePattern<'j> {
     pub(crate) fn read(key: &str, entry: &'j Entry, found: &Findings) -> Option<FailurePattern<'j>> {
         let what = format!("`{key}.{}`", entry.key);
         let fields = Fields::of(&entry.value, &what, None, found)?;
+        let before = found.errors();
         fields.required("description");
-        let pattern = FailurePattern {
+        let mut pattern = FailurePattern {
             name: &entry.key,
             span: entry.key_span,
             edition: fields.required("edition"),
             adaptation: fields.filled("adaptation"),
             params: fields.texts("params").unwrap_or_default(),
+            misread: false,
         };
         fields.finish();
+        pattern.misread = found.errors() > before;
         Some(pattern)
     }
 }
@@ -105,6 +114,7 @@ impl<'j> ValidatorDefinition<'j> {
     pub(crate) fn read(entry: &'j Entry, found: &Findings) -> Option<ValidatorDefinition<'j>> {
         let what = format!("`validators.{}`", entry.key);
         let fields = Fields::of(&entry.value, &what, None, found)?;
+        let before = found.errors();
         if fields.entry("type").is_none() {
             fields.missing("type");
         }
@@ -123,7 +133,7 @@ impl<'j> ValidatorDefinition<'j> {
             success
         });
         if fields.entry("failurePattern").is_none() {
-            fields.push(
+            fields.lacks(
                 Diagnostic::error(
                     codes::VALIDATOR_WITHOUT_PATTERN,
                     entry.key_span,
@@ -132,15 +142,17 @@ impl<'j> ValidatorDefinition<'j> {
                 .hint("name the pattern whose prompt tells the agent what failed"),
             );
         }
-        let validator = ValidatorDefinition {
+        let mut validator = ValidatorDefinition {
             name: &entry.key,
             span: entry.key_span,
             command: fields.required("command"),
             success,
             pattern: fields.filled("failurePattern"),
             extract: read_extractors(&fields),
+            misread: false,
         };
         fields.finish();
+        validator.misread = found.errors() > before;
         Some(validator)
     }
 }
@@ -150,6 +162,8 @@ fn read_extractors<'j>(fields: &Fields<'j, '_>) -> Vec<(Text<'j>, Extractor)> {
     for entry in fields.names("extractParams") {
         let Some(name) = entry.value.as_text() else {
             fields.wrong_type(&entry.key, &entry.value, "the name of an extractor");
+            // Its name is there to be read all the same.
+            extractors.push((Text { text: &entry.key, span: entry.key_span }, Extractor::Unknown));
             continue;
         };
         let extractor = extractor(name);
@@ -175,18 +189,18 @@ impl<'j> ValidationStep<'j> {
         let what = format!("`validationSteps.{}`", entry.key);
         let fields = Fields::of(&entry.value, &what, Some(&entry.key), found)?;
         check_id(&fields, &entry.key, "validation");
+        let before = found.errors();
         let conditions =
             read_conditions(&fields, "validationConditions", "a validation condition", &entry.key);
-        if conditions.is_empty() {
+        if conditions.is_empty() && found.errors() == before {
             let message =
                 format!("the validation of `{}` has no conditions, so it would validate nothing", entry.key);
-            found.push(
+            fields.lacks(
                 Diagnostic::error(codes::INVALID_VALUE, entry.key_span, message)
-                    .step(&entry.key)
                     .hint("name validators in `validationConditions`, or remove the entry"),
             );
         }
-        let validation = ValidationStep {
+        let mut validation = ValidationStep {
             id: &entry.key,
             span: entry.key_span,
             name: fields.text("name").map(|name| name.text),
@@ -194,11 +208,13 @@ impl<'j> ValidationStep<'j> {
             c3: fields.filled("c3"),
             conditions,
             on_failure: fields.object("onFailure").map(read_on_failure).unwrap_or_default(),
+            misread: false,
         };
         fields.text("description");
         fields.stray("outputSchemaRef", "a remedy answers with the schema of its own step");
         fields.object("outputSchemaRef").and_then(read_schema_reference);
         fields.finish();
+        validation.misread = found.errors() > before;
         Some(validation)
     }
 }

@@ -105,6 +105,9 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         let Some(written) = validator.pattern.filter(|written| !names.contains(&written.text)) else {
             return;
         };
+        if self.registry.misread && names.is_empty() {
+            return;
+        }
         let message = format!(
             "validator `{}` names the failure pattern `{}`, which there is not",
             validator.name, written.text
@@ -134,6 +137,8 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             self.push(finding.step(validation.id).hint(hint));
             return None;
         };
+        // That it has no kind, or none that can be read, has been said.
+        step.kind?;
         if step.kind != Some(StepKind::Closure) {
             let message = format!("`{}` is no closure step, so that its validators never run", validation.id);
             self.push(
@@ -238,6 +243,9 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             let Some(validator) = self.registry.validators.iter().find(|known| known.name == written.text)
             else {
                 let names: Vec<&str> = self.registry.validators.iter().map(|known| known.name).collect();
+                if self.registry.misread && names.is_empty() {
+                    continue;
+                }
                 let message = format!("`{}` is no validator", written.text);
                 let finding = Diagnostic::error(codes::UNKNOWN_VALIDATOR, written.span, message);
                 let add = || format!("add `validators.{}`", written.text);
@@ -299,6 +307,12 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         origins: &[Name],
     ) -> Option<(Prompt, usize)> {
         let pattern = condition.pattern?;
+        // Where it lies may be what could not be read.
+        let placeless = validation.c2.is_none() || validation.c3.is_none();
+        if pattern.misread || (validation.misread && placeless) {
+            self.compiler.reads.unreadable();
+            return None;
+        }
         let edition = pattern.edition?;
         let adaptation = pattern.adaptation.map(|adaptation| adaptation.text);
         let origin_steps: Vec<&StepDefinition<'j>> =
@@ -391,7 +405,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         read: &[(String, cuegate_flow::Span)],
     ) {
         let yields = |name: &str| condition.validator.extract.iter().any(|(known, _)| known.text == name);
-        for (name, span) in read.iter().filter(|(name, _)| !yields(name)) {
+        for (name, span) in read.iter().filter(|(name, _)| !condition.validator.misread && !yields(name)) {
             let promised = pattern.params.iter().find(|param| param.text == *name);
             let span = promised.map_or(*span, |param| param.span);
             let message = format!(

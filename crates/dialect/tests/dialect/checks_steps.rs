@@ -131,7 +131,7 @@ fn intents() {
     steps_registry.json:34:36 error[intent-without-transition]: `initial.fix` allows `escalate`, but no transition says where that leads
     steps_registry.json:34:48 error[intent-not-of-kind]: `initial.fix` is a work step, which cannot decide `closing`
     steps_registry.json:34:48 error[intent-without-transition]: `initial.fix` allows `closing`, but no transition says where that leads
-    steps_registry.json:35:28 error[intent-mismatch]: `initial.fix` allows `next`, `escalate`, `closing`, but the schema lists `repeat` instead of `escalate`, `closing`
+    steps_registry.json:35:28 error[intent-mismatch]: `initial.fix` allows `next`, `escalate`, `closing`, but the schema does not list `escalate`, `closing`
     steps_registry.json:39:66 error[transition-without-intent]: `initial.fix` has a transition for `repeat`, which it does not allow
     # unknown
     steps_registry.json:34:46 error[invalid-value]: `finish` is no intent
@@ -420,8 +420,7 @@ fn schemas() {
     # as a text
     steps_registry.json:32:26 error[wrong-type]: `outputSchemaRef` must be an object, not a text
     # keys
-    steps_registry.json:32:26 error[missing-key]: `schema` is missing in `outputSchemaRef`
-    steps_registry.json:32:48 error[unknown-key]: `name` is no key of `outputSchemaRef`
+    steps_registry.json:32:48 error[unknown-key]: `name` is no key of `outputSchemaRef`; `schema` is missing in `outputSchemaRef`
     "#);
 }
 

@@ -69,6 +69,155 @@ fn in_a_registry() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// The same where what is found is one line that says something, of whatever severity.
+fn not_said(cases: &[(&str, &str, &str)], files: &Project, found: impl Fn(&Project) -> String) -> String {
+    let check = |(from, to, says): &(&str, &str, &str)| {
+        let found = found(&first(files.clone(), from, to));
+        (found.lines().count() != 1 || !found.contains(says)).then(|| format!("{from} → {to}:\n{found}"))
+    };
+    cases.iter().filter_map(check).collect::<Vec<_>>().join("\n")
+}
+
+fn of_registry(cases: &[(&str, &str, &str)]) -> String {
+    not_said(cases, &support::sound(), |files| support::findings(files, support::DIR))
+}
+
+/// All others call the step as it calls itself.
+#[test]
+fn the_key_of_a_step() {
+    let cases = [
+        (
+            "    \"continuation.fix\": {\n      \"step",
+            "    \"continuation.fx\": {\n      \"step",
+            "the step of key `continuation.fx` calls itself",
+        ),
+        (
+            "    \"continuation.fix\": {\n      \"step",
+            "    \"zork.zork\": {\n      \"step",
+            "the step of key `zork.zork` calls itself",
+        ),
+        (
+            "    \"initial.fix\": {\n      \"step",
+            "    \"initial.fx\": {\n      \"step",
+            "the step of key `initial.fx` calls itself",
+        ),
+        (
+            "    \"closure.fix\": {\n      \"stepId\": \"closure.fix\", \"name\": \"Close\"",
+            "    \"closure.fx\": {\n      \"stepId\": \"closure.fix\", \"name\": \"Close\"",
+            "the step of key `closure.fx` calls itself",
+        ),
+        ("\"stepId\": \"continuation.fix\"", "\"stepId\": \"zork\"", "make"),
+    ];
+    let cases: Vec<_> = cases
+        .map(|(from, to, says)| (from, to, if says == "make" { "calls itself `zork`" } else { says }))
+        .into();
+    assert_eq!(of_registry(&cases), "");
+}
+
+/// A validator takes no notice of keywords that there are not.
+#[test]
+fn a_keyword_of_a_schema() {
+    let cases = [
+        ("\"required\": [\"next_action\", \"plan\"]", "\"requred\": [\"next_action\", \"plan\"]", "did you"),
+        ("\"approach\": { \"type\"", "\"approach\": { \"tye\"", "did you"),
+        ("\"enum\": [\"next\"", "\"enm\": [\"next\"", "did you"),
+        (
+            "\"properties\": {\n        \"next_action\"",
+            "\"propertis\": {\n        \"next_action\"",
+            "did you",
+        ),
+    ];
+    let cases: Vec<_> = cases.map(|(from, to, _)| (from, to, "is no keyword of JSON Schema")).into();
+    assert_eq!(of_registry(&cases), "");
+    // What is like a keyword and has another shape, and names of properties and of schemas, are the author's own.
+    for (from, to) in [
+        ("\"approach\": { \"type\"", "\"approach\": { \"types\": 7, \"type\""),
+        ("\"approach\": { \"type\"", "\"approach\": { \"x-type\": \"string\", \"typ\": \"any\", \"type\""),
+        (
+            "\"properties\": { \"approach\"",
+            "\"properties\": { \"requred\": { \"type\": \"string\" }, \"approach\"",
+        ),
+        ("\"$defs\": {", "\"item\": { \"type\": \"string\" }, \"$defs\": {"),
+    ] {
+        let found = support::findings(&first(support::sound(), from, to), support::DIR);
+        assert_eq!(found, "", "{to}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read() {
+    let number = "not a number";
+    let cases = [
+        ("\"stepKind\": \"work\"", "\"stepKind\": 17", number),
+        ("\"stepKind\": \"closure\"", "\"stepKind\": 17", number),
+        ("[\"next\", \"repeat\"],", "[17],", number),
+        ("\"uvVariables\": [\"issue\", \"baseBranch\"]", "\"uvVariables\": [17]", number),
+        ("\"uvVariables\": [\"issue\", \"baseBranch\"]", "\"uvVariables\": [17, \"baseBranch\"]", number),
+        ("\"adaptation\": \"git-dirty\"", "\"adaptation\": 17", number),
+        ("{ \"validator\": \"git-clean\" }", "{ \"validator\": 17 }", number),
+        ("\"changedFiles\": \"parseChangedFiles\"", "\"changedFiles\": 17", number),
+    ];
+    assert_eq!(of_registry(&cases), "");
+}
+
+/// The last name in quotes.
+fn last(text: &str) -> &str {
+    text.rsplit('"').nth(1).unwrap_or_default()
+}
+
+/// What is missing was probably meant by the key that there is not.
+#[test]
+fn keys_past_recognition() {
+    let missing = |key: &'static str| (format!("\"{key}\":"), format!("`{key}` is missing"));
+    let said: Vec<(String, String)> = ["allowedIntents", "intentField", "target", "validator", "file"]
+        .into_iter()
+        .map(missing)
+        .chain([
+            ("\"stepKind\": \"work\", \"c2\":".to_owned(), "`c2` is missing in a step".to_owned()),
+            ("\"onFailure\": { \"action\":".to_owned(), "`action` is missing".to_owned()),
+            ("\"transitions\":".to_owned(), "lacks `transitions`".to_owned()),
+            ("\"outputSchemaRef\":".to_owned(), "lacks `outputSchemaRef`".to_owned()),
+            ("\"failurePattern\":".to_owned(), "names no `failurePattern`".to_owned()),
+            ("\"validationConditions\":".to_owned(), "has no conditions".to_owned()),
+        ])
+        .collect();
+    let both: Vec<_> = said
+        .iter()
+        .map(|(key, says)| (key.as_str(), key.replace(last(key), "xyzzy"), says.as_str()))
+        .collect();
+    let both: Vec<_> = both.iter().map(|(key, to, says)| (*key, to.as_str(), *says)).collect();
+    assert_eq!(of_registry(&both), "");
+    // What need not be there may be meant as well.
+    let alone = ["inputs", "validators", "validationSteps", "failurePatterns", "entryStep", "extractParams"];
+    let keys = alone.map(|key| format!("\"{key}\":"));
+    let cases: Vec<_> = keys.iter().map(|key| (key.as_str(), "\"xyzzy\":", "`xyzzy` is no key of")).collect();
+    assert_eq!(of_registry(&cases), "");
+}
+
+#[test]
+fn what_follows_is_not_said() {
+    let cases = [
+        ("{uv-approach}", "{uv_approach}", "did you mean `{uv-approach}`?"),
+        ("{input_text}", "{input-text}", "`{input-text}` stays text"),
+        ("[\"repeat\", \"handoff\"],", "[\"repeat\"],", "has a transition for `handoff`"),
+        ("\"maxAttempts\": 2", "\"maxAttempts\": 0", "reads its `changedFiles`"),
+    ];
+    let cases: Vec<_> = cases
+        .map(|(from, to, says)| {
+            (from, to, if says.starts_with("did") { "`{uv_approach}` stays text" } else { says })
+        })
+        .into();
+    assert_eq!(of_registry(&cases), "");
+    let several = edit(
+        &support::sound(),
+        "\"parseChangedFiles\" }",
+        "\"parseChangedFiles\", \"output\": \"stdout\", \"errors\": \"stderr\" }",
+    );
+    let cases =
+        [("\"maxAttempts\": 2", "\"maxAttempts\": 0", "reads its `changedFiles`, `output`, `errors`")];
+    assert_eq!(not_said(&cases, &several, |files| support::findings(files, support::DIR)), "");
+}
+
 #[test]
 fn in_a_check_flow() {
     let next = "{ \"next\": \"s_b2c1de\" }";
@@ -97,6 +246,100 @@ fn in_a_piece() {
     let found =
         not_one(&cases, piece_support::sound(), |files| findings_of(piece_support::load(files, |_| {})));
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// What everything goes by is changed where it is given only.
+#[test]
+fn names_of_a_piece_that_were_changed() {
+    let found = |files: &Project| findings_of(piece_support::load(files, |_| {}));
+    let piece = edit(&Project::from([(PIECE.to_owned(), NAMED.as_bytes().to_vec())]), "PLACE", "plan");
+    assert_eq!(found(&piece), "");
+    let cases = [
+        ("  coder: ", "  codr: ", "yaml:6:3 error[unknown-facet]: `codr` of `personas` is named nowhere"),
+        ("  coder: ", "  zork: ", "yaml:6:3 error[unknown-facet]: `zork` of `personas` is named nowhere"),
+        ("  tidy: ", "  tdy: ", "error[unknown-facet]: `tdy` of `policies` is named nowhere"),
+        ("- name: work", "- name: wrok", "error[unknown-target]: nothing leads to the movement `wrok`"),
+        ("- name: work", "- name: zork", "error[unknown-target]: nothing leads to the movement `zork`"),
+        (
+            "- name: plan.md",
+            "- name: pln.md",
+            "warning[unwritten-report]: no movement writes the report `plan.md`",
+        ),
+        ("personas:", "xyzzy:", "error[unknown-key]: `xyzzy` is no key of the piece"),
+        // One place may as well be the one that is wrong.
+        (
+            "initial_movement: plan",
+            "initial_movement: pln",
+            "error[unknown-target]: `initial_movement` leads to `pln`",
+        ),
+        ("policy: tidy", "policy: tydi", "error[unknown-facet]: `policy` names `tydi`"),
+    ];
+    assert_eq!(not_said(&cases, &piece, found), "");
+}
+
+const PIECE: &str = ".takt/pieces/sound.yaml";
+
+/// A piece in which each name is said twice.
+const NAMED: &str = "\
+name: named
+max_iterations: 9
+initial_movement: PLACE
+personas:
+  planner: You plan things.
+  coder: You write code.
+policies:
+  tidy: Leave nothing behind.
+movements:
+  - name: plan
+    persona: planner
+    edit: false
+    instruction_template: Plan.
+    output_contracts:
+      report:
+        - name: plan.md
+          format: |
+            # Plan
+            What is to be done.
+    rules:
+      - condition: Planned
+        next: work
+  - name: work
+    persona: coder
+    policy: tidy
+    edit: true
+    instruction_template: \"Read {report:plan.md}.\"
+    rules:
+      - condition: Done
+        next: review
+      - condition: Not clear
+        next: plan
+  - name: review
+    persona: coder
+    policy: tidy
+    edit: false
+    instruction_template: \"Compare with {report:plan.md}.\"
+    rules:
+      - condition: Good
+        next: COMPLETE
+      - condition: Bad
+        next: work
+";
+
+/// What is wrong with rules that several movements have by an alias is wrong once.
+#[test]
+fn rules_by_an_alias() {
+    let files = first(
+        piece_support::sound(),
+        "    rules:\n",
+        "    rules:\n      - &way { condition: Zork, next: zork }\n",
+    );
+    let files = first(
+        files,
+        "  - name: implement\n",
+        "  - name: again\n    edit: false\n    instruction_template: Again.\n    rules: [*way]\n  - name: implement\n",
+    );
+    let found = findings_of(piece_support::load(&files, |_| {}));
+    assert_eq!(found.matches("leads to `zork`").count(), 1, "{found}");
 }
 
 /// What an alias repeats is written once.

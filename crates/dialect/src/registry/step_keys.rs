@@ -1,0 +1,61 @@
+//! Keys of steps that were changed while everything else goes on calling the step as it calls itself.
+
+use cuegate_flow::{Diagnostic, Span};
+
+use crate::codes;
+use crate::findings::Findings;
+use crate::json::{Entry, Json, Kind};
+
+/// Says of each step that calls itself otherwise than its key does which of the two is wrong, where all others agree:
+/// then the key is read as what they say.
+pub(super) fn check_keys(registry: &Json, found: &Findings) {
+    let Some(Kind::Object(steps)) = registry.get("steps").map(|steps| &steps.kind) else { return };
+    for entry in steps {
+        let Some(written) = entry.value.get("stepId").filter(|written| written.as_text() != Some(&entry.key))
+        else {
+            continue;
+        };
+        let Some(id) = written.as_text().filter(|id| !steps.iter().any(|other| other.key.as_ref() == *id))
+        else {
+            continue;
+        };
+        if !is_named(registry, id) || is_named(registry, &entry.key) {
+            continue;
+        }
+        replace(entry, id, written.span, found);
+    }
+}
+
+fn replace(entry: &Entry, id: &str, written: Span, found: &Findings) {
+    let own = |known: &Diagnostic| known.code == codes::STEP_ID_MISMATCH && known.span == written;
+    if found.take(own).is_empty() {
+        return;
+    }
+    let message =
+        format!("the step of key `{}` calls itself `{id}`, and so does all that names it", entry.key);
+    let finding = Diagnostic::error(codes::STEP_ID_MISMATCH, entry.key_span, message);
+    found.push(finding.step(&entry.key).meant(id));
+}
+
+/// Whether something of a registry names a step: leads to it, begins with it, reads what it leaves, or validates it.
+fn is_named(registry: &Json, id: &str) -> bool {
+    let validates = ["validationSteps", "completionSteps"]
+        .iter()
+        .any(|key| registry.get(key).is_some_and(|steps| steps.get(id).is_some()));
+    validates || says(registry, id)
+}
+
+fn says(json: &Json, id: &str) -> bool {
+    match &json.kind {
+        Kind::Text(text) => {
+            text.strip_prefix(id).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        }
+        Kind::List(items) => items.iter().any(|item| says(item, id)),
+        // What a schema is called is no name of a step.
+        Kind::Object(entries) => entries
+            .iter()
+            .filter(|entry| !["stepId", "outputSchemaRef"].contains(&&*entry.key))
+            .any(|entry| says(&entry.value, id)),
+        _ => false,
+    }
+}
