@@ -226,6 +226,10 @@ pub fn begin(
         .flow
         .clone()
         .ok_or_else(|| Failure::usage("the definition is not sound", "see `cuegate check`"))?;
+    if definition.files.is_empty() {
+        let hint = "this is a bug of cuegate: please report it";
+        return Err(Failure::usage("the files of the definition were not kept", hint));
+    }
     let mut texts: Vec<Vec<u8>> = Vec::new();
     let mut keep = |bytes: &[u8]| {
         texts.push(bytes.to_vec());

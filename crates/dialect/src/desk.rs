@@ -1,15 +1,15 @@
 //! Where the files of a definition are opened: each once, with the findings about its bytes.
 
-use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
 
-use cuegate_flow::{Diagnostic, FileId, Sources, Span, Str};
+use cuegate_flow::{Diagnostic, FileId, Sources, Span, Str, drop_beside};
 
 use crate::correct::Corrections;
 use crate::files::FILE_BYTES_MAX;
 use crate::findings::Findings;
 use crate::json::{self, Json};
+use crate::shared::Shared;
 use crate::{Files, ReadError, codes};
 
 /// Opens files, remembers what they held and where it came from. Shared by reference: readers of different parts
@@ -19,11 +19,11 @@ pub(crate) struct Desk<'f> {
     pub(crate) found: Findings,
     files: &'f dyn Files,
     corrections: Option<&'f Corrections>,
-    sources: RefCell<Sources>,
-    pages: RefCell<HashMap<String, Page>>,
-    parsed: RefCell<HashMap<String, Option<Rc<Json>>>>,
+    sources: Shared<Sources>,
+    pages: Shared<HashMap<String, Arc<OnceLock<Page>>>>,
+    parsed: Shared<HashMap<String, Arc<OnceLock<Option<Arc<Json>>>>>>,
     /// Files that were looked at once.
-    seen: RefCell<HashSet<String>>,
+    seen: Shared<HashSet<String>>,
 }
 
 /// What opening a file gave.
@@ -49,10 +49,10 @@ impl<'f> Desk<'f> {
             found: Findings::default(),
             files,
             corrections: None,
-            sources: RefCell::default(),
-            pages: RefCell::default(),
-            parsed: RefCell::default(),
-            seen: RefCell::default(),
+            sources: Shared::default(),
+            pages: Shared::default(),
+            parsed: Shared::default(),
+            seen: Shared::default(),
         }
     }
 
@@ -69,14 +69,9 @@ impl<'f> Desk<'f> {
         json
     }
 
-    /// Opens a file.
+    /// Opens a file. Who asks for one that is just being opened waits for it.
     pub(crate) fn page(&self, path: &str) -> Page {
-        if let Some(page) = self.pages.borrow().get(path) {
-            return page.clone();
-        }
-        let page = self.open(path);
-        self.pages.borrow_mut().insert(path.to_owned(), page.clone());
-        page
+        of(&self.pages, path).get_or_init(|| self.open(path)).clone()
     }
 
     /// Whether there is a file at a path, be it one that can be used or not.
@@ -107,13 +102,13 @@ impl<'f> Desk<'f> {
         match String::from_utf8(bytes) {
             Ok(text) => {
                 let text = Str::from(text.strip_prefix('\u{feff}').unwrap_or(&text));
-                let file = self.sources.borrow_mut().add_shared(path, || text.clone());
+                let file = self.sources.lock().add_shared(path, || text.clone());
                 Page::Text { file, text }
             }
             Err(error) => {
                 let valid = error.utf8_error().valid_up_to();
                 let text = String::from_utf8_lossy(error.as_bytes());
-                let file = self.sources.borrow_mut().add(path, &text);
+                let file = self.sources.lock().add(path, &text);
                 let span = Span { file, start: valid as u32, end: valid as u32 + 1 };
                 self.found.push(
                     Diagnostic::error(codes::NOT_UTF8, span, format!("`{path}` is not UTF-8 from here on"))
@@ -131,8 +126,9 @@ impl<'f> Desk<'f> {
     }
 
     /// Opens a JSON file: `Ok(None)` when there is no such file, `Err` when findings say what is wrong with it.
-    pub(crate) fn json(&self, path: &str) -> Result<Option<Rc<Json>>, Faulty> {
-        if let Some(parsed) = self.parsed.borrow().get(path) {
+    pub(crate) fn json(&self, path: &str) -> Result<Option<Arc<Json>>, Faulty> {
+        let place = of(&self.parsed, path);
+        if let Some(parsed) = place.get() {
             return parsed.clone().map(Some).ok_or(Faulty);
         }
         let (file, text) = match self.page(path) {
@@ -140,9 +136,8 @@ impl<'f> Desk<'f> {
             Page::Missing => return Ok(None),
             Page::Faulty => return Err(Faulty),
         };
-        let parsed = json::parse(&text, file, &self.found).map(|json| Rc::new(self.as_meant(path, json)));
-        self.parsed.borrow_mut().insert(path.to_owned(), parsed.clone());
-        parsed.map(Some).ok_or(Faulty)
+        let parse = || json::parse(&text, file, &self.found).map(|json| Arc::new(self.as_meant(path, json)));
+        place.get_or_init(parse).clone().map(Some).ok_or(Faulty)
     }
 
     /// As [`Desk::json`]; the file is looked at when it is first asked for. Many steps have their schemas in one file.
@@ -150,11 +145,11 @@ impl<'f> Desk<'f> {
         &self,
         path: &str,
         look: impl FnOnce(&Json, &Findings),
-    ) -> Result<Option<Rc<Json>>, Faulty> {
+    ) -> Result<Option<Arc<Json>>, Faulty> {
         let json = self.json(path)?;
-        if let Some(json) = json.as_ref().filter(|_| !self.seen.borrow().contains(path)) {
+        if let Some(json) = json.as_ref().filter(|_| !self.seen.lock().contains(path)) {
+            self.seen.lock().insert(path.to_owned());
             look(json, &self.found);
-            self.seen.borrow_mut().insert(path.to_owned());
         }
         Ok(json)
     }
@@ -169,23 +164,33 @@ impl<'f> Desk<'f> {
 
     /// The beginning of something that is not read: findings show its path and nothing of it.
     pub(crate) fn unread(&self, path: &str) -> Span {
-        Span::start_of(self.sources.borrow_mut().add(path, ""))
+        Span::start_of(self.sources.lock().add(path, ""))
     }
 
     /// The line on which a place begins, from 1.
     pub(crate) fn line_of(&self, span: Span) -> u32 {
-        self.sources.borrow().locate(span).line
+        self.sources.lock().locate(span).line
     }
 
     /// A text of the program's own, for findings that point into it.
     pub(crate) fn own_text(&self, path: &str, text: &str) -> FileId {
-        self.sources.borrow_mut().add(path, text)
+        self.sources.lock().add(path, text)
     }
 
-    /// What was opened and found.
+    /// What was opened and found. What files held is taken apart beside what comes next.
     pub(crate) fn into_parts(self) -> (Findings, Sources) {
+        drop_beside(self.parsed);
         (self.found, self.sources.into_inner())
     }
+}
+
+/// What is known of a path, once it is.
+fn of<T>(known: &Shared<HashMap<String, Arc<OnceLock<T>>>>, path: &str) -> Arc<OnceLock<T>> {
+    let mut known = known.lock();
+    if let Some(place) = known.get(path) {
+        return place.clone();
+    }
+    known.entry(path.to_owned()).or_default().clone()
 }
 
 /// A file that findings have been written about already.

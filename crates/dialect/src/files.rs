@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// Reads the files of a project. All reading of a definition goes through this, so that a run can keep what it
 /// was loaded from and be loaded again from exactly that.
-pub trait Files {
+pub trait Files: Sync {
     /// The content of a file.
     ///
     /// The path is relative to the project root, separated by `/`, without `.` and `..` segments.

@@ -23,6 +23,7 @@ mod nearest;
 mod piece;
 mod registry;
 mod schemas;
+mod shared;
 mod template;
 mod unknown_tool;
 mod yaml;
@@ -34,8 +35,8 @@ pub use nearest::nearest;
 pub use piece::{Phases, PieceOptions, load_piece};
 pub use registry::{
     Answers, DeclaredInput, Generation, LoweredGate, MigratedFile, MigratedScript, Migration, MigrationNote,
-    NotMigrated, OWN_FLAGS, OlderAnswers, SchemaFault, StepKind, entry_step, expand_inputs, extractor,
-    infer_kind, load_agent, lower_gate, lower_gates, migrate_agent, migrate_script, resolve_schema,
-    success_when,
+    NotMigrated, OWN_FLAGS, OlderAnswers, SchemaFault, StepKind, built_in, entry_step, expand_inputs,
+    extractor, infer_kind, load_agent, lower_gate, lower_gates, migrate_agent, migrate_script,
+    resolve_schema, success_when,
 };
 pub use schemas::{FormatSchema, schemas};

@@ -3,6 +3,9 @@
 //! Everything here errs on one side: of what [`can_be`] excludes nothing fits; where [`impossible`] names a reason,
 //! nothing fits at all. Combined schemas are followed as far as that holds.
 
+mod bounds;
+
+use crate::schema::Look;
 use serde_json::{Map, Value};
 
 use crate::values::listed;
@@ -12,7 +15,7 @@ const KINDS: [&str; 6] = ["null", "boolean", "string", "number", "array", "objec
 
 /// Whether `not` excludes everything.
 fn refuses_all(map: &Map<String, Value>) -> bool {
-    match map.get("not") {
+    match map.look("not") {
         Some(Value::Bool(all)) => *all,
         Some(Value::Object(inner)) => inner.is_empty(),
         _ => false,
@@ -20,12 +23,12 @@ fn refuses_all(map: &Map<String, Value>) -> bool {
 }
 
 pub(crate) fn branches<'m>(map: &'m Map<String, Value>, key: &str) -> impl Iterator<Item = &'m Value> {
-    map.get(key).and_then(Value::as_array).into_iter().flatten()
+    map.look(key).and_then(Value::as_array).into_iter().flatten()
 }
 
 /// The kinds that `type` names.
 pub(crate) fn written_kinds(map: &Map<String, Value>) -> Option<Vec<&str>> {
-    match map.get("type")? {
+    match map.look("type")? {
         Value::String(kind) => Some(vec![kind]),
         Value::Array(kinds) => kinds.iter().map(Value::as_str).collect(),
         _ => None,
@@ -38,27 +41,14 @@ pub(crate) fn can_be(schema: &Value, kinds: &[&str]) -> bool {
     let named = written_kinds(map).is_none_or(|named| {
         named.iter().any(|kind| kinds.contains(kind) || (*kind == "integer" && kinds.contains(&"number")))
     });
-    let one_of = |key: &str| !map.contains_key(key) || branches(map, key).any(|branch| can_be(branch, kinds));
+    let one_of = |key: &str| !map.has(key) || branches(map, key).any(|branch| can_be(branch, kinds));
     named && branches(map, "allOf").all(|branch| can_be(branch, kinds)) && one_of("anyOf") && one_of("oneOf")
-}
-
-/// Whether `required` lists a property, here or wherever everything that fits has to hold.
-pub(crate) fn names_required(schema: &Value, name: &str) -> bool {
-    let Value::Object(map) = schema else { return false };
-    let every = |key: &str| {
-        let mut all = branches(map, key).peekable();
-        all.peek().is_some() && all.all(|branch| names_required(branch, name))
-    };
-    branches(map, "required").any(|known| known == name)
-        || branches(map, "allOf").any(|branch| names_required(branch, name))
-        || every("anyOf")
-        || every("oneOf")
 }
 
 /// What a property has to fit in any case.
 pub(crate) fn subschemas<'v>(schema: &'v Value, name: &str) -> Vec<&'v Value> {
     let Value::Object(map) = schema else { return Vec::new() };
-    let own = map.get("properties").and_then(|properties| properties.get(name));
+    let own = map.look("properties").and_then(|properties| properties.look(name));
     own.into_iter().chain(branches(map, "allOf").flat_map(|branch| subschemas(branch, name))).collect()
 }
 
@@ -107,11 +97,12 @@ fn of_kinds(schema: &Value, kinds: &[&str], pointer: &str) -> Option<Impossible>
         return fault("has a `not` that excludes every value");
     }
     if let Some(values) = listed(schema) {
-        let lists = |key: &str| map.get(key).and_then(Value::as_array).is_some_and(Vec::is_empty);
+        let lists = |key: &str| map.look(key).and_then(Value::as_array).is_some_and(Vec::is_empty);
         return match values.is_empty() {
             true if lists("enum") => fault("has an empty `enum`"),
-            true if map.contains_key("enum") => fault("refuses every value of its own `enum`"),
-            true if map.contains_key("const") => fault("refuses its own `const`"),
+            true if map.has("enum") => fault("refuses every value of its own `enum`"),
+            true if map.has("const") => fault("refuses its own `const`"),
+            true if by_type(map, pointer).is_some() => by_type(map, pointer),
             true => fault("refuses every value that its parts list"),
             false => None,
         };
@@ -121,7 +112,7 @@ fn of_kinds(schema: &Value, kinds: &[&str], pointer: &str) -> Option<Impossible>
     if let Some(found) = all.into_iter().find_map(|(at, part)| of_kinds(part, kinds, &inner("allOf", at))) {
         return Some(found);
     }
-    for key in ["anyOf", "oneOf"].into_iter().filter(|key| map.contains_key(*key)) {
+    for key in ["anyOf", "oneOf"].into_iter().filter(|key| map.has(*key)) {
         let parts = branches(map, key).enumerate();
         let found: Option<Vec<_>> = parts.map(|(at, part)| of_kinds(part, kinds, &inner(key, at))).collect();
         if let Some(first) = found.and_then(|found| found.into_iter().next()) {
@@ -136,9 +127,16 @@ fn of_kinds(schema: &Value, kinds: &[&str], pointer: &str) -> Option<Impossible>
     found.and_then(|found| found.into_iter().next())
 }
 
+/// Why no value fits a schema of one kind.
+fn by_type(map: &Map<String, Value>, pointer: &str) -> Option<Impossible> {
+    let kinds = written_kinds(map)?;
+    let only = kinds.first().filter(|_| kinds.len() == 1)?;
+    of_kind(map, only, pointer)
+}
+
 /// Why no value of one kind fits what a schema says about that kind.
 fn of_kind(map: &Map<String, Value>, kind: &str, pointer: &str) -> Option<Impossible> {
-    let number = |key: &str| map.get(key).and_then(Value::as_f64);
+    let number = |key: &str| map.look(key).and_then(Value::as_f64);
     let fault = |why: String| Some(Impossible { pointer: pointer.to_owned(), why });
     let crossed = |low: &str, high: &str| {
         let (least, most) = (number(low)?, number(high)?);
@@ -149,18 +147,19 @@ fn of_kind(map: &Map<String, Value>, kind: &str, pointer: &str) -> Option<Imposs
         (least >= most).then(|| format!("has `{low}` {least} and `{high}` {most}"))
     };
     match kind {
-        "string" => crossed("minLength", "maxLength").and_then(fault),
+        "string" => crossed("minLength", "maxLength").or_else(|| bounds::letters(map)).and_then(fault),
         "number" | "integer" => crossed("minimum", "maximum")
             .or_else(|| met("exclusiveMinimum", "maximum"))
             .or_else(|| met("minimum", "exclusiveMaximum"))
             .or_else(|| met("exclusiveMinimum", "exclusiveMaximum"))
+            .or_else(|| bounds::between(map, kind == "integer"))
             .and_then(fault),
         "array" => {
             if let Some(why) = crossed("minItems", "maxItems") {
                 return fault(why);
             }
             let needs_one = number("minItems").is_some_and(|least| least >= 1.0);
-            let items = map.get("items").filter(|_| needs_one && !map.contains_key("prefixItems"))?;
+            let items = map.look("items").filter(|_| needs_one && !map.has("prefixItems"))?;
             admits_nothing(items, &format!("{pointer}/items"))
         }
         "object" => of_object(map, pointer),
@@ -171,7 +170,7 @@ fn of_kind(map: &Map<String, Value>, kind: &str, pointer: &str) -> Option<Imposs
 /// Why no object fits what a schema says about objects.
 fn of_object(map: &Map<String, Value>, pointer: &str) -> Option<Impossible> {
     let fault = |why: String| Some(Impossible { pointer: pointer.to_owned(), why });
-    let number = |key: &str| map.get(key).and_then(Value::as_f64);
+    let number = |key: &str| map.look(key).and_then(Value::as_f64);
     let mut required: Vec<&str> = branches(map, "required").filter_map(Value::as_str).collect();
     required.sort_unstable();
     required.dedup();
@@ -183,12 +182,18 @@ fn of_object(map: &Map<String, Value>, pointer: &str) -> Option<Impossible> {
             return fault(format!("has `minProperties` {least} and `maxProperties` {most}"));
         }
     }
-    let named = map.get("properties").and_then(Value::as_object);
+    let names = map.look("propertyNames").and_then(|names| jsonschema::validator_for(names).ok());
+    if let Some(barred) =
+        names.and_then(|names| required.iter().find(|name| !names.is_valid(&Value::from(**name))))
+    {
+        return fault(format!("requires `{barred}`, which its `propertyNames` refuses"));
+    }
+    let named = map.look("properties").and_then(Value::as_object);
     let by_pattern =
-        map.get("patternProperties").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
-    let is_closed = map.get("additionalProperties") == Some(&Value::Bool(false)) && !by_pattern;
+        map.look("patternProperties").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
+    let is_closed = map.look("additionalProperties") == Some(&Value::Bool(false)) && !by_pattern;
     for name in required {
-        match named.and_then(|named| named.get(name)) {
+        match named.and_then(|named| named.look(name)) {
             Some(inner) => {
                 let step = name.replace('~', "~0").replace('/', "~1");
                 let at = format!("{pointer}/properties/{step}");
@@ -245,6 +250,34 @@ mod tests {
                 json!({"type": "object", "required": ["why"], "additionalProperties": false, "properties": {"x": {}}}),
                 "requires `why`, which is none of the `properties` that it allows",
             ),
+            (
+                json!({"type": "integer", "minimum": 1.2, "maximum": 1.8}),
+                "has no whole number from `minimum` 1.2 to `maximum` 1.8",
+            ),
+            (
+                json!({"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2}),
+                "has no whole number from above `exclusiveMinimum` 1 to below `exclusiveMaximum` 2",
+            ),
+            (
+                json!({"type": "integer", "minimum": 1, "maximum": 4, "multipleOf": 5}),
+                "has no multiple of 5 from `minimum` 1 to `maximum` 4",
+            ),
+            (
+                json!({"type": "number", "minimum": 0.1, "maximum": 0.4, "multipleOf": 0.5}),
+                "has no multiple of 0.5 from `minimum` 0.1 to `maximum` 0.4",
+            ),
+            (
+                json!({"type": "object", "required": ["why"], "propertyNames": {"maxLength": 2}}),
+                "requires `why`, which its `propertyNames` refuses",
+            ),
+            (
+                json!({"type": "string", "pattern": "^abc$", "minLength": 5}),
+                "has `pattern` `^abc$`, which takes 3 characters, and `minLength` 5",
+            ),
+            (
+                json!({"type": "string", "pattern": "^abc$", "maxLength": 2}),
+                "has `pattern` `^abc$`, which takes 3 characters, and `maxLength` 2",
+            ),
             (json!({"anyOf": [false, {"enum": []}]}), "refuses every value that its parts list"),
         ];
         for (inner, why) in table {
@@ -261,6 +294,7 @@ mod tests {
 
     #[test]
     fn what_may_fit_is_not_called_impossible() {
+        let range = |inner: Value| json!({"required": ["x"], "properties": {"x": inner}});
         let table = [
             json!({"type": "object", "required": ["x"]}),
             json!({"type": "object", "required": ["x"], "additionalProperties": false, "patternProperties": {"^x": {}}}),
@@ -268,6 +302,14 @@ mod tests {
             json!({"type": ["array", "object"], "minItems": 2, "maxItems": 1}),
             json!({"anyOf": [{"enum": []}, {"type": "object"}]}),
             json!({"minLength": 5, "maxLength": 2}),
+            range(json!({"type": "integer", "minimum": 1.2, "maximum": 2})),
+            range(json!({"type": "number", "minimum": 1.2, "maximum": 1.8})),
+            range(json!({"type": "number", "minimum": 0.3, "maximum": 0.3, "multipleOf": 0.1})),
+            range(json!({"type": "integer", "minimum": -3, "maximum": 1, "multipleOf": 5})),
+            range(json!({"type": ["integer", "null"], "minimum": 1.2, "maximum": 1.8})),
+            range(json!({"type": "string", "pattern": "^a.c$", "minLength": 5, "maxLength": 9})),
+            range(json!({"type": "string", "pattern": "^abc", "minLength": 5})),
+            json!({"required": ["x"], "propertyNames": {"maxLength": 2}}),
             json!({"required": ["x"], "properties": {"x": {"minLength": 5, "maxLength": 2}}}),
             json!(true),
         ];

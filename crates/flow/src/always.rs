@@ -1,9 +1,11 @@
 //! What every answer that fits a schema has, as far as that is certain without trying them.
 
+use crate::schema::Look;
 use serde_json::{Map, Value};
 
 use crate::Str;
-use crate::allowed::{branches, can_be, names_required, subschemas, written_kinds};
+use crate::allowed::{branches, can_be, subschemas, written_kinds};
+use crate::required::{knows_dependents, names_required};
 use crate::values::listed;
 
 /// Every kind of value but the one that has named fields.
@@ -14,7 +16,7 @@ const NO_LISTS: [&str; 5] = ["null", "boolean", "string", "number", "object"];
 
 /// Whether every answer that fits has a value at a path, `null` included. An answer is an object.
 pub(crate) fn requires(schema: &Value, path: &[Str]) -> bool {
-    has(schema, path, true)
+    has(schema, path, true, knows_dependents(schema))
 }
 
 /// Whether no answer that fits has `null` at a path. It may have nothing there.
@@ -28,23 +30,23 @@ pub(crate) fn refuses_null(schema: &Value, path: &[Str]) -> bool {
 }
 
 /// Whether everything that fits has a value at a path; it may be known to be an object.
-fn has(schema: &Value, path: &[Str], is_object: bool) -> bool {
+fn has(schema: &Value, path: &[Str], is_object: bool, dependents: bool) -> bool {
     let Some((first, rest)) = path.split_first() else { return true };
     let Value::Object(map) = schema else { return *schema == Value::Bool(false) };
-    if branches(map, "allOf").any(|branch| has(branch, path, is_object))
-        || every(map, |branch| has(branch, path, is_object))
+    if branches(map, "allOf").any(|branch| has(branch, path, is_object, dependents))
+        || every(map, |branch| has(branch, path, is_object, dependents))
     {
         return true;
     }
-    let named = names_required(schema, first) && (is_object || !can_be(schema, &NO_OBJECTS));
+    let named = names_required(schema, first, dependents) && (is_object || !can_be(schema, &NO_OBJECTS));
     let numbered = !is_object && holds_item(map, first) && !can_be(schema, &NO_LISTS);
     let inner = || subschemas(schema, first).into_iter().chain(items(map, first));
-    (named || numbered) && (rest.is_empty() || inner().any(|inner| has(inner, rest, false)))
+    (named || numbered) && (rest.is_empty() || inner().any(|inner| has(inner, rest, false, dependents)))
 }
 
 /// Whether a list that fits has an item of this number, by how many it has at least.
 fn holds_item(map: &Map<String, Value>, number: &str) -> bool {
-    let least = map.get("minItems").and_then(Value::as_u64);
+    let least = map.look("minItems").and_then(Value::as_u64);
     number.parse::<u64>().is_ok_and(|number| least.is_some_and(|least| number < least))
 }
 
@@ -52,9 +54,9 @@ fn holds_item(map: &Map<String, Value>, number: &str) -> bool {
 /// others.
 fn items<'m>(map: &'m Map<String, Value>, number: &str) -> Option<&'m Value> {
     let at = number.parse::<usize>().ok()?;
-    match map.get("prefixItems").and_then(Value::as_array) {
+    match map.look("prefixItems").and_then(Value::as_array) {
         Some(first) => first.get(at),
-        None => map.get("items"),
+        None => map.look("items"),
     }
 }
 

@@ -106,13 +106,10 @@ impl Diagnostic {
 pub fn sort(diagnostics: &mut Vec<Diagnostic>, sources: &Sources) {
     diagnostics.sort_by(|a, b| {
         let path = |d: &Diagnostic| sources.get(d.span.file).map(|file| file.path.clone());
-        (path(a), a.span.start, a.severity, a.code, &a.message).cmp(&(
-            path(b),
-            b.span.start,
-            b.severity,
-            b.code,
-            &b.message,
-        ))
+        let first = |d: &Diagnostic| (path(d), d.span.start, d.severity, d.code);
+        // Threads find things in any order, which nobody is to see.
+        let rest = |d: &Diagnostic| (d.span.end, d.step.clone(), d.hint.clone());
+        (first(a).cmp(&first(b))).then_with(|| a.message.cmp(&b.message)).then_with(|| rest(a).cmp(&rest(b)))
     });
     diagnostics.dedup();
 }

@@ -21,6 +21,7 @@ mod conduct;
 mod dangling;
 mod diagnostic;
 mod digest;
+mod fit;
 mod guard;
 mod key;
 mod param;
@@ -28,10 +29,12 @@ mod path;
 mod price;
 mod program;
 pub mod reach;
+mod required;
 mod schema;
 mod source;
 mod step;
 mod template;
+mod threads;
 pub mod tools;
 mod trace;
 mod values;
@@ -55,13 +58,14 @@ pub use param::{Param, ParamRule, ParamType};
 pub use path::FieldPath;
 pub use price::{AskRole, BoundedBy, Certificate, Lever, Rate, TRIES_MAX, Terms, bound, price, rest};
 pub use program::Program;
-pub use schema::{Schema, SchemaError};
+pub use schema::{Look, Schema, SchemaError};
 pub use source::{FileId, LineColumn, SourceFile, Sources, Span};
 pub use step::{
     Act, Ask, Bound, Edge, Ending, Extractor, Fused, Gate, Handoff, Input, JoinPattern, JoinRule, Name,
     Outcome, Reader, Report, Role, Selector, SessionRule, Step, Success, Target, Validator,
 };
 pub use template::{Fact, Piece, Source, Template};
+pub use threads::{drop_beside, for_each, together};
 pub use trace::Trace;
 pub use verdict::{Field, Handler, Poll, PollState, Resource, Signal, Verdict};
 pub use wall::{Host, Network, NoHost, TRUSTED, Wall};

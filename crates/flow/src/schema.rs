@@ -1,5 +1,6 @@
 //! JSON Schemas of answers: compiled once, asked many times.
 
+mod look;
 mod plain;
 
 use std::fmt;
@@ -7,8 +8,10 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
+pub use look::Look;
+
 use crate::allowed::{self, Impossible};
-use crate::{FieldPath, always, values};
+use crate::{FieldPath, always, fit, values};
 
 /// A JSON Schema that is known to compile.
 ///
@@ -100,8 +103,8 @@ impl Schema {
         let mut at = &*self.value;
         for segment in path.segments() {
             at = match segment.parse::<usize>() {
-                Ok(_) if at.get("items").is_some() => at.get("items")?,
-                _ => at.get("properties")?.get(&**segment)?,
+                Ok(_) if at.look("items").is_some() => at.look("items")?,
+                _ => at.look("properties")?.look(segment)?,
             };
         }
         Some(at)
@@ -111,16 +114,16 @@ impl Schema {
     pub fn can_produce(&self, path: &FieldPath) -> bool {
         let mut at = &*self.value;
         for segment in path.segments() {
-            if let Some(next) = at.get("properties").and_then(|properties| properties.get(&**segment)) {
+            if let Some(next) = at.look("properties").and_then(|properties| properties.look(&**segment)) {
                 at = next;
             } else if at
-                .get("patternProperties")
+                .look("patternProperties")
                 .and_then(Value::as_object)
                 .is_some_and(|map| !map.is_empty())
             {
                 // Patterns are not followed: what they allow is unknown, so it is allowed.
                 return true;
-            } else if let (Ok(_), Some(items)) = (segment.parse::<usize>(), at.get("items")) {
+            } else if let (Ok(_), Some(items)) = (segment.parse::<usize>(), at.look("items")) {
                 at = items;
             } else {
                 return leaves_open(at);
@@ -136,7 +139,7 @@ impl Schema {
         self.values_at(path).is_some_and(nothing)
     }
 
-    /// Whether every answer that fits has a value at this path, `null` included, by `required` all along it.
+    /// Whether every answer that fits has a value at this path, `null` included.
     pub fn requires(&self, path: &FieldPath) -> bool {
         always::requires(&self.value, path.segments())
     }
@@ -148,8 +151,20 @@ impl Schema {
 
     /// Every value that can stand at this path, when the schema lists them: by `enum`, `const`, as a truth value, as a
     /// short range of whole numbers, or by combining such schemas.
+    /// Those that no answer has because of what is said around them are left out, as far as that is certain.
     pub fn values_at(&self, path: &FieldPath) -> Option<Vec<Value>> {
-        values::listed(self.at(path)?)
+        let path = path.segments();
+        let mut values = fit::candidates(&self.value, path)?;
+        if self.knows_if() && !fit::is_plain(&self.value, path) {
+            values.retain(|value| fit::fit(&self.value, path, value) != fit::Fit::Never);
+        }
+        Some(values)
+    }
+
+    /// Whether a schema that names an older draft, in which some keywords are none, is not this one.
+    fn knows_if(&self) -> bool {
+        let named = self.value.get("$schema").and_then(Value::as_str);
+        !named.is_some_and(|draft| draft.contains("draft-04") || draft.contains("draft-06"))
     }
 
     /// Whether a value that reads like this text can stand at a path. A path of which nothing is said takes any.
@@ -175,16 +190,16 @@ impl Schema {
 
 /// Whether a schema allows properties that it does not name.
 fn leaves_open(schema: &Value) -> bool {
-    if schema.get("enum").is_some() || schema.get("const").is_some() {
+    if schema.look("enum").is_some() || schema.look("const").is_some() {
         return false;
     }
-    match schema.get("additionalProperties") {
+    match schema.look("additionalProperties") {
         Some(Value::Bool(open)) => *open,
         Some(_) => true,
         // Combined schemas are not followed: what they allow is unknown, so it is allowed.
         None => {
-            let combined = ["allOf", "anyOf", "oneOf", "if"].iter().any(|key| schema.get(key).is_some());
-            let object = schema.get("type").and_then(Value::as_str).is_none_or(|kind| kind == "object");
+            let combined = ["allOf", "anyOf", "oneOf", "if"].iter().any(|key| schema.look(key).is_some());
+            let object = schema.look("type").and_then(Value::as_str).is_none_or(|kind| kind == "object");
             combined || object
         }
     }

@@ -1,5 +1,6 @@
 //! The values that a schema lists, as far as it lists any.
 
+use crate::schema::Look;
 use serde_json::Value;
 
 /// How many values a range of whole numbers may have to count as a list: more are nobody's cases.
@@ -22,7 +23,7 @@ pub(crate) fn listed(schema: &Value) -> Option<Vec<Value>> {
     let mut values = shortest(schema)?;
     let lists = keywords.keys().filter(|key| ["enum", "const", "anyOf"].contains(&key.as_str())).count();
     let texts =
-        || keywords.get("type").is_none_or(|kind| kind == "string" && values.iter().all(Value::is_string));
+        || keywords.look("type").is_none_or(|kind| kind == "string" && values.iter().all(Value::is_string));
     let is_plain =
         keywords.keys().all(|key| NOTES.contains(&key.as_str())) && (lists == 0 || (lists == 1 && texts()));
     if !is_plain && let Ok(validator) = jsonschema::validator_for(schema) {
@@ -54,10 +55,10 @@ pub(crate) fn can_read(schema: &Value, text: &str) -> bool {
 
 /// The shortest list that some keyword gives: what a schema says holds together, so that any one of them bounds it.
 fn shortest(schema: &Value) -> Option<Vec<Value>> {
-    let list = |key: &str| schema.get(key).and_then(Value::as_array);
+    let list = |key: &str| schema.look(key).and_then(Value::as_array);
     let mut lists: Vec<Vec<Value>> = Vec::new();
     lists.extend(list("enum").cloned());
-    lists.extend(schema.get("const").map(|value| vec![value.clone()]));
+    lists.extend(schema.look("const").map(|value| vec![value.clone()]));
     lists.extend(of_types(schema));
     for key in ["anyOf", "oneOf"] {
         lists.extend(list(key).and_then(|branches| united(branches)));
@@ -85,13 +86,13 @@ fn of_types(schema: &Value) -> Option<Vec<Value>> {
         "boolean" => Some(vec![Value::Bool(true), Value::Bool(false)]),
         "null" => Some(vec![Value::Null]),
         "integer" => {
-            let bound = |key: &str| schema.get(key).and_then(Value::as_i64);
+            let bound = |key: &str| schema.look(key).and_then(Value::as_i64);
             let (least, most) = (bound("minimum")?, bound("maximum")?);
             (most.checked_sub(least)? < RANGE_MAX).then(|| (least..=most).map(Value::from).collect())
         }
         _ => None,
     };
-    match schema.get("type")? {
+    match schema.look("type")? {
         Value::String(kind) => one(kind),
         Value::Array(kinds) => {
             let mut all = Vec::new();

@@ -64,12 +64,17 @@ pub(super) fn read_by(flow: &Flow) -> BTreeSet<&str> {
     of_prompts.chain(of_verdict).collect()
 }
 
-/// Says which names none of some definitions reads: they are probably misspelt, or meant for another one.
+/// Says which names none of some definitions reads: they are probably misspelt, or meant for another one; and which hide
+/// what every run has.
 pub(super) fn tell_unread<'f>(names: &[String], flows: impl IntoIterator<Item = &'f Flow>) {
     let read: BTreeSet<&str> = flows.into_iter().flat_map(read_by).collect();
     let mut told = BTreeSet::new();
-    for name in names.iter().filter(|name| !read.iter().any(|known| params::same(known, name))) {
-        if told.insert(name) {
+    for name in names {
+        if read.iter().any(|known| params::same(known, name)) {
+            if let Some(hidden) = cuegate_dialect::built_in(name).filter(|_| told.insert(name)) {
+                print::line(&format!("note: `--set {name}` hides `{hidden}`, which every run has"));
+            }
+        } else if told.insert(name) {
             let near = cuegate_dialect::nearest(name, read.iter().copied());
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             print::line(&format!("note: no prompt of the definition reads `{name}`{near}"));

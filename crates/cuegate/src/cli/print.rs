@@ -6,7 +6,7 @@ use std::{
 };
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use cuegate_flow::{Diagnostic, Severity, Sources};
+use cuegate_flow::{Diagnostic, Severity, Sources, for_each};
 
 use crate::Failure;
 
@@ -89,8 +89,17 @@ pub(crate) fn now(text: &str) {
     let _ = std::io::stderr().flush();
 }
 
-/// A finding under its line of the source.
-pub(crate) fn finding(finding: &Diagnostic, sources: &Sources, strict: bool) {
+/// Findings, each under its line of the source.
+pub(crate) fn findings(findings: &[Diagnostic], sources: &Sources, strict: bool) {
+    let renderer = if colours() { Renderer::styled() } else { Renderer::plain() };
+    let rendered = for_each(findings, |found| finding(found, sources, strict, &renderer));
+    if !rendered.is_empty() {
+        line(&rendered.join("\n"));
+    }
+}
+
+/// A finding under its line of the source, with an empty line below it.
+fn finding(finding: &Diagnostic, sources: &Sources, strict: bool, renderer: &Renderer) -> String {
     let severity = match finding.severity {
         Severity::Warning if strict => Severity::Error,
         severity => severity,
@@ -123,8 +132,7 @@ pub(crate) fn finding(finding: &Diagnostic, sources: &Sources, strict: bool) {
     if let Some(hint) = &finding.hint {
         group = group.element(Level::HELP.message(hint.as_str()));
     }
-    let renderer = if colours() { Renderer::styled() } else { Renderer::plain() };
-    line(&renderer.render(&[group]));
+    renderer.render(&[group]) + "\n"
 }
 
 /// What is said after a panic.

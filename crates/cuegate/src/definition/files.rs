@@ -1,7 +1,6 @@
 //! Where the files of a definition come from: the disk, or a run that kept them.
 
 use std::{
-    cell::RefCell,
     collections::BTreeMap,
     fs,
     io::{self, Read},
@@ -227,25 +226,25 @@ impl Files for KeptFiles<'_> {
 /// Keeps what is read.
 pub struct Recorded<'f> {
     files: &'f dyn Files,
-    seen: RefCell<Vec<(String, Vec<u8>)>>,
+    seen: Mutex<Vec<(String, Vec<u8>)>>,
 }
 
 impl<'f> Recorded<'f> {
     /// Keeps what is read from these.
     pub fn new(files: &'f dyn Files) -> Recorded<'f> {
-        Recorded { files, seen: RefCell::default() }
+        Recorded { files, seen: Mutex::default() }
     }
 
     /// What was read, by path.
     pub fn into_files(self) -> BTreeMap<String, Vec<u8>> {
-        self.seen.into_inner().into_iter().collect()
+        self.seen.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect()
     }
 }
 
 impl Files for Recorded<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         let bytes = self.files.read(path)?;
-        self.seen.borrow_mut().push((path.to_owned(), bytes.clone()));
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), bytes.clone()));
         Ok(bytes)
     }
 }

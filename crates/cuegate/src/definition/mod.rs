@@ -6,7 +6,7 @@ mod ways;
 
 pub use files::{DiskFiles, KeptFiles, Recorded, Sight, Watched};
 pub use locate::{Location, locate};
-pub use ways::{each_way, load_each_way};
+pub use ways::{each_way, look_each_way};
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -29,7 +29,7 @@ pub struct Definition {
     pub sources: Sources,
     /// What the runner has to know besides the flow.
     pub settings: RunSettings,
-    /// Every file that was read, by path.
+    /// Every file that was read, by path; none of what was only [looked at](look).
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
@@ -46,14 +46,18 @@ impl Definition {
 /// There is one compiler: what `check` accepts is what `run` runs, and what a resumed run is loaded from again.
 pub fn load(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], how: &Load) -> Definition {
     let recorded = Recorded::new(files);
+    let definition = look(&recorded, base, file, set, how);
+    Definition { files: recorded.into_files(), ..definition }
+}
+
+/// The same to look at, not to begin a run with: what was read is not kept.
+pub fn look(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], how: &Load) -> Definition {
     let path = file.map(|file| if base.is_empty() { file.to_owned() } else { format!("{base}/{file}") });
     let loaded = match path {
-        Some(path) if is_piece(&path) => {
-            cuegate_dialect::load_piece(&recorded, &piece_options(path, set, how))
-        }
+        Some(path) if is_piece(&path) => cuegate_dialect::load_piece(files, &piece_options(path, set, how)),
         registry => {
             let options = Options { agent_dir: base.to_owned(), registry, set: set.to_vec() };
-            cuegate_dialect::load_agent(&recorded, &options)
+            cuegate_dialect::load_agent(files, &options)
         }
     };
     let mut diagnostics = loaded.diagnostics;
@@ -78,7 +82,7 @@ pub fn load(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], h
         diagnostics,
         sources: loaded.sources,
         settings: loaded.run,
-        files: recorded.into_files(),
+        files: BTreeMap::new(),
     }
 }
 

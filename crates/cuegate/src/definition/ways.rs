@@ -6,40 +6,39 @@ use cuegate_dialect::Files;
 use cuegate_engine::Load;
 use cuegate_flow::{Diagnostic, Sources, sort};
 
-use super::{Definition, is_piece, load};
+use super::{Definition, is_piece, look};
 
 /// What is said of a finding that is there in one way only.
 const NOBODY: &str = "with nobody there";
 const SOMEBODY: &str = "when a person is there";
 
-/// Loads a definition in every way that a run of it can take, and merges what is found: what is the same is there once,
+/// Looks at a definition in every way that a run of it can take, and merges what is found: what is the same is there once,
 /// what is found in one way only says in which. `how` says the rest; the flow is that of a run with nobody there.
 ///
 /// A run is of one way, so that each of them has to be sound.
-pub fn load_each_way(
-    files: &(dyn Files + Sync),
+pub fn look_each_way(
+    files: &dyn Files,
     base: &str,
     file: Option<&str>,
     set: &[String],
     how: &Load,
 ) -> Definition {
     let (alone, there) = each_way(files, base, file, |interactive| {
-        load(files, base, file, set, &Load { interactive, ..how.clone() })
+        look(files, base, file, set, &Load { interactive, ..how.clone() })
     });
     // What is misspelt is read as what was meant, and that may be the key of a person's rule.
     let there = match there {
         None if file.is_some_and(is_piece) && alone.has_errors() => {
-            load(files, base, file, set, &Load { interactive: true, ..how.clone() })
+            look(files, base, file, set, &Load { interactive: true, ..how.clone() })
         }
         None => return alone,
         Some(there) => there,
     };
-    let (mut sources, mut files) = (alone.sources, alone.files);
+    let mut sources = alone.sources;
     let others = there.diagnostics.into_iter().map(|finding| moved(finding, &there.sources, &mut sources));
     let mut diagnostics = merged(alone.diagnostics, others.collect());
     sort(&mut diagnostics, &sources);
-    files.extend(there.files);
-    Definition { diagnostics, sources, files, ..alone }
+    Definition { diagnostics, sources, ..alone }
 }
 
 /// Does something for a run with nobody there, and, where that may be another one, for a run with a person there. Both at

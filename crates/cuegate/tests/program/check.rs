@@ -298,6 +298,15 @@ fn given_names_may_have_values_and_unread_ones_are_told() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stderr.contains("reads `tune`; did you mean `tone`?\n"), "{}", ran.stderr);
     assert!(ran.stderr.contains("note: no prompt of the definition reads `other`\n"), "{}", ran.stderr);
+    let hidden = with(&small().prompt("work", "Mind {uv-iteration}.\n"));
+    let ran = hidden.run(&["check", "agent", "--set", "iteration=5"]);
+    assert!(
+        ran.stderr.contains("note: `--set iteration` hides `iteration`, which every run has\n"),
+        "{}",
+        ran.stderr
+    );
+    let ran = hidden.run(&["check", "agent", "--set", "remaining=5"]);
+    assert!(ran.stderr.contains("note: no prompt of the definition reads `remaining`\n"), "{}", ran.stderr);
     let ran = check(&["=x"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("error: `--set =x` gives nothing a name"), "{}", ran.stderr);

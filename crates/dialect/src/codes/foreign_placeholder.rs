@@ -1,4 +1,4 @@
-//! Found in `piece::template`, `registry::foreign` and `registry::prompt`.
+//! Found in `piece::template`, `registry::failure_texts`, `registry::foreign` and `registry::prompt`.
 
 use cuegate_flow::Code;
 

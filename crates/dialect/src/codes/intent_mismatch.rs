@@ -1,4 +1,4 @@
-//! Found in `registry::answer` and `registry::answer_words`.
+//! Found in `registry::answer`, `registry::answer_bars` and `registry::answer_words`.
 
 use cuegate_flow::Code;
 
@@ -9,7 +9,8 @@ intent-mismatch: gate and schema disagree about the intents
 
 The schema is sent to the agent and tells it which intents there are; the gate reads them. What
 `intentSchemaRef` leads to has to list exactly the `allowedIntents` (`abort` counts on neither side), and
-`intentField` has to name a field that the schema provides.
+`intentField` has to name a field that the schema provides. What is said around that field (`anyOf`, `not`,
+`if`, an `enum` of the whole answer) must leave each of them to some answer.
 
 Make them agree.
 ",

@@ -1,4 +1,4 @@
-//! Found in `registry::matter`.
+//! Found in `registry::matter` and `registry::matter_slips`.
 
 use cuegate_flow::Code;
 

@@ -263,6 +263,8 @@ all! {
 pub(crate) const NO_ENTRY: &str = "no-entry";
 /// A name that cannot be a step's.
 pub(crate) const STEP_NAME: &str = "step-name";
+/// A value that is read as something that it is not.
+pub(crate) const TYPE_MISMATCH: &str = "type-mismatch";
 /// A name that leads to no step.
 pub(crate) const UNKNOWN_TARGET: &str = "unknown-target";
 /// A value that nobody gives.

@@ -38,18 +38,8 @@ const SHARED_MAX: usize = 32;
 /// The most keys of an object that are compared one by one.
 const COMPARED_MAX: usize = 16;
 
-/// Whether a byte ends the plain part of a string: a quotation mark, an escape, or what has to be one.
-const ENDS_TEXT: [bool; 256] = {
-    let mut ends = [false; 256];
-    let mut byte = 0;
-    while byte < 0x20 {
-        ends[byte] = true;
-        byte += 1;
-    }
-    ends[b'"' as usize] = true;
-    ends[b'\\' as usize] = true;
-    ends
-};
+/// Eight blanks.
+const BLANKS: u64 = of_eight(b' ');
 
 struct Reader<'t> {
     text: &'t str,
@@ -67,9 +57,13 @@ struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     fn blank(&mut self) {
-        let rest = &self.bytes[self.at..];
-        let blanks = rest.iter().position(|byte| !matches!(byte, b' ' | b'\n' | b'\r' | b'\t'));
-        self.at += blanks.unwrap_or(rest.len());
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.bytes.get(self.at) {
+            self.at += 1;
+            // Half of a file is what its lines are set in by.
+            while eight(&self.bytes[self.at..]) == Some(BLANKS) {
+                self.at += 8;
+            }
+        }
     }
 
     /// Goes past a byte that has to come next.
@@ -160,7 +154,7 @@ impl<'t> Reader<'t> {
     fn string(&mut self) -> Option<Str> {
         let start = self.at + 1;
         let inner = &self.bytes[start..];
-        let end = inner.iter().position(|byte| ENDS_TEXT[usize::from(*byte)])?;
+        let end = end_of_plain(inner)?;
         match inner[end] {
             b'"' => {
                 self.at = start + end + 1;
@@ -211,15 +205,42 @@ impl<'t> Reader<'t> {
     }
 }
 
+/// A byte, eight times.
+const fn of_eight(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// The first eight bytes, the first one lowest.
+fn eight(bytes: &[u8]) -> Option<u64> {
+    bytes.first_chunk().map(|eight| u64::from_le_bytes(*eight))
+}
+
+/// How far a string is plain: up to a quotation mark, an escape, or what has to be one.
+fn end_of_plain(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(word) = eight(&bytes[at..]) {
+        // Bit 7 of each byte that is less than a limit; of several only the lowest is certain to be right.
+        let less = |word: u64, limit: u8| word.wrapping_sub(of_eight(limit)) & !word & of_eight(0x80);
+        let ends = less(word ^ of_eight(b'"'), 1) | less(word ^ of_eight(b'\\'), 1) | less(word, 0x20);
+        if ends != 0 {
+            return Some(at + ends.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    let end = bytes[at..].iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+    end.map(|end| at + end)
+}
+
 /// Where a short text is kept: anywhere, as long as it is the same place each time.
 fn place(text: &[u8]) -> usize {
-    let mut mixed = text.len() as u64;
-    for chunk in text.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        mixed = (mixed ^ u64::from_le_bytes(word)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-    // The upper bits depend on all others.
+    let four = |bytes: &[u8]| bytes.first_chunk().map(|four| u64::from(u32::from_le_bytes(*four)));
+    let ends = |first: Option<u64>, last: Option<u64>| first.zip(last);
+    let last = |count: usize| &text[text.len().saturating_sub(count)..];
+    let (first, last) =
+        ends(eight(text), eight(last(8))).or_else(|| ends(four(text), four(last(4)))).unwrap_or_else(|| {
+            text.iter().fold((0, 0), |(first, last), byte| (last, first << 8 | u64::from(*byte)))
+        });
+    let mixed = (first ^ last.rotate_left(32) ^ text.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> 32) as usize % KNOWN
 }
 

@@ -79,6 +79,9 @@ impl<'c> Compiler<'c> {
                     rest = &inner[close + 1..];
                 }
                 _ => {
+                    if close.is_none() {
+                        self.unclosed(inner, body, reader);
+                    }
                     plain.push('{');
                     rest = inner;
                 }
@@ -127,6 +130,20 @@ impl<'c> Compiler<'c> {
             self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, &hint);
         }
         None
+    }
+
+    /// What begins as a placeholder and has no closing brace on its line.
+    fn unclosed(&self, inner: &str, body: &Body, reader: Reader<'_>) {
+        let line = inner.split(['{', '}', '\n']).next().unwrap_or_default();
+        let word = line.split(char::is_whitespace).next().unwrap_or_default();
+        let name = word.trim_end_matches([',', '.', ';', ':', ')']);
+        let is_report = name.strip_prefix("report:").is_some_and(|report| !report.is_empty());
+        if is_report || VALUES.iter().any(|(known, _)| *known == name) {
+            let message = format!("`{{{name}` stays text: no brace closes it");
+            let place = body.place(&format!("{{{name}"));
+            let finding = Diagnostic::warning(codes::UNKNOWN_PLACEHOLDER, place, message);
+            self.found.push(finding.step(reader.step).hint(format!("write `{{{name}}}`")));
+        }
     }
 
     /// A placeholder in the notation of another tool: it is filled in, and what stands around it stays.

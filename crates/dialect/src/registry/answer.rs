@@ -1,17 +1,17 @@
 //! The schema of a step's answer: resolved, compared with what the gate allows, with `abort` added.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::HashMap;
 
-use cuegate_flow::{Diagnostic, FieldPath, Schema, Str};
+use cuegate_flow::{Diagnostic, FieldPath, Look, Schema, Str};
 use serde_json::Value;
 
+use super::answer_bars::check_bars;
 use super::answer_fit::{Written, check_presence, intent_places, list_values, pointer_of};
 use super::answer_words::{bind_step_id, check_words, say_intents};
 use super::generation::Generation;
 use super::kinds::Intent;
-use super::schema_resolver::{SchemaFault, resolve_in_draft};
+use super::schema_resolver::{Broken, SchemaFault, resolve_in_draft};
 use super::schema_shape::close;
 use super::step::{GateDefinition, SchemaReference, StepDefinition};
 use crate::codes;
@@ -19,6 +19,7 @@ use crate::desk::Desk;
 use crate::files::join;
 use crate::json::Text;
 use crate::nearest::{list, nearest, or_hint};
+use crate::shared::Shared;
 
 /// Schemas by file, name and the places of intents; each with the file that it was found in.
 type Known = HashMap<(String, String, Vec<String>), (Schema, Str)>;
@@ -27,13 +28,15 @@ type Known = HashMap<(String, String, Vec<String>), (Schema, Str)>;
 pub(super) struct Answers<'a, 'f> {
     bases: Vec<String>,
     desk: &'a Desk<'f>,
-    known: RefCell<Known>,
+    known: Shared<Known>,
+    /// The files that are not there, as a finding of each step that names one.
+    no_files: Shared<Vec<Diagnostic>>,
 }
 
 impl<'a, 'f> Answers<'a, 'f> {
     /// The schemas in files below some bases.
     pub(super) fn new(bases: Vec<String>, desk: &'a Desk<'f>) -> Answers<'a, 'f> {
-        Answers { bases, desk, known: RefCell::default() }
+        Answers { bases, desk, known: Shared::default(), no_files: Shared::default() }
     }
 
     /// The schema of a step's answer, when all is well with it; findings say what is not.
@@ -53,9 +56,9 @@ impl<'a, 'f> Answers<'a, 'f> {
         if let Some(gate) = &step.gate {
             check_field(step.id, gate, &schema, desk);
             check_presence(step, gate, &schema, desk);
+            check_bars(step, gate, &schema, desk);
             check_target(step.id, gate, &schema, desk);
-            let open =
-                || resolve(step, &reference, &self.bases, desk).and_then(|(open, _)| Schema::new(open).ok());
+            let open = || self.resolve(step, &reference).and_then(|(open, _)| Schema::new(open).ok());
             check_handoff(step.id, gate, &schema, open, desk);
         }
         Some(schema)
@@ -65,10 +68,10 @@ impl<'a, 'f> Answers<'a, 'f> {
     fn shared(&self, step: &StepDefinition<'_>, reference: &SchemaReference<'_>) -> Option<(Schema, Str)> {
         let places: Vec<String> = step.gate.iter().flat_map(intent_places).collect();
         let key = (reference.file.text.to_owned(), reference.schema.text.to_owned(), places);
-        if let Some(known) = self.known.borrow().get(&key) {
+        if let Some(known) = self.known.lock().get(&key) {
             return Some(known.clone());
         }
-        let (mut open, file) = resolve(step, reference, &self.bases, self.desk)?;
+        let (mut open, file) = self.resolve(step, reference)?;
         close(&mut open);
         let written = Written { step: step.id, reference, file: &file, desk: self.desk };
         let closed = compile(&written, open)?;
@@ -83,8 +86,78 @@ impl<'a, 'f> Answers<'a, 'f> {
             }
         }
         let found = (compile(&written, sent)?, Str::from(file.as_str()));
-        self.known.borrow_mut().insert(key, found.clone());
+        self.known.lock().insert(key, found.clone());
         Some(found)
+    }
+
+    fn resolve(&self, step: &StepDefinition<'_>, reference: &SchemaReference<'_>) -> Option<(Value, String)> {
+        let (bases, desk) = (self.bases.as_slice(), self.desk);
+        let mut fault = None;
+        for base in bases {
+            match resolve_in_draft(desk, base, reference.file.text, reference.schema.text) {
+                Ok(value) => return Some((value, join(base, reference.file.text)?)),
+                // The next base is for files that are not in this one, not for schemas that are wrong here.
+                Err(broken) if matches!(broken.fault, SchemaFault::NoFile(_)) => {
+                    fault = fault.or(Some(broken))
+                }
+                Err(other) => {
+                    fault = Some(other);
+                    break;
+                }
+            }
+        }
+        let Broken { fault, at } = fault?;
+        // Two failures in a row would have stopped a run under this name; here it does not begin.
+        let message = match step.generation {
+            Generation::Complete => format!("FAILED_SCHEMA_RESOLUTION: {fault}"),
+            Generation::Closing | Generation::Check => fault.to_string(),
+        };
+        // What is wrong in the file of the schema stands there, for whichever steps it is.
+        let (file, schema) = (at.unwrap_or(reference.file.span), at.unwrap_or(reference.schema.span));
+        let finding = match &fault {
+            // What is wrong with the file has been said, once.
+            SchemaFault::Unreadable(_) => return None,
+            SchemaFault::Escapes(_) => Diagnostic::error(codes::ESCAPES_ROOT, file, message)
+                .hint("keep schemas below the schema base"),
+            SchemaFault::NoFile(_) if at.is_some() => {
+                Diagnostic::error(codes::UNRESOLVED_SCHEMA, file, message)
+                    .hint("correct the `$ref`: it names a file beside the one that it stands in")
+            }
+            SchemaFault::NoFile(_) => {
+                let finding = Diagnostic::error(codes::UNRESOLVED_SCHEMA, file, message);
+                let hint = "name a file below the schema base";
+                self.no_files.lock().push(finding.hint(hint).step(step.id));
+                return None;
+            }
+            // What the step itself names, or what a reference in that schema does.
+            SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } if at.is_some() => {
+                Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message)
+                    .hint("correct the `$ref`, or define what it names")
+            }
+            SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } => {
+                let finding = Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message);
+                let name = "name a key of `definitions`, of `$defs` or of the top level, or give a pointer like `#/$defs/name`";
+                let known = names_in(reference, bases, desk);
+                or_hint(finding, reference.schema.text, known.iter().map(String::as_str), || name.to_owned())
+            }
+            SchemaFault::External(_) => Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message)
+                .hint("copy that schema into a file"),
+            SchemaFault::Circular(_) | SchemaFault::TooMuch(_) => {
+                Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message)
+                    .hint("an answer is sent a finite schema: unroll it")
+            }
+        };
+        desk.found.push(finding.step(step.id));
+        None
+    }
+
+    /// Says of each file that is not there that it is not, where the first step names it. To be asked when all steps have
+    /// been.
+    pub(super) fn report_missing(&self) {
+        let mut missing = std::mem::take(&mut *self.no_files.lock());
+        missing.sort_by(|a, b| (&a.message, a.span.start).cmp(&(&b.message, b.span.start)));
+        missing.dedup_by(|a, b| a.message == b.message);
+        missing.into_iter().for_each(|finding| self.desk.found.push(finding));
     }
 }
 
@@ -106,67 +179,6 @@ fn for_step(step: &StepDefinition<'_>, written: &Written<'_, '_>, shared: Schema
         }
     }
     compile(written, sent)
-}
-
-fn resolve(
-    step: &StepDefinition<'_>,
-    reference: &SchemaReference<'_>,
-    bases: &[String],
-    desk: &Desk<'_>,
-) -> Option<(Value, String)> {
-    let mut fault = None;
-    for base in bases {
-        match resolve_in_draft(desk, base, reference.file.text, reference.schema.text) {
-            Ok(value) => return Some((value, join(base, reference.file.text)?)),
-            // The next base is for files that are not in this one, not for schemas that are wrong here.
-            Err(SchemaFault::NoFile(path)) => fault = fault.or(Some(SchemaFault::NoFile(path))),
-            Err(other) => {
-                fault = Some(other);
-                break;
-            }
-        }
-    }
-    let fault = fault?;
-    // Two failures in a row would have stopped a run under this name; here it does not begin.
-    let message = match step.generation {
-        Generation::Complete => format!("FAILED_SCHEMA_RESOLUTION: {fault}"),
-        Generation::Closing | Generation::Check => fault.to_string(),
-    };
-    // A file that several steps name and that is not there is said once.
-    let no_file = matches!(fault, SchemaFault::NoFile(_));
-    if no_file && desk.found.has(|known| known.code == codes::UNRESOLVED_SCHEMA && known.message == message) {
-        return None;
-    }
-    let (file, schema) = (reference.file.span, reference.schema.span);
-    let finding = match &fault {
-        // What is wrong with the file has been said, once.
-        SchemaFault::Unreadable(_) => return None,
-        SchemaFault::Escapes(_) => {
-            Diagnostic::error(codes::ESCAPES_ROOT, file, message).hint("keep schemas below the schema base")
-        }
-        SchemaFault::NoFile(_) => Diagnostic::error(codes::UNRESOLVED_SCHEMA, file, message)
-            .hint("name a file below the schema base"),
-        // What the step itself names, or what a reference in that schema does.
-        SchemaFault::NotFound { id, .. } if id != reference.schema.text => {
-            Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message)
-                .hint("correct the `$ref` in that schema, or define what it names")
-        }
-        SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } => {
-            let finding = Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message);
-            let name = "name a key of `definitions`, of `$defs` or of the top level, or give a pointer like `#/$defs/name`";
-            let known = names_in(reference, bases, desk);
-            or_hint(finding, reference.schema.text, known.iter().map(String::as_str), || name.to_owned())
-        }
-        SchemaFault::External(_) => {
-            Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message).hint("copy that schema into a file")
-        }
-        SchemaFault::Circular(_) | SchemaFault::TooMuch(_) => {
-            Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message)
-                .hint("an answer is sent a finite schema: unroll it")
-        }
-    };
-    desk.found.push(finding.step(step.id));
-    None
 }
 
 /// The names of the schemas in the first file that is there.
@@ -242,7 +254,7 @@ fn check_intents(id: &str, gate: &GateDefinition<'_>, pointer: Text<'_>, schema:
 /// asked several times for each step.
 fn at<'v>(schema: &'v Value, pointer: &str) -> Option<&'v Value> {
     parts(pointer)?.try_fold(schema, |at, part| match at {
-        Value::Object(map) => map.get(&*part),
+        Value::Object(map) => map.look(&*part),
         Value::Array(items) => items.get(index(&part)?),
         _ => None,
     })
@@ -275,7 +287,7 @@ fn index(part: &str) -> Option<usize> {
 pub(super) fn listed(schema: Option<&Value>) -> Option<Vec<String>> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let schema = schema?;
-    match (schema.get("enum").and_then(Value::as_array), schema.get("const")) {
+    match (schema.look("enum").and_then(Value::as_array), schema.look("const")) {
         (Some(values), _) => Some(values.iter().map(text).collect()),
         (None, Some(value)) => Some(vec![text(value)]),
         (None, None) => None,
@@ -348,13 +360,13 @@ fn check_target(id: &str, gate: &GateDefinition<'_>, sent: &Schema, desk: &Desk<
 fn deepest<'v>(path: &FieldPath, schema: &'v Value) -> (String, Vec<&'v str>) {
     let (mut at, mut walked) = (schema, Vec::new());
     for segment in path.segments() {
-        let Some(next) = at.get("properties").and_then(|properties| properties.get(&**segment)) else {
+        let Some(next) = at.look("properties").and_then(|properties| properties.look(&**segment)) else {
             break;
         };
         at = next;
         walked.push(&**segment);
     }
-    let names = at.get("properties").and_then(Value::as_object);
+    let names = at.look("properties").and_then(Value::as_object);
     (walked.join("."), names.map(|names| names.keys().map(String::as_str).collect()).unwrap_or_default())
 }
 

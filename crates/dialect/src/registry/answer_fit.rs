@@ -1,6 +1,6 @@
 //! Whether any answer fits its schema, and where in its file a part of a schema stands.
 
-use cuegate_flow::{Diagnostic, FieldPath, Schema, Span};
+use cuegate_flow::{Diagnostic, FieldPath, Look, Schema, Span};
 use serde_json::Value;
 
 use super::answer::{at_mut, top_level};
@@ -30,7 +30,8 @@ impl Written<'_, '_> {
             "" => "it".to_owned(),
             pointer => format!("`{pointer}`"),
         };
-        let message = format!("no answer of `{}` fits its schema: {part} {}", self.step, found.why);
+        let message =
+            format!("no answer fits the schema `{}`: {part} {}", self.reference.schema.text, found.why);
         self.desk.found.push(
             Diagnostic::error(codes::IMPOSSIBLE_SCHEMA, self.place(&found.pointer), message)
                 .step(self.step)
@@ -101,7 +102,7 @@ pub(super) fn list_values(schema: &mut Value, pointer: &str) {
         return;
     };
     let Value::Object(map) = place else { return };
-    let is_listed = match (map.get("enum"), map.get("const")) {
+    let is_listed = match (map.look("enum"), map.look("const")) {
         (Some(listed), None) => listed.as_array() == Some(&values),
         (None, Some(only)) => values == [only.clone()],
         _ => false,
@@ -145,7 +146,7 @@ pub(super) fn has_value(schema: &Schema, path: &FieldPath) -> bool {
     let can_be_null = match schema.values_at(path) {
         Some(values) => values.contains(&Value::Null),
         None => {
-            schema.at(path).is_some_and(|part| part.get("type").is_some()) && schema.can_be(path, &["null"])
+            schema.at(path).is_some_and(|part| part.look("type").is_some()) && schema.can_be(path, &["null"])
         }
     };
     schema.requires(path) && !can_be_null

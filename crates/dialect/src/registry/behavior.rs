@@ -2,7 +2,7 @@
 //!
 //! They are brought into the shape of the runner reference with all their places kept, so that each setting has one reader.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use cuegate_flow::{Diagnostic, Span};
 
@@ -14,7 +14,7 @@ use crate::json::{Entry, Fields, Json, Kind};
 /// An agent in the shape of the runner reference.
 pub(crate) struct Modern {
     /// The agent.
-    pub(crate) json: Rc<Json>,
+    pub(crate) json: Arc<Json>,
     /// Where `completionType` says that the agent runs a check flow.
     pub(crate) step_flow: Option<Span>,
 }
@@ -59,7 +59,7 @@ const WORDS: [(&str, &str); 14] = [
 ];
 
 /// Brings an agent into the shape of the runner reference. `None` when it mixes the generations, which a finding says.
-pub(crate) fn modern(json: Rc<Json>, found: &Findings) -> Option<Modern> {
+pub(crate) fn modern(json: Arc<Json>, found: &Findings) -> Option<Modern> {
     let Some(older) = OLDER_KEYS.iter().find_map(|key| json.entry(key)) else {
         return Some(Modern { json, step_flow: None });
     };
@@ -79,7 +79,7 @@ pub(crate) fn modern(json: Rc<Json>, found: &Findings) -> Option<Modern> {
     let (runner, step_flow) = runner(&fields);
     entries.push(runner);
     fields.finish();
-    let json = Rc::new(Json { span: json.span, kind: Kind::Object(entries) });
+    let json = Arc::new(Json { span: json.span, kind: Kind::Object(entries) });
     Some(Modern { json, step_flow })
 }
 

@@ -1,6 +1,6 @@
 //! A registry file as written.
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::{Diagnostic, Span, for_each};
 
 use super::completion::read_completion;
 use super::entries::{COMPLETION_TYPES, completion_type, read_mapping};
@@ -159,8 +159,15 @@ fn report_incomplete(fields: &Fields<'_, '_>, steps: &[StepDefinition<'_>]) {
 fn read_steps<'j>(fields: &Fields<'j, '_>, generation: Generation) -> Vec<StepDefinition<'j>> {
     let written = fields.names("steps");
     let count = written.len();
-    let steps: Vec<StepDefinition<'j>> =
-        written.into_iter().filter_map(|entry| read_step(entry, generation, fields.found)).collect();
+    let read = for_each(&written, |entry| {
+        let found = fields.found.apart();
+        (read_step(entry, generation, &found), found)
+    });
+    let mut steps: Vec<StepDefinition<'j>> = Vec::with_capacity(count);
+    for (step, found) in read {
+        steps.extend(step);
+        fields.found.take_in(found);
+    }
     // What is no object, or no step, has been reported.
     if let Some(entry) = fields.entry("steps")
         && matches!(entry.value.kind, Kind::Object(_))

@@ -35,9 +35,9 @@ pub(super) fn finding(
     Some(finding.hint(format!("did you mean `{{{meant}}}`?")))
 }
 
-/// What begins as `{uv-` in a text that has no placeholder in it, and where: up to its brace, or to the end of its word.
+/// What begins as `{uv-` or `{input_text` in a text that has no placeholder in it, and where: up to its brace, or to the end of its word.
 pub(super) fn malformed(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.match_indices("{uv-").map(|(at, begins)| {
+    text.match_indices("{uv-").chain(text.match_indices("{input_text")).map(|(at, begins)| {
         let rest = &text[at + begins.len()..];
         let line = rest.split(['\n', '{']).next().unwrap_or_default();
         let end = match line.find('}') {

@@ -1,8 +1,8 @@
 //! Loads an agent: `agent.json`, its registry, and every file they name.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
-use cuegate_flow::{Diagnostic, Draft, Span};
+use cuegate_flow::{Diagnostic, Draft, Span, sort};
 
 use super::agent::{AgentDefinition, read_agent};
 use super::behavior::modern;
@@ -38,7 +38,8 @@ fn read_agent_once(files: &dyn Files, options: &Options, corrections: &Correctio
         (draft, run) = (lowered.draft, settings);
     }
     let (found, sources) = desk.into_parts();
-    let (diagnostics, unsupported) = found.into_parts();
+    let (mut diagnostics, unsupported) = found.into_parts();
+    sort(&mut diagnostics, &sources);
     run.unsupported = unsupported;
     Loaded { draft, diagnostics, sources, run }
 }
@@ -171,7 +172,7 @@ fn defaults_of_complete(
 }
 
 /// The agent's file; `Some(None)` when a registry was named and there is no agent beside it.
-pub(super) fn open_agent(desk: &Desk<'_>, agent_dir: &str, optional: bool) -> Option<Option<Rc<Json>>> {
+pub(super) fn open_agent(desk: &Desk<'_>, agent_dir: &str, optional: bool) -> Option<Option<Arc<Json>>> {
     let path = join(agent_dir, "agent.json")?;
     match desk.json(&path) {
         Ok(None) if !optional => {
@@ -193,7 +194,7 @@ pub(super) fn open_registry(
     agent_dir: &str,
     agent: &AgentDefinition<'_>,
     options: &Options,
-) -> Option<Rc<Json>> {
+) -> Option<Arc<Json>> {
     let agent_path = join(agent_dir, "agent.json")?;
     let (candidates, span, written) = match (&options.registry, agent.verdict.registry) {
         (Some(path), _) => (join("", path).into_iter().collect(), None, path.as_str()),

@@ -1,14 +1,15 @@
 //! Lowers a registry and its agent to a draft.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{
     Act, Ask, Boundary, Conduct, Dangling, Diagnostic, Draft, Edge, Ending, Gate, Key, Limits, Name, Param,
-    Reaction, Role, Schema, SchemaId, SessionRule, Source, Step, Target, Template, Turn,
+    Reaction, Role, Schema, SchemaId, SessionRule, Source, Step, Target, Template, Turn, for_each, together,
 };
 
 use super::actions::HandlerFile;
 use super::agent::AgentDefinition;
+use super::ahead::open_prompts;
 use super::answer::Answers;
 use super::breakdown::check_breakdown;
 use super::builtin::{SYSTEM, built_in};
@@ -61,9 +62,16 @@ pub(crate) struct Lowered {
     pub(crate) needs_task: bool,
 }
 
-/// Lowers a definition.
+/// Lowers a definition, and opens the files of its prompts ahead.
 pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
-    let Definition { agent, registry, places, desk, set } = definition;
+    let Definition { agent, registry, places, desk, .. } = definition;
+    let files = PromptFiles::new(registry, agent, places, desk);
+    let ahead = || open_prompts(registry, agent, &files, desk);
+    together(registry.steps.len(), ahead, || lower_with(definition, &files)).1
+}
+
+fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) -> Lowered {
+    let Definition { agent, registry, desk, set, .. } = definition;
     let mut draft = Draft::empty(name_of(agent, registry), registry.generation.dialect());
     draft.span = registry.span;
     draft.params = params(agent, set);
@@ -74,20 +82,15 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     let span = agent.verdict.iterations_span.or(agent.verdict.span).unwrap_or(draft.span);
     draft.keys.push(Key::new("maxIterations", span, max, 1, Turn::Iterations));
 
-    let files = PromptFiles::new(registry, agent, places, desk);
     let params = draft.params.clone();
     let variables = Variables::new(&params, &registry.steps, &agent.told);
-    let compiler = Compiler::new(desk, &files, &variables, &registry.steps);
+    let compiler = Compiler::new(desk, files, &variables, &registry.steps);
     draft.verdict = lower_verdict(definition, &params, &compiler);
     let entries = enter(definition, &mut draft);
-    let inputs: Vec<(&str, Vec<DeclaredInput>)> = registry
-        .steps
-        .iter()
-        .map(|step| {
-            let all = (&*registry.steps, &compiler.index);
-            (step.id, read_inputs(step.id, &step.inputs, all, &desk.found))
-        })
-        .collect();
+    let inputs = for_each(&registry.steps, |step| {
+        let all = (&*registry.steps, &compiler.index);
+        (step.id, read_inputs(step.id, &step.inputs, all, &desk.found))
+    });
     check_shadows(&inputs, &params, &desk.found);
     let lowering = StepLowering {
         agent,
@@ -96,9 +99,7 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
         answers: Answers::new(schema_bases(definition), desk),
         system: system_prompt(definition, &compiler),
     };
-    for (step, (_, inputs)) in registry.steps.iter().zip(&inputs) {
-        lowering.lower(step, inputs, &mut draft);
-    }
+    lowering.lower(&registry.steps, &inputs, &mut draft);
     if registry.generation == Generation::Complete {
         check_stages(&registry.steps, &desk.found);
         check_breakdown(definition);
@@ -111,10 +112,10 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     draft.proofs = proofs(&draft, &registry.steps);
     check_verdict(definition, &draft);
     files.report_unused(desk);
-    report_nowhere(registry, &files, desk);
+    report_nowhere(registry, files, desk);
     compiler.matters.report(&desk.found);
     compiler.reads.report(agent, &registry.steps, &inputs, &desk.found);
-    draft.reads = compiler.places.take();
+    draft.reads = std::mem::take(&mut *compiler.places.lock());
     let needs_task = needs_task(&draft, &registry.steps);
     Lowered { draft, needs_task }
 }
@@ -142,11 +143,9 @@ pub(crate) fn name_of<'j>(agent: &AgentDefinition<'j>, registry: &RegistryDefini
 
 /// Validators, and steps that verify: what is to be passed before a run is done.
 fn proofs(draft: &Draft, steps: &[StepDefinition<'_>]) -> Vec<Name> {
-    let verifies = |name: &str| {
-        let mut of_kind = steps.iter().filter(|step| step.kind == Some(StepKind::Verification));
-        of_kind.any(|step| step.id == name)
-    };
-    let proves = |step: &&Step<Name>| matches!(step.act, Act::Exec { .. }) || verifies(&step.name);
+    let of_kind = steps.iter().filter(|step| step.kind == Some(StepKind::Verification));
+    let verifies: HashSet<&str> = of_kind.map(|step| step.id).collect();
+    let proves = |step: &&Step<Name>| matches!(step.act, Act::Exec { .. }) || verifies.contains(&*step.name);
     draft.steps.iter().filter(proves).map(|step| Name::new(&step.name, step.span)).collect()
 }
 
@@ -307,14 +306,41 @@ struct StepLowering<'l, 'c, 'f, 'j> {
 }
 
 impl StepLowering<'_, '_, '_, '_> {
-    fn lower(&self, step: &StepDefinition<'_>, inputs: &[DeclaredInput], draft: &mut Draft) {
-        let prompt = step_prompt(step, Scope::Step(inputs), self.agent.closure_action, self.compiler);
-        if step.section {
-            return;
+    /// Lowers all steps: their prompts and what they answer at the same time.
+    fn lower(&self, steps: &[StepDefinition<'_>], inputs: &[(&str, Vec<DeclaredInput>)], draft: &mut Draft) {
+        let action = self.agent.closure_action;
+        let prompt = |(step, (_, inputs)): (&StepDefinition<'_>, &(&str, Vec<DeclaredInput>))| {
+            step_prompt(step, Scope::Step(inputs), action, self.compiler)
+        };
+        let prompts = || steps.iter().zip(inputs).map(prompt).collect::<Vec<Template>>();
+        let answers = || for_each(steps, |step| self.answer(step));
+        let (prompts, answers) = together(steps.len(), prompts, answers);
+        self.answers.report_missing();
+        for (((step, (_, inputs)), prompt), answer) in steps.iter().zip(inputs).zip(prompts).zip(answers) {
+            if let Some(answer) = answer {
+                self.step(step, inputs, prompt, answer, draft);
+            }
         }
-        let schema = self.answers.schema(step);
-        let LoweredGate { gate, handoff, mut edges } =
-            lower(step, schema.as_ref(), self.world, &self.compiler.desk.found);
+    }
+
+    /// What a step answers by and what that leads to. A section is never asked for an answer.
+    fn answer(&self, step: &StepDefinition<'_>) -> Option<(Option<Schema>, LoweredGate)> {
+        (!step.section).then(|| {
+            let schema = self.answers.schema(step);
+            let gate = lower(step, schema.as_ref(), self.world, &self.compiler.desk.found);
+            (schema, gate)
+        })
+    }
+
+    fn step(
+        &self,
+        step: &StepDefinition<'_>,
+        inputs: &[DeclaredInput],
+        prompt: Template,
+        (schema, lowered): (Option<Schema>, LoweredGate),
+        draft: &mut Draft,
+    ) {
+        let LoweredGate { gate, handoff, mut edges } = lowered;
         stand_in(step, &gate, &mut edges);
         let schema = schema.map(|schema| add_schema(schema, draft));
         let agent = self.agent;

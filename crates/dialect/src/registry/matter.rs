@@ -1,12 +1,12 @@
 //! Front matters of prompt files: what they repeat of the registry has to agree with it, as the registry decides.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use cuegate_flow::{Diagnostic, Span};
 use serde_json::Value;
 
 use super::index::StepIndex;
+use super::matter_slips::{check_slips, joined};
 use super::prompt::Prompt;
 use super::prompt_files::{PromptFile, PromptKey};
 use super::step::StepDefinition;
@@ -14,10 +14,11 @@ use super::validation::FailurePattern;
 use crate::codes;
 use crate::findings::Findings;
 use crate::nearest::list;
+use crate::shared::Shared;
 use crate::template::{FrontMatter, split};
 
 /// Keys of front matters. Others have no effect.
-const KEYS: [&str; 15] = [
+pub(super) const KEYS: [&str; 15] = [
     "stepId",
     "stepKind",
     "c1",
@@ -91,7 +92,7 @@ impl<'u> User<'u> {
 #[derive(Debug, Default)]
 pub(crate) struct Matters {
     /// By path and what is said: nothing when some use agrees with it.
-    clashes: RefCell<BTreeMap<(String, String), Option<Diagnostic>>>,
+    clashes: Shared<BTreeMap<(String, String), Option<Diagnostic>>>,
 }
 
 impl Matters {
@@ -136,7 +137,7 @@ impl Matters {
 
     /// Notes whether a use agrees with what is said; the finding is that of the first that does not.
     fn note(&self, file: &PromptFile, what: &str, agrees: bool, finding: impl FnOnce() -> Diagnostic) {
-        let mut clashes = self.clashes.borrow_mut();
+        let mut clashes = self.clashes.lock();
         let entry = clashes.entry((file.path.clone(), what.to_owned()));
         if agrees {
             *entry.or_default() = None;
@@ -197,7 +198,7 @@ impl Matters {
 
     /// Reports what no use of a file agrees with.
     pub(super) fn report(&self, found: &Findings) {
-        for clash in self.clashes.borrow().values().flatten() {
+        for clash in self.clashes.lock().values().flatten() {
             found.push(clash.clone());
         }
     }
@@ -331,12 +332,19 @@ pub(super) fn check_matter(file: &PromptFile, matter: &FrontMatter<'_>, found: &
     if let Some((at, reason)) = &matter.fault {
         let at = *at as u32;
         let message = format!("the front matter of `{}` is no YAML: {reason}", file.path);
-        let span = Span { file: file.file, start: at, end: at + 1 };
-        found.push(
-            Diagnostic::error(codes::INVALID_FRONT_MATTER, span, message)
-                .hint("correct it, or remove the lines of `---`"),
-        );
+        let (span, hint) = match joined(file) {
+            Some((key, at)) => {
+                let span = Span { file: file.file, start: at as u32, end: (at + key.len() + 1) as u32 };
+                (span, format!("write a blank behind `{key}:`"))
+            }
+            None => (
+                Span { file: file.file, start: at, end: at + 1 },
+                "correct it, or remove the lines of `---`".to_owned(),
+            ),
+        };
+        found.push(Diagnostic::error(codes::INVALID_FRONT_MATTER, span, message).hint(hint));
     }
+    check_slips(file, matter, found);
     check_late(file, matter, found);
     let Some(map) = &matter.matter else { return };
     for key in map.keys().filter(|key| !KEYS.contains(&key.as_str())) {

@@ -2,8 +2,10 @@
 
 mod actions;
 mod agent;
+mod ahead;
 mod alone;
 mod answer;
+mod answer_bars;
 mod answer_fit;
 mod answer_words;
 mod behavior;
@@ -14,6 +16,7 @@ mod check_flow;
 mod completion;
 mod definition;
 mod entries;
+mod failure_texts;
 mod failure_values;
 mod foreign;
 mod gate;
@@ -26,6 +29,7 @@ mod load;
 mod logging;
 mod lower;
 mod matter;
+mod matter_slips;
 mod migrate;
 mod model;
 mod param_rule;
@@ -66,6 +70,6 @@ pub use migrate::{
     Answers, MigratedFile, MigratedScript, Migration, MigrationNote, NotMigrated, OlderAnswers,
     migrate_agent, migrate_script,
 };
-pub use parameters::OWN_FLAGS;
+pub use parameters::{OWN_FLAGS, built_in};
 pub use schema_resolver::{SchemaFault, resolve_schema};
 pub use validation::{extractor, success_when};

@@ -114,9 +114,14 @@ const BUILT_IN: [&str; 7] = [
     "check_count",
 ];
 
+/// The variable that every run has under a name, however it is spelled.
+pub fn built_in(name: &str) -> Option<&'static str> {
+    BUILT_IN.into_iter().find(|known| same_name(known, name))
+}
+
 /// What is declared wins over what is built in, which nobody can read then.
 fn report_shadowed(name: &str, entry: &Entry, fields: &Fields<'_, '_>) {
-    if let Some(hidden) = BUILT_IN.iter().find(|known| same_name(known, name)) {
+    if let Some(hidden) = built_in(name) {
         let message = format!("the parameter `{name}` hides the built-in variable `{hidden}`");
         fields.push(
             Diagnostic::warning(codes::SHADOWED_VARIABLE, entry.key_span, message)

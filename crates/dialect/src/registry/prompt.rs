@@ -1,6 +1,5 @@
 //! Compiles prompt files to templates.
 
-use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Read, Source, Span, Template};
@@ -17,6 +16,7 @@ use super::variables::{Meaning, Scope, Variables};
 use crate::codes;
 use crate::desk::Desk;
 use crate::nearest::{list, nearest};
+use crate::shared::Shared;
 use crate::template::{FrontMatter, Hole, Node, Part, nodes, parts, split};
 
 /// Compiles the prompts of one registry.
@@ -28,13 +28,13 @@ pub(crate) struct Compiler<'c, 'f, 'j> {
     /// The steps by their names.
     pub(crate) index: StepIndex<'j>,
     /// Files that have been looked at: findings about one as a whole come once, however many steps use it.
-    seen: RefCell<HashSet<String>>,
+    seen: Shared<HashSet<String>>,
     /// What prompts have read so far.
     pub(crate) reads: Reads,
     /// What front matters say that the registry does not.
     pub(crate) matters: Matters,
     /// Where prompts of steps read what may not be there.
-    pub(crate) places: RefCell<Vec<Read>>,
+    pub(crate) places: Shared<Vec<Read>>,
 }
 
 /// A compiled prompt.
@@ -80,7 +80,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
     ) -> Self {
         let (reads, matters) = (Reads::default(), Matters::default());
         let index = StepIndex::new(steps);
-        let (seen, places) = (RefCell::default(), RefCell::default());
+        let (seen, places) = (Shared::default(), Shared::default());
         Compiler { desk, files, variables, steps, index, seen, reads, matters, places }
     }
 
@@ -88,7 +88,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
     pub(crate) fn compile(&self, file: &PromptFile, scope: Scope<'_>, user: User<'_>) -> Prompt {
         let mut prompt = Prompt::default();
         let matter = split(&file.text);
-        let first = self.seen.borrow_mut().insert(file.path.clone());
+        let first = self.seen.lock().insert(file.path.clone());
         if first {
             check_matter(file, &matter, &self.desk.found);
             self.check_empty(file, &matter, user);
@@ -219,7 +219,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
                     self.reads_failure_value(name, body_at + at);
                     pieces.push(Piece::Failure((*name).into()));
                 }
-                Node::Item(field) => pieces.push(Piece::Item(field.map(Into::into))),
+                Node::Item { field, .. } => pieces.push(Piece::Item(field.map(Into::into))),
                 Node::If { name, at, then, otherwise } => {
                     self.reads_failure_value(name, body_at + at);
                     let (mut shown, mut hidden) = (Vec::new(), Vec::new());
@@ -311,11 +311,15 @@ impl<'j> Body<'_, '_, '_, 'j> {
 
     /// Reports what begins as a variable and is none.
     fn malformed(&self, written: &str, before: &str, span: Span) {
-        if !is_somebody_elses(before) {
-            let message = format!("`{written}` stays text: it is no `{{uv-name}}`");
-            let finding = Diagnostic::warning(codes::FOREIGN_PLACEHOLDER, span, message);
-            self.push(finding.hint("names are letters, digits, `_` and `-`, and `}` follows them at once"));
+        if is_somebody_elses(before) {
+            return;
         }
+        let (meant, hint) = match written.starts_with("{input_text") {
+            true => ("input_text", "`}` follows the word at once"),
+            false => ("uv-name", "names are letters, digits, `_` and `-`, and `}` follows them at once"),
+        };
+        let message = format!("`{written}` stays text: it is no `{{{meant}}}`");
+        self.push(Diagnostic::warning(codes::FOREIGN_PLACEHOLDER, span, message).hint(hint));
     }
 
     /// Reports a word in braces that was meant to be filled in.
@@ -407,7 +411,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
             }
             _ => return,
         };
-        let mut places = self.compiler.places.borrow_mut();
+        let mut places = self.compiler.places.lock();
         // The prompt of one step is compiled at a time.
         let own = places.iter().rev().take_while(|read| *read.step == *step);
         if !own.into_iter().any(|read| read.source == source) {
@@ -480,6 +484,11 @@ impl<'j> Body<'_, '_, '_, 'j> {
 
 /// In a fence, and behind a `$` or another brace, braces are somebody else's.
 fn is_somebody_elses(before: &str) -> bool {
+    is_quoted(before) || before.ends_with(['$', '{'])
+}
+
+/// Whether what follows on a text stands in a fence.
+pub(super) fn is_quoted(before: &str) -> bool {
     let fences = before.lines().filter(|line| line.trim_start().starts_with("```")).count();
-    fences % 2 == 1 || before.ends_with(['$', '{'])
+    fences % 2 == 1
 }

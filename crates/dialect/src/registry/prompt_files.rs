@@ -1,7 +1,5 @@
 //! Finds prompt files: `{c1}/{c2}/{c3}/f_{edition}_{adaptation}.md` below each base.
 
-use std::cell::Cell;
-
 use cuegate_flow::{Diagnostic, FileId, Span, Str};
 
 use super::agent::AgentDefinition;
@@ -12,6 +10,7 @@ use crate::codes;
 use crate::desk::{Desk, Page};
 use crate::files::join;
 use crate::json::Text;
+use crate::shared::Shared;
 
 /// Where prompts lie.
 #[derive(Debug)]
@@ -20,7 +19,7 @@ pub(crate) struct PromptFiles<'p> {
     /// The base that the registry names, and how many of the bases that is.
     own: Option<(Text<'p>, usize)>,
     /// Whether a prompt was found below it, and whether one was found below another.
-    found: Cell<(bool, bool)>,
+    found: Shared<(bool, bool)>,
     c1: &'p str,
     templates: PathTemplates<'p>,
 }
@@ -86,7 +85,7 @@ impl<'p> PromptFiles<'p> {
         PromptFiles {
             bases,
             own,
-            found: Cell::default(),
+            found: Shared::default(),
             c1: registry.c1.map_or("steps", |c1| c1.text),
             templates: PathTemplates::read(registry, &desk.found),
         }
@@ -95,6 +94,14 @@ impl<'p> PromptFiles<'p> {
     /// First part of all paths.
     pub(crate) fn c1(&self) -> &'p str {
         self.c1
+    }
+
+    /// Opens the file that is looked at first for some prompts, so that it lies open when it is looked for.
+    pub(crate) fn open_first(&self, keys: &[PromptKey<'_>], desk: &Desk<'_>) {
+        let first = keys.first().map(|key| self.templates.fill(self.c1, key));
+        if let Some(path) = self.bases.first().zip(first).and_then(|(base, path)| join(base, &path)) {
+            desk.page(&path);
+        }
     }
 
     /// Looks for the first of some prompts.
@@ -118,7 +125,7 @@ impl<'p> PromptFiles<'p> {
                     Page::Text { file, text } => {
                         let (own, other) = self.found.get();
                         let is_own = self.own.is_some_and(|(_, count)| at < count);
-                        self.found.set((own || is_own, other || !is_own));
+                        *self.found.lock() = (own || is_own, other || !is_own);
                         return Search::Found(PromptFile { path, file, text, by });
                     }
                     Page::Missing if tried.contains(&path) => {}

@@ -3,8 +3,9 @@
 //! Agents are sent one self-contained schema, and many providers accept neither references nor open objects.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use cuegate_flow::Span;
 use serde_json::{Map, Value};
 
 use super::beside_ref::check_refs;
@@ -53,6 +54,13 @@ pub enum SchemaFault {
     TooMuch(&'static str),
 }
 
+/// A schema that cannot be resolved: why, and where the reference stands that it is about; nowhere where it is about the
+/// schema itself.
+pub(crate) struct Broken {
+    pub(crate) fault: SchemaFault,
+    pub(crate) at: Option<Span>,
+}
+
 /// The drafts of JSON Schema, by the paths of their names.
 const DRAFTS: [&str; 5] =
     ["draft-04/schema", "draft-06/schema", "draft-07/schema", "draft/2019-09/schema", "draft/2020-12/schema"];
@@ -82,17 +90,12 @@ pub fn resolve_schema(files: &dyn Files, base: &str, file: &str, id: &str) -> Re
 
 /// Resolves a schema without closing its objects.
 pub(crate) fn resolve_open(desk: &Desk<'_>, base: &str, file: &str, id: &str) -> Result<Value, SchemaFault> {
-    resolve_with_draft(desk, base, file, id).map(|(schema, _)| schema)
+    resolve_with_draft(desk, base, file, id).map(|(schema, _)| schema).map_err(|broken| broken.fault)
 }
 
 /// The same, with the draft of JSON Schema that its file is written in: what is taken out of a file is still to be read
 /// as that file is.
-pub(crate) fn resolve_in_draft(
-    desk: &Desk<'_>,
-    base: &str,
-    file: &str,
-    id: &str,
-) -> Result<Value, SchemaFault> {
+pub(crate) fn resolve_in_draft(desk: &Desk<'_>, base: &str, file: &str, id: &str) -> Result<Value, Broken> {
     let (mut schema, draft) = resolve_with_draft(desk, base, file, id)?;
     if let (Value::Object(schema), Some(draft)) = (&mut schema, draft) {
         schema.entry("$schema").or_insert(draft);
@@ -105,17 +108,10 @@ fn resolve_with_draft(
     base: &str,
     file: &str,
     id: &str,
-) -> Result<(Value, Option<Value>), SchemaFault> {
-    let path = join(base, file)
-        .filter(|path| lies_in(path, base))
-        .ok_or_else(|| SchemaFault::Escapes(file.to_owned()))?;
-    let mut resolver = Resolver { desk, base, chain: Vec::new(), documents: BTreeMap::new(), values: 0 };
-    let document = resolver.document(&path)?;
-    let found = look_up(&document, id, file)?;
-    resolver.chain.push((path.clone(), id.to_owned()));
-    let draft = document.get("$schema").and_then(Json::as_text).filter(|draft| is_draft(draft));
-    let draft = draft.map(Value::from);
-    Ok((resolver.schema(found, &path, 0)?, draft))
+) -> Result<(Value, Option<Value>), Broken> {
+    let mut resolver =
+        Resolver { desk, base, chain: Vec::new(), documents: BTreeMap::new(), values: 0, at: None };
+    resolver.named(file, id).map_err(|fault| Broken { fault, at: resolver.at })
 }
 
 /// Whether a `$schema` names a draft that answers are validated by. Another one changes nothing.
@@ -149,12 +145,27 @@ struct Resolver<'d, 'f> {
     base: &'d str,
     /// The references being followed: file and pointer.
     chain: Vec<(String, String)>,
-    documents: BTreeMap<String, Rc<Json>>,
+    documents: BTreeMap<String, Arc<Json>>,
     values: usize,
+    /// The reference that could not be followed.
+    at: Option<Span>,
 }
 
 impl Resolver<'_, '_> {
-    fn document(&mut self, path: &str) -> Result<Rc<Json>, SchemaFault> {
+    /// The schema of a name in a file, and the draft that the file is written in.
+    fn named(&mut self, file: &str, id: &str) -> Result<(Value, Option<Value>), SchemaFault> {
+        let path = join(self.base, file)
+            .filter(|path| lies_in(path, self.base))
+            .ok_or_else(|| SchemaFault::Escapes(file.to_owned()))?;
+        let document = self.document(&path)?;
+        let found = look_up(&document, id, file)?;
+        self.chain.push((path.clone(), id.to_owned()));
+        let draft = document.get("$schema").and_then(Json::as_text).filter(|draft| is_draft(draft));
+        let draft = draft.map(Value::from);
+        Ok((self.schema(found, &path, 0)?, draft))
+    }
+
+    fn document(&mut self, path: &str) -> Result<Arc<Json>, SchemaFault> {
         if let Some(document) = self.documents.get(path) {
             return Ok(document.clone());
         }
@@ -181,7 +192,13 @@ impl Resolver<'_, '_> {
         };
         if let Some(reference) = json.get("$ref").and_then(Json::as_text) {
             // What stands beside a `$ref` has no force before draft 2019-09, the draft these files are written in.
-            return self.reference(reference, path, depth);
+            let at = json.get("$ref").map(|reference| reference.span);
+            let followed = self.reference(reference, path, depth);
+            // The innermost one is to blame, unless what it leads to is too much altogether.
+            if followed.as_ref().is_err_and(|fault| !matches!(fault, SchemaFault::TooMuch(_))) {
+                self.at = self.at.or(at);
+            }
+            return followed;
         }
         let all_of = json.get("allOf");
         let mut own = Map::with_capacity(entries.len() + 1);
@@ -376,7 +393,7 @@ mod tests {
             let tuple = json!({"type": "array", "items": [{"const": 1}]});
             let document = json!({"$schema": draft, "definitions": {"x": {"properties": {"plan": tuple}}}});
             let files = BTreeMap::from([("s/a.json".to_owned(), document.to_string().into_bytes())]);
-            resolve_in_draft(&Desk::new(&files), "s", "a.json", "x").unwrap()
+            resolve_in_draft(&Desk::new(&files), "s", "a.json", "x").ok().unwrap()
         };
         for draft in
             ["http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2019-09/schema"]

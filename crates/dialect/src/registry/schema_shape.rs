@@ -1,5 +1,6 @@
 //! The shape of a resolved schema: parts of an `allOf` merged into one, objects closed.
 
+use cuegate_flow::Look;
 use serde_json::{Map, Value};
 
 /// Keys that say something about a schema and nothing about answers: of these the first wins.
@@ -39,7 +40,7 @@ pub(super) fn merge(bases: Vec<Value>, own: Map<String, Value>) -> Value {
             |key: &str| key != "properties" && key != "required" && !ANNOTATIONS.contains(&key);
         let conflicts = part
             .iter()
-            .any(|(key, value)| is_constraint(key) && merged.get(key).is_some_and(|known| known != value));
+            .any(|(key, value)| is_constraint(key) && merged.look(key).is_some_and(|known| known != value));
         let mut differing = Map::new();
         for (key, value) in part {
             match (key.as_str(), merged.get_mut(&key), value) {
@@ -92,9 +93,9 @@ fn close_part(schema: &mut Value, is_part: bool) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(|item| close_part(item, is_part)),
         Value::Object(map) => {
-            let is_object = map.get("type").and_then(Value::as_str) == Some("object");
-            let names = map.contains_key("properties");
-            let closes = is_object && names && !map.contains_key("additionalProperties") && !is_part;
+            let is_object = map.look("type").and_then(Value::as_str) == Some("object");
+            let names = map.has("properties");
+            let closes = is_object && names && !map.has("additionalProperties") && !is_part;
             let beside = if closes { named_beside(map) } else { None };
             for (key, value) in map.iter_mut() {
                 close_keyword(key, value, names || is_part);
@@ -130,11 +131,11 @@ fn close_keyword(key: &str, value: &mut Value, is_part: bool) {
 /// The properties that schemas beside an object's own name; `None` where they cannot be listed.
 fn named_beside(map: &Map<String, Value>) -> Option<Vec<String>> {
     let mut found = Vec::new();
-    for part in BESIDE.iter().flat_map(|key| parts(key, map.get(*key))) {
+    for part in BESIDE.iter().flat_map(|key| parts(key, map.look(*key))) {
         if part.contains_key("patternProperties") || part.contains_key("additionalProperties") {
             return None;
         }
-        let own = part.get("properties").and_then(Value::as_object);
+        let own = part.look("properties").and_then(Value::as_object);
         found.extend(own.into_iter().flat_map(|own| own.keys().cloned()));
         found.extend(named_beside(part)?);
     }

@@ -1,6 +1,5 @@
 //! What a definition declares for prompts, and no prompt reads.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use cuegate_flow::Diagnostic;
@@ -12,20 +11,21 @@ use super::step::StepDefinition;
 use crate::codes;
 use crate::findings::Findings;
 use crate::nearest::nearest;
+use crate::shared::Shared;
 
 /// What the prompts of a registry have read so far. All of them have to be compiled before it says what is unused.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
-    params: RefCell<BTreeSet<String>>,
-    sections: RefCell<BTreeSet<String>>,
+    params: Shared<BTreeSet<String>>,
+    sections: Shared<BTreeSet<String>>,
     /// Step and name of each input.
-    inputs: RefCell<BTreeSet<(String, String)>>,
+    inputs: Shared<BTreeSet<(String, String)>>,
     /// What prompts read that there is not: one of these may be meant.
-    unknown: RefCell<BTreeSet<String>>,
+    unknown: Shared<BTreeSet<String>>,
     /// Whether a prompt includes a section that there is not.
-    unknown_section: Cell<bool>,
+    unknown_section: Shared<bool>,
     /// Whether a prompt could not be read: what it would have read is unknown.
-    unreadable: Cell<bool>,
+    unreadable: Shared<bool>,
 }
 
 /// Parameters that the resource is found by which `poll:state` or GitHub stands for.
@@ -34,27 +34,27 @@ const OF_RESOURCES: [&str; 4] = ["issue", "repository", "file", "url"];
 impl Reads {
     /// A prompt reads a parameter.
     pub(super) fn param(&self, name: &str) {
-        self.params.borrow_mut().insert(name.to_owned());
+        self.params.lock().insert(name.to_owned());
     }
 
     /// A prompt reads a variable that nobody gives.
     pub(super) fn unknown(&self, name: &str) {
-        self.unknown.borrow_mut().insert(name.to_owned());
+        self.unknown.lock().insert(name.to_owned());
     }
 
     /// Whether a prompt reads something that is nearly called so: it was meant, and that has been reported.
     fn is_meant(&self, name: &str) -> bool {
-        self.unknown.borrow().iter().any(|unknown| nearest(unknown, [name]).is_some())
+        self.unknown.lock().iter().any(|unknown| nearest(unknown, [name]).is_some())
     }
 
     /// A prompt includes a section.
     pub(super) fn section(&self, id: &str) {
-        self.sections.borrow_mut().insert(id.to_owned());
+        self.sections.lock().insert(id.to_owned());
     }
 
     /// A prompt includes a section that there is not.
     pub(super) fn unknown_section(&self) {
-        self.unknown_section.set(true);
+        *self.unknown_section.lock() = true;
     }
 
     /// A prompt that a step is asked with reads some of its inputs.
@@ -63,12 +63,12 @@ impl Reads {
             prompt.used.iter().any(|name| *declared.input.name == **name || declared.variable == *name)
         };
         let read = inputs.iter().filter(reads);
-        self.inputs.borrow_mut().extend(read.map(|read| (step.to_owned(), read.input.name.to_string())));
+        self.inputs.lock().extend(read.map(|read| (step.to_owned(), read.input.name.to_string())));
     }
 
     /// A prompt could not be read.
     pub(super) fn unreadable(&self) {
-        self.unreadable.set(true);
+        *self.unreadable.lock() = true;
     }
 
     /// Reports what nobody reads. Says nothing when a prompt could not be read, or there is no step that could be
@@ -102,7 +102,7 @@ impl Reads {
     }
 
     fn report_params(&self, agent: &AgentDefinition<'_>, found: &Findings) {
-        let read = self.params.borrow();
+        let read = self.params.lock();
         let resource =
             agent.closure_action.is_some() || matches!(agent.verdict.kind, "poll:state" | "meta:composite");
         for param in agent.params.iter().filter(|param| !read.contains(&*param.name)) {
@@ -124,7 +124,7 @@ impl Reads {
         if self.unknown_section.get() {
             return;
         }
-        let included = self.sections.borrow();
+        let included = self.sections.lock();
         for step in steps.iter().filter(|step| step.section && !included.contains(step.id)) {
             let hint = match step.id.starts_with("section.") {
                 true => format!("write `{{{}}}` in the prompt it belongs to, or remove the step", step.id),
@@ -143,7 +143,7 @@ impl Reads {
     }
 
     fn report_inputs(&self, step: &str, inputs: &[DeclaredInput], found: &Findings) {
-        let read = self.inputs.borrow();
+        let read = self.inputs.lock();
         for DeclaredInput { input, .. } in inputs {
             if read.contains(&(step.to_owned(), input.name.to_string())) || self.is_meant(&input.name) {
                 continue;

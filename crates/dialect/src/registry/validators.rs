@@ -8,6 +8,7 @@ use cuegate_flow::{
 };
 
 use super::definition::RegistryDefinition;
+use super::failure_texts;
 use super::failure_values::{Asked, Use, report_unused};
 use super::gate::outcome;
 use super::generation::Generation;
@@ -331,7 +332,16 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                 let inputs = self.shared_inputs(&origin_steps);
                 let user = User::Remedy { closure, origins: &origin_steps, pattern, key: keys[file.by] };
                 let prompt = self.compiler.compile(&file, Scope::Remedy(&inputs), user);
+                failure_texts::check(&file, condition.validator, validation.id, &self.compiler.desk.found);
                 self.check_values(validation, condition, pattern, &prompt.failure_values);
+                let mut prompt = prompt;
+                // Who misspells a value means one that there is.
+                for (name, _) in &mut prompt.failure_values {
+                    let known = condition.validator.extract.iter().map(|(known, _)| known.text);
+                    if let Some(meant) = nearest(name, known) {
+                        *name = meant.to_owned();
+                    }
+                }
                 for origin in &origin_steps {
                     self.compiler.reads.inputs(origin.id, self.inputs_of(origin), &prompt);
                 }
@@ -388,11 +398,10 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                 "validator `{}` yields no `{name}`, so that it stays empty",
                 condition.validator.name
             );
-            self.push(
-                Diagnostic::warning(codes::UNDECLARED_FAILURE_PARAM, span, message)
-                    .step(validation.id)
-                    .hint(format!("add `{name}` to `extractParams` of the validator")),
-            );
+            let known = condition.validator.extract.iter().map(|(known, _)| known.text);
+            let finding = Diagnostic::warning(codes::UNDECLARED_FAILURE_PARAM, span, message);
+            let otherwise = || format!("add `{name}` to `extractParams` of the validator");
+            self.push(or_hint(finding, name, known, otherwise).step(validation.id));
         }
     }
 }

@@ -19,7 +19,12 @@ pub(crate) enum Node<'t> {
         at: usize,
     },
     /// The current item, or a field of it.
-    Item(Option<&'t str>),
+    Item {
+        /// The field.
+        field: Option<&'t str>,
+        /// Where it is written.
+        at: usize,
+    },
     /// One body or the other.
     If {
         /// The value that decides.
@@ -129,7 +134,7 @@ impl<'t> Parser<'t> {
             if !self.open.iter().any(|block| block.each) {
                 self.fault(at, format!("`{{{{{inner}}}}}` belongs into an `{{{{#each}}}}`"));
             }
-            self.push(Node::Item(inner.strip_prefix("this.")));
+            self.push(Node::Item { field: inner.strip_prefix("this."), at });
         } else if is_name(inner) {
             self.push(Node::Value { name: inner, at });
         } else {
@@ -194,8 +199,8 @@ mod tests {
         let show = |node: &Node<'_>| match node {
             Node::Text { text, .. } => format!("'{text}'"),
             Node::Value { name, .. } => format!("value({name})"),
-            Node::Item(None) => "this".to_owned(),
-            Node::Item(Some(field)) => format!("this.{field}"),
+            Node::Item { field: None, .. } => "this".to_owned(),
+            Node::Item { field: Some(field), .. } => format!("this.{field}"),
             Node::If { name, then, otherwise, .. } => {
                 format!("if {name} [{}] [{}]", dump(then), dump(otherwise))
             }

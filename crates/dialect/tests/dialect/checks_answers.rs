@@ -34,7 +34,7 @@ fn a_schema_that_no_answer_fits() {
     let no = |edits: Edits<'_>, why: &str| {
         says(
             &closing(edits),
-            &format!("error[impossible-schema]: no answer of `initial.fix` fits its schema: {why}"),
+            &format!("error[impossible-schema]: no answer fits the schema `initial.fix`: {why}"),
         );
     };
     let none = "which is none of the `properties` that it allows";
@@ -75,7 +75,7 @@ fn a_part_that_no_schema_file_has_wrong_is_found_where_it_stands() {
 fn what_a_complete_step_requires_and_does_not_allow() {
     says(
         &complete(&[(r#""stepId": { "const": "initial.fix" }, "#, "")]),
-        "error[impossible-schema]: no answer of `initial.fix` fits its schema: it requires `stepId`",
+        "error[impossible-schema]: no answer fits the schema `#/definitions/initial.fix`: it requires `stepId`",
     );
     says(
         &complete(&[(r#"{ "const": "complete" }"#, r#"{ "const": "repeat" }"#)]),

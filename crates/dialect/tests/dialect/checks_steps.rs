@@ -414,9 +414,9 @@ fn schemas() {
     # no schema at all
     fix.json:8:19 error[unresolved-schema]: `initial.fix` is no valid JSON Schema: "objekt" is not valid under any of the schemas listed in the 'anyOf' keyword
     # reference to nothing
-    steps_registry.json:45:58 error[unresolved-schema]: no schema `#/x` in `.agent/fixer/schemas/fix.json`
+    fix.json:16:29 error[unresolved-schema]: no schema `#/x` in `.agent/fixer/schemas/fix.json`
     # fetched
-    steps_registry.json:45:58 error[unresolved-schema]: `$ref` to `https://x/y`: schemas are never fetched
+    fix.json:16:29 error[unresolved-schema]: `$ref` to `https://x/y`: schemas are never fetched
     # as a text
     steps_registry.json:32:26 error[wrong-type]: `outputSchemaRef` must be an object, not a text
     # keys

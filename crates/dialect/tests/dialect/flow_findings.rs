@@ -107,7 +107,7 @@ fn limits_that_are_too_low() {
     # 2 iterations
     steps_registry.json:22:5 warning[limit-too-low]: no run can complete: the shortest way to an end takes 3 iterations, and the limit is 2
     # 3 iterations
-    steps_registry.json:22:5 warning[bound-never-hit]: the bound of `closure.fix@validators` on `fail(0)`, 2 times, is never used up: that takes 5 iterations at least, and the limit is 3
+    steps_registry.json:22:5 warning[bound-never-hit]: how often `closure.fix` may mend what a check found, 2 times, is never used up: that takes 5 iterations at least, and the limit is 3
     # enough for both remedies
     nothing
     # a verdict that comes first
@@ -204,9 +204,9 @@ fn what_is_read_as_something_else() {
     # as it is
     nothing
     # items of a text
-    steps_registry.json:22:5 warning[type-mismatch]: the failure prompt of `closure.fix@validators` on `fail(0)`: `changedFiles` is text, and has no items: nothing is shown
+    f_failed_git-dirty.md:1:28 warning[type-mismatch]: `changedFiles` of validator `git-clean` is text, and has no items: nothing is shown
     # a field of a text
-    steps_registry.json:22:5 warning[type-mismatch]: the failure prompt of `closure.fix@validators` on `fail(0)`: the items of `changedFiles` are texts, and have no `file`
+    f_failed_git-dirty.md:1:51 warning[type-mismatch]: the items of `changedFiles` are texts, and have no `file`
     ");
 }
 

@@ -1,6 +1,6 @@
 //! Definitions of any size: sound ones are found sound, nothing goes as deep as they are long, and no file is read twice.
 
-use std::{cell::RefCell, collections::BTreeMap, thread};
+use std::{collections::BTreeMap, sync::Mutex, thread};
 
 use cuegate_dialect::{Files, Loaded, Options, PieceOptions, ReadError, load_agent, load_piece};
 use cuegate_flow::{Severity, Terms, check, price};
@@ -9,12 +9,12 @@ use cuegate_testkit::large::{Flaw, Large, Shape, chain_of_movements, chain_of_st
 /// Files that note how often each of them is read.
 struct Counted {
     files: BTreeMap<String, Vec<u8>>,
-    reads: RefCell<BTreeMap<String, usize>>,
+    reads: Mutex<BTreeMap<String, usize>>,
 }
 
 impl Files for Counted {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
-        *self.reads.borrow_mut().entry(path.to_owned()).or_default() += 1;
+        *self.reads.lock().expect("no reader panics").entry(path.to_owned()).or_default() += 1;
         self.files.read(path)
     }
 }
@@ -55,13 +55,39 @@ fn large_definitions_are_sound_and_their_flaws_are_found() {
 #[test]
 fn every_file_is_read_once() {
     for made in [registry(300, Flaw::None), piece(60, Flaw::None)] {
-        let files = Counted { files: made.bytes(), reads: RefCell::default() };
+        let files = Counted { files: made.bytes(), reads: Mutex::default() };
         load(&made, &files);
-        let reads = files.reads.into_inner();
+        let reads = files.reads.into_inner().expect("no reader panics");
         let again: Vec<_> = reads.iter().filter(|(_, times)| **times > 1).collect();
         assert!(again.is_empty(), "{again:?}");
         assert!(made.files.keys().all(|path| reads.contains_key(path)), "all files belong to it");
     }
+}
+
+#[test]
+fn what_is_found_does_not_depend_on_threads() {
+    let made = registry(300, Flaw::Everywhere);
+    let mut files = made.bytes();
+    // Prompts and a file of schemas that are not there: several steps name each.
+    let missing: Vec<String> = files
+        .keys()
+        .filter(|path| path.contains("-check/") || path.ends_with("steps-1.schema.json"))
+        .cloned()
+        .collect();
+    assert!(missing.len() > 2, "{missing:?}");
+    missing.iter().for_each(|path| assert!(files.remove(path).is_some()));
+    let found = || {
+        let loaded = load(&made, &files);
+        let place = |finding: &cuegate_flow::Diagnostic| {
+            let file = loaded.sources.get(finding.span.file).map(|file| file.path.clone());
+            (file, finding.span.start, finding.message.clone(), finding.step.clone(), finding.hint.clone())
+        };
+        loaded.diagnostics.iter().map(place).collect::<Vec<_>>()
+    };
+    let first = found();
+    let of_file = first.iter().filter(|finding| finding.2.contains("no schema file")).count();
+    assert_eq!((of_file, first.len() >= missing.len()), (1, true), "a file that is not there is said once");
+    (0..8).for_each(|_| assert_eq!(found(), first));
 }
 
 #[test]

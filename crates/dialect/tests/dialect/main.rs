@@ -117,3 +117,7 @@ mod schemas_fit;
 mod schemas_keys;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod told_texts;
+#[cfg(test)]
+mod whole_schemas;

@@ -36,8 +36,14 @@ pub(super) fn check(
     let (mut work, mut traces) = (walks.work(), 0);
     for (counter, uses) in uses(walks) {
         let Some(round) = round(walks, &component, counter, &uses, &mut work) else { break };
+        // Parts of one step that its definition does not name share its bound, which is one number there.
+        let mut said: BTreeSet<(&str, bool)> = BTreeSet::new();
         for hop in &uses.last_of_each() {
             let Some((finding, hops)) = examine(walks, hop, &round, limit) else { continue };
+            let name = &walks.flow.step(id(hop.from)).name;
+            if owner(name).is_some_and(|owner| !said.insert((owner, round.length == FAR))) {
+                continue;
+            }
             traces += 1;
             let trace = if traces > TRACES_MAX { Trace::default() } else { trace(walks, hop, &hops) };
             found.push(finding.trace(trace));
@@ -139,7 +145,8 @@ fn examine(walks: &Walks<'_>, hop: &Hop, round: &Round, limit: u32) -> Option<(D
     let times = if max == 1 { "once".to_owned() } else { format!("{max} times") };
     let (why, hint, rest) = if round.length == FAR {
         let hint = "remove the bound and what is to come after it, or lead a way back";
-        (format!("no way leads back from `{}`", walks.flow.step(id(hop.to)).name), hint, Vec::new())
+        let to = &walks.flow.step(id(hop.to)).name;
+        (format!("no way leads back from `{}`", owner(to).unwrap_or(to)), hint, Vec::new())
     } else {
         let needed = round.length.saturating_mul(max).saturating_add(round.begins);
         if needed <= limit {
@@ -150,8 +157,19 @@ fn examine(walks: &Walks<'_>, hop: &Hop, round: &Round, limit: u32) -> Option<(D
         let hint = "lower the bound, or raise the limit of the run";
         (format!("that takes {needed} iterations at least, and the limit is {limit}"), hint, rest)
     };
-    let message = format!("the bound of `{}` on `{}`, {times}, is never used up: {why}", step.name, edge.on);
-    Some((Diagnostic::warning(CODE.name, edge.span, message).step(&step.name).hint(hint), rest))
+    let message = match owner(&step.name) {
+        Some(owner) => {
+            format!("how often `{owner}` may mend what a check found, {times}, is never used up: {why}")
+        }
+        None => format!("the bound of `{}` on `{}`, {times}, is never used up: {why}", step.name, edge.on),
+    };
+    let named = owner(&step.name).unwrap_or(&step.name);
+    Some((Diagnostic::warning(CODE.name, edge.span, message).step(named).hint(hint), rest))
+}
+
+/// The step of the definition that a step of checks belongs to.
+fn owner(name: &str) -> Option<&str> {
+    name.split_once('@').map(|(owner, _)| owner)
 }
 
 /// To where it is taken, over it, and round.
@@ -216,6 +234,24 @@ mod tests {
         bounded.steps[1].edges[0].bound = Some(Bound { counter: CounterId(0), max: 1 });
         bounded.steps[0].edges[0].resets.push(CounterId(0));
         assert_eq!(of(bounded, 20).len(), 1);
+    }
+
+    /// Checks behind each outcome of a step are several steps, which its definition does not name, with one bound.
+    #[test]
+    fn checks_of_one_step_are_one() {
+        let text = "a: next → w\nw: good → w@1, fine → w@2\nw@1: bad → w, bad → c, ok → c\n\
+                    w@2: bad → w, bad → c, ok → c\nc: done → end";
+        let mut bounded = draft(text);
+        bounded.counters.push(Counter { name: "mends".into() });
+        for step in [2, 3] {
+            bounded.steps[step].edges[0].bound = Some(Bound { counter: CounterId(0), max: 3 });
+        }
+        let found = of(bounded, 6);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0]
+                .starts_with("how often `w` may mend what a check found, 3 times, is never used up: that")
+        );
     }
 
     #[test]

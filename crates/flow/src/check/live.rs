@@ -45,7 +45,7 @@ pub(crate) struct Live {
     open: Vec<Vec<usize>>,
     /// How often a walk to a step was looked for.
     #[cfg(test)]
-    pub(super) searches: std::cell::Cell<usize>,
+    pub(super) searches: std::sync::atomic::AtomicUsize,
 }
 
 impl Live {
@@ -70,7 +70,7 @@ impl Live {
             open: open_edges(flow, yields, strict),
             keys,
             #[cfg(test)]
-            searches: std::cell::Cell::default(),
+            searches: std::sync::atomic::AtomicUsize::default(),
         };
         let nothing = vec![Values::from([Value::Absent]); live.keys.len()];
         let mut queue = VecDeque::new();
@@ -275,7 +275,7 @@ impl Live {
     /// A shortest walk to a step that passes no step of `avoid` before it, one hop an entry.
     pub(super) fn shortest(&self, flow: &Flow, to: StepId, avoid: Option<StepId>) -> Option<Trace> {
         #[cfg(test)]
-        self.searches.set(self.searches.get() + 1);
+        self.searches.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let mut came_from: Vec<Option<(StepId, Option<usize>)>> = vec![None; flow.steps.len()];
         let mut seen = vec![false; flow.steps.len()];
         let mut queue: VecDeque<StepId> = self.entries.iter().copied().collect();

@@ -43,7 +43,7 @@ pub(super) fn check(
             if passing.dominance.is_avoidable(id, producer) || !is_put(live, id, &need) {
                 continue;
             }
-            let said = need.say(step);
+            let said = || need.say(step);
             let finding = match why_missing(flow, flow.step(producer), &need.key) {
                 Some((why, hint)) => {
                     let hint = match need.by {
@@ -51,12 +51,13 @@ pub(super) fn check(
                         By::Prompt => format!("{hint}, or declare it in `inputs` with a `default`"),
                         By::Failure(_) => format!("{hint}, or do not read it there"),
                     };
-                    let message = format!("{said}, which answers of `{}` may leave out: {why}", need.from);
+                    let message =
+                        format!("{}, which answers of `{}` may leave out: {why}", said(), need.from);
                     Some(Diagnostic::warning(CODE.name, need.span, message).hint(hint))
                 }
                 // In a prompt nothing stands in its place then, which is what falling back means.
                 None if need.by != By::Input => None,
-                None => unread.walk(producer, id).map(|trace| fallen_back(&said, &need, trace)),
+                None => unread.walk(producer, id).map(|trace| fallen_back(&said(), &need, trace)),
             };
             found.extend(finding.map(|finding| finding.step(&step.name)));
         }

@@ -35,7 +35,7 @@ mod unreachable_step;
 mod unread;
 mod walk;
 
-use crate::{Diagnostic, Draft, Flow, Severity, StepId};
+use crate::{Diagnostic, Draft, Flow, Severity, StepId, together};
 use live::{Live, Yields};
 use misread::Misread;
 use place::Places;
@@ -121,13 +121,22 @@ pub fn check(mut draft: Draft) -> Checked {
         let may_come: Vec<bool> = live.steps.iter().map(|step| *step || anywhere).collect();
         unknown_variable::check(&flow, &may_come, &places, &mut diagnostics);
         no_way_to_end::check(&known, &live, &misread, &mut diagnostics);
-        let passing = unassigned_value::Passing::of(&known, &live);
-        unassigned_value::check(&known, &live, &passing, (&misread, &places), &mut diagnostics);
+        let has_trap = diagnostics.iter().any(|finding| finding.code == no_way_to_end::CODE.name);
+        let values = || {
+            let mut found = Vec::new();
+            let passing = unassigned_value::Passing::of(&known, &live);
+            unassigned_value::check(&known, &live, &passing, (&misread, &places), &mut found);
+            if !faulted {
+                maybe_unassigned::check(&flow, &live, &passing, &places, &mut found);
+                join_never_fires::check(&flow, &yields, &mut found);
+                monitor_never_acts::check(&flow, &live, &mut found);
+            }
+            found
+        };
+        let around = || if faulted { Vec::new() } else { look_around(&flow, &yields, &live, has_trap) };
+        let (values, around) = together(flow.steps.len(), values, around);
+        diagnostics.extend(values.into_iter().chain(around));
         if !faulted {
-            maybe_unassigned::check(&flow, &live, &passing, &places, &mut diagnostics);
-            join_never_fires::check(&flow, &yields, &mut diagnostics);
-            monitor_never_acts::check(&flow, &live, &mut diagnostics);
-            look_around(&flow, &yields, &live, &mut diagnostics);
             no_way_to_end::check_completes(&flow, &live, &mut diagnostics);
         }
     } else {
@@ -140,8 +149,9 @@ pub fn check(mut draft: Draft) -> Checked {
 }
 
 /// What is asked of flows in which nothing could be misread.
-fn look_around(flow: &Flow, yields: &Yields, live: &Live, found: &mut Vec<Diagnostic>) {
-    let walks = Walks::of(flow, live);
+fn look_around(flow: &Flow, yields: &Yields, live: &Live, has_trap: bool) -> Vec<Diagnostic> {
+    let (walks, mut around) = (Walks::of(flow, live), Vec::new());
+    let found = &mut around;
     transition_without_default::check(flow, live, &walks, found);
     edge_without_outcome::check(flow, yields, found);
     unmatched_join::check(flow, yields, found);
@@ -155,9 +165,10 @@ fn look_around(flow: &Flow, yields: &Yields, live: &Live, found: &mut Vec<Diagno
     let by_limit = !too_low && !flow.verdict.can_fire();
     bound_never_hit::check(flow, live, &walks, by_limit, found);
     // What cannot be left at all is no matter of limits.
-    if found.iter().all(|finding| finding.code != no_way_to_end::CODE.name) {
+    if !has_trap {
         unbounded_cycle::check(flow, live, &walks, found);
     }
+    around
 }
 
 #[cfg(test)]

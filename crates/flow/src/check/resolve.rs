@@ -29,13 +29,15 @@ pub(super) fn resolve(draft: Draft, misread: &[Str], found: &mut Vec<Diagnostic>
         return None;
     }
     let mut resolver = Resolver { index, unknown: Vec::new(), step: None };
-    let entry = draft.entry.as_ref().and_then(|entry| resolver.name(entry, "the entry"));
-    let others = resolver.all(&draft.other_entries, "an entry");
+    let entry = draft.entry.as_ref().and_then(|entry| resolver.name(entry, || "the entry".to_owned()));
+    let lost = draft.entry.as_ref().filter(|entry| !resolver.index.contains_key(&entry.text));
+    let lost = lost.map(|entry| Dangling::to(&entry.text));
+    let others = resolver.all(&draft.other_entries, || "an entry".to_owned());
     let steps: Vec<Step<StepId>> = draft.steps.into_iter().filter_map(|step| resolver.step(step)).collect();
     resolver.step = None;
     let monitors: Vec<Monitor<StepId>> =
         draft.monitors.into_iter().filter_map(|monitor| resolver.monitor(monitor)).collect();
-    let proofs = resolver.all(&draft.proofs, "what proves the work").unwrap_or_default();
+    let proofs = resolver.all(&draft.proofs, || "what proves the work".to_owned()).unwrap_or_default();
     let complete = resolver.unknown.is_empty();
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
     let unknown = resolver.unknown.iter().filter(|unknown| !misread.contains(&unknown.name.text));
@@ -50,7 +52,7 @@ pub(super) fn resolve(draft: Draft, misread: &[Str], found: &mut Vec<Diagnostic>
         name: draft.name,
         dialect: draft.dialect,
         entry: entry?,
-        lost_entry: draft.lost_entry,
+        lost_entry: draft.lost_entry.or(lost),
         steps,
         schemas: draft.schemas,
         counters: draft.counters,
@@ -83,17 +85,17 @@ struct Resolver {
 }
 
 impl Resolver {
-    fn name(&mut self, name: &Name, from: &str) -> Option<StepId> {
+    fn name(&mut self, name: &Name, from: impl Fn() -> String) -> Option<StepId> {
         let id = self.index.get(&name.text).copied();
         if id.is_none() {
-            self.unknown.push(Unknown { name: name.clone(), from: from.to_owned(), step: self.step.clone() });
+            self.unknown.push(Unknown { name: name.clone(), from: from(), step: self.step.clone() });
         }
         Some(id.unwrap_or(StepId(0)))
     }
 
     /// All of them, or `None`; every unknown one is noted.
-    fn all(&mut self, names: &[Name], from: &str) -> Option<Vec<StepId>> {
-        let ids: Vec<Option<StepId>> = names.iter().map(|name| self.name(name, from)).collect();
+    fn all(&mut self, names: &[Name], from: impl Fn() -> String) -> Option<Vec<StepId>> {
+        let ids: Vec<Option<StepId>> = names.iter().map(|name| self.name(name, &from)).collect();
         ids.into_iter().collect()
     }
 
@@ -101,7 +103,7 @@ impl Resolver {
     fn led(
         &mut self,
         name: &Name,
-        from: &str,
+        from: impl Fn() -> String,
         case: Option<&Str>,
         dangling: &mut Vec<Dangling>,
     ) -> Option<StepId> {
@@ -118,8 +120,9 @@ impl Resolver {
         // What belongs to a step, as its check, is no step that an author knows.
         let owner = step.name.split_once('/').filter(|_| !step.counts).map(|(owner, _)| owner);
         let owner = owner.filter(|owner| self.index.contains_key(*owner)).unwrap_or(&step.name);
-        let from = format!("`{owner}`");
-        self.step = Some(owner.into());
+        let owner: Str = if *owner == *step.name { step.name.clone() } else { owner.into() };
+        let from = || format!("`{owner}`");
+        self.step = Some(owner.clone());
         let act = match step.act {
             Act::Ask(ask) => Some(Act::Ask(ask)),
             Act::Exec { commands } => Some(Act::Exec { commands }),
@@ -154,7 +157,7 @@ impl Resolver {
         })
     }
 
-    fn reader(&mut self, reader: Reader<Name>, from: &str) -> Option<Reader<StepId>> {
+    fn reader(&mut self, reader: Reader<Name>, from: impl Fn() -> String) -> Option<Reader<StepId>> {
         Some(match reader {
             Reader::Field { path, words, reasons } => Reader::Field { path, words, reasons },
             Reader::Tag { name, base, outcomes } => Reader::Tag { name, base, outcomes },
@@ -167,8 +170,8 @@ impl Resolver {
         })
     }
 
-    fn edge(&mut self, edge: Edge<Name>, from: &str) -> Option<Edge<StepId>> {
-        let from = format!("{from} on `{}`", edge.on);
+    fn edge(&mut self, edge: Edge<Name>, from: impl Fn() -> String) -> Option<Edge<StepId>> {
+        let from = || format!("{} on `{}`", from(), edge.on);
         let mut dangling = edge.dangling;
         let to = match edge.to {
             Target::Step(name) => {
@@ -208,7 +211,7 @@ impl Resolver {
     }
 
     fn monitor(&mut self, monitor: Monitor<Name>) -> Option<Monitor<StepId>> {
-        let from = format!("monitor `{}`", monitor.name);
+        let from = || format!("monitor `{}`", monitor.name);
         let cycle = self.all(&monitor.cycle, &from);
         let judge = self.name(&monitor.judge, &from);
         Some(Monitor {

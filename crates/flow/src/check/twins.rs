@@ -5,8 +5,8 @@ use super::{
     testing::{codes_of, draft, hand_on, name, need, param, prompt, schema},
 };
 use crate::{
-    Act, Bound, Counter, CounterId, Draft, Ending, Extractor, JoinPattern, Limits, Monitor, Outcome, Piece,
-    Schema, SchemaId, Selector, Source, Span, Target,
+    Act, Bound, Counter, CounterId, Draft, Ending, Extractor, FieldPath, JoinPattern, Limits, Monitor,
+    Outcome, Piece, Schema, SchemaId, Selector, Source, Span, Target,
 };
 use serde_json::json;
 
@@ -39,7 +39,7 @@ fn table() -> Vec<Twins> {
         twins("retry-without-change", remedied("Work."), remedied("Mend what failed.")),
         twins("step-name", draft("@a: done → end"), draft("a: done → end")),
         twins("transition-without-default", selects(&["a", "b", "c"]), selects(&["a", "b"])),
-        twins("type-mismatch", items(Extractor::Stdout), items(Extractor::ChangedFiles)),
+        twins("type-mismatch", names_step("integer"), names_step("string")),
         twins("unassigned-value", around("a: next → b, skip → c"), around("a: next → b")),
         twins("unbounded-cycle", rounds(None), rounds(Some(2))),
         twins("unknown-target", draft("a: next → b"), draft("a: next → b\nb: done → end")),
@@ -101,9 +101,14 @@ fn remedied(told: &str) -> Draft {
     draft
 }
 
-/// The items of what is taken out of a failed command's output are shown.
-fn items(extractor: Extractor) -> Draft {
-    testing::failing(extractor, vec![Piece::Each { name: "found".into(), body: vec![Piece::Item(None)] }])
+/// `a` names the step to jump to in a field of a type.
+fn names_step(kind: &str) -> Draft {
+    let mut draft = draft("a: jump → b\nb: done → end");
+    let properties = json!({"action": {"enum": ["jump"]}, "to": {"type": kind}});
+    schema(&mut draft, 0, json!({"type": "object", "required": ["action"], "properties": properties}));
+    draft.steps[0].edges[0].to =
+        Target::Jump { field: FieldPath::parse("to"), among: vec![name("b")], default: None };
+    draft
 }
 
 /// `a` and `b` go round, as often or without a bound.

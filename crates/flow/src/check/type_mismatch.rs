@@ -3,8 +3,7 @@ use serde_json::Value;
 use super::walk::{FAR, Walks};
 use super::{Code, newest};
 use crate::{
-    Act, Diagnostic, Edge, Extractor, FieldPath, Flow, Gate, Outcome, Piece, Reader, Schema, Selector, Step,
-    StepId, Str, Target, Template, Yields,
+    Diagnostic, FieldPath, Flow, Gate, Piece, Reader, Schema, Selector, Step, StepId, Str, Target, Template,
 };
 
 pub(super) const CODE: Code = Code {
@@ -20,7 +19,7 @@ place that reads it can do nothing:
 - the gate looks for a word in it, and it is an object or a list, or a number or truth value that no word
   spells: no answer has an outcome;
 - a failure prompt repeats something for each of its items with `{{#each}}`, and it is text or a number: nothing
-  is shown; or it shows a field of an item that items of that list do not have.
+  is shown; or it shows a field of an item that items of that list do not have. This stands in the prompt's file.
 
 (A prompt shows what is handed on whatever its type: objects and lists as JSON.)
 
@@ -52,14 +51,6 @@ pub(super) fn check(flow: &Flow, walks: &Walks<'_>, found: &mut Vec<Diagnostic>)
                     }
                 }
                 _ => {}
-            }
-            if let (Some(remedy), Outcome::Fail(index), Act::Exec { commands }) =
-                (&edge.remedy, &edge.on, &step.act)
-                && let Some(command) = commands.get(*index as usize)
-            {
-                let mut reader = Remedy { step, edge, extract: &command.extract, said: Vec::new() };
-                reader.pieces(&remedy.pieces, None);
-                found.append(&mut reader.said);
             }
         }
     }
@@ -206,65 +197,6 @@ fn select(
     }
 }
 
-/// Reads the prompt of a remedy.
-struct Remedy<'r> {
-    step: &'r Step<StepId>,
-    edge: &'r Edge<StepId>,
-    extract: &'r [(Str, Extractor)],
-    said: Vec<Diagnostic>,
-}
-
-impl Remedy<'_> {
-    fn pieces(&mut self, pieces: &[Piece], item: Option<(&str, Yields)>) {
-        for piece in pieces {
-            match piece {
-                Piece::If { then, otherwise, .. } => {
-                    self.pieces(then, item);
-                    self.pieces(otherwise, item);
-                }
-                Piece::Filled { body, .. } => self.pieces(body, item),
-                Piece::Each { name, body } => {
-                    // What is not taken out at all is said of the prompt.
-                    let taken = self.extract.iter().find(|(known, _)| known == name);
-                    let yields = taken.map(|(_, extractor)| extractor.yields());
-                    match yields {
-                        Some(Yields::Text) => {
-                            self.say(&format!("`{name}` is text, and has no items: nothing is shown"))
-                        }
-                        Some(Yields::Number) => {
-                            self.say(&format!("`{name}` is a number, and has no items: nothing is shown"));
-                        }
-                        Some(yields) => self.pieces(body, Some((name, yields))),
-                        None => {}
-                    }
-                }
-                Piece::Item(Some(field)) => match item {
-                    Some((name, Yields::Texts)) => {
-                        self.say(&format!("the items of `{name}` are texts, and have no `{field}`"));
-                    }
-                    Some((name, Yields::Objects(fields))) if !fields.contains(&&**field) => {
-                        let fields: Vec<String> = fields.iter().map(|field| format!("`{field}`")).collect();
-                        let has = fields.join(", ");
-                        self.say(&format!("the items of `{name}` have no `{field}`; they have {has}"));
-                    }
-                    _ => {}
-                },
-                Piece::Text(_) | Piece::Value(_) | Piece::Failure(_) | Piece::Item(None) => {}
-            }
-        }
-    }
-
-    fn say(&mut self, why: &str) {
-        let message = format!("the failure prompt of `{}` on `{}`: {why}", self.step.name, self.edge.on);
-        let finding = Diagnostic::warning(CODE.name, self.edge.span, message)
-            .step(&self.step.name)
-            .hint("show it as it is with `{{name}}`, or take out a list with another extractor");
-        if !self.said.contains(&finding) {
-            self.said.push(finding);
-        }
-    }
-}
-
 /// Whether a prompt says anything about what failed.
 pub(super) fn tells_failure(template: &Template) -> bool {
     fn tells(pieces: &[Piece]) -> bool {
@@ -279,8 +211,8 @@ pub(super) fn tells_failure(template: &Template) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{draft, failing, findings_of, hand_on, schema};
-    use crate::{Draft, Extractor, FieldPath, Piece, Selector, Target};
+    use super::super::testing::{draft, findings_of, hand_on, schema};
+    use crate::{Draft, FieldPath, Selector, Target};
     use serde_json::{Value, json};
 
     fn said(draft: Draft) -> Vec<String> {
@@ -351,23 +283,5 @@ mod tests {
         );
         assert!(read(json!({"type": "boolean"}))[0].contains("a truth value"));
         assert!(read(json!({"type": "string"})).is_empty());
-    }
-
-    #[test]
-    fn items_of_what_has_none() {
-        let each = |extractor, field: Option<&str>| {
-            let body = vec![Piece::Item(field.map(Into::into))];
-            said(failing(extractor, vec![Piece::Each { name: "found".into(), body }]))
-        };
-        assert_eq!(
-            each(Extractor::Stdout, None),
-            [
-                "warning: the failure prompt of `v` on `fail(0)`: `found` is text, and has no items: nothing is shown"
-            ]
-        );
-        assert!(each(Extractor::ChangedFiles, None).is_empty());
-        assert!(each(Extractor::ChangedFiles, Some("file"))[0].contains("are texts, and have no `file`"));
-        assert!(each(Extractor::LintErrors, Some("rule")).is_empty());
-        assert!(each(Extractor::TypeErrors, Some("rule"))[0].contains("have no `rule`"));
     }
 }

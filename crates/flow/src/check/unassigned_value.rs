@@ -277,7 +277,7 @@ mod tests {
         let passing = Passing::of(&flow, &live);
         super::check(&flow, &live, &passing, (&Misread::of(&flow, &[]), &Places::of_reads(&[])), &mut found);
         maybe_unassigned::check(&flow, &live, &passing, &Places::of_reads(&[]), &mut found);
-        assert_eq!((found.len(), found[0].trace.len(), live.searches.get()), (1, 201, 1));
+        assert_eq!((found.len(), found[0].trace.len(), live.searches.into_inner()), (1, 201, 1));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::{
         args::{Check, Explain, Format, Show},
         given, print,
     },
-    definition::{Location, Sight, Watched, load_each_way},
+    definition::{Location, Sight, Watched, look_each_way},
     exit,
 };
 
@@ -99,8 +99,8 @@ fn each_way(place: &Place, location: &Location, args: &Check, names: &[String]) 
     let how = how::how(place, "", location, phases)?;
     let disk = disk(location)?;
     let watched = args.watch.then(|| Watched::new(&disk));
-    let files: &(dyn Files + Sync) = watched.as_ref().map_or(&disk, |watched| watched);
-    let definition = load_each_way(files, &location.base, location.file.as_deref(), names, &how);
+    let files: &dyn Files = watched.as_ref().map_or(&disk, |watched| watched);
+    let definition = look_each_way(files, &location.base, location.file.as_deref(), names, &how);
     Ok(Found {
         flow: definition.flow,
         params: definition.params,
@@ -156,10 +156,7 @@ fn unreadable(path: &str, failure: Failure) -> Found {
 
 /// Draws all findings.
 pub(super) fn tell(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) {
-    for finding in diagnostics {
-        print::finding(finding, sources, strict);
-        print::line("");
-    }
+    print::findings(diagnostics, sources, strict);
 }
 
 /// Errors and warnings.

@@ -8,7 +8,7 @@ use crate::{
     Failure,
     cli::{args, given, print},
     config,
-    definition::{each_way, load},
+    definition::{each_way, look},
     exit,
     terms::{Asked, terms},
 };
@@ -27,7 +27,7 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
     let files = disk(&location)?;
     let (base, file) = (&location.base, location.file.as_deref());
     let (alone, there) = each_way(&files, base, file, |interactive| {
-        let definition = load(&files, base, file, &names, &Load { interactive, ..how.clone() });
+        let definition = look(&files, base, file, &names, &Load { interactive, ..how.clone() });
         let found = definition.flow.as_ref().map(|flow| {
             let terms = terms(flow, asked, &budget, args.max_iterations, args.repairs, &config);
             cuegate_flow::price(flow, &terms)

@@ -28,6 +28,7 @@ use super::places::Places;
 use crate::desk::Desk;
 use crate::files::join;
 use crate::json::Json;
+use crate::shared::Shared;
 use crate::{Files, Loaded, Options, ReadError};
 
 pub use answers::{Answers, OlderAnswers};
@@ -221,13 +222,13 @@ struct Source<'s, 'f, 'j> {
 /// Remembers what was read.
 struct Reads<'f> {
     files: &'f dyn Files,
-    paths: std::cell::RefCell<Vec<String>>,
+    paths: Shared<Vec<String>>,
 }
 
 impl Files for Reads<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         let bytes = self.files.read(path)?;
-        self.paths.borrow_mut().push(path.to_owned());
+        self.paths.lock().push(path.to_owned());
         Ok(bytes)
     }
 }

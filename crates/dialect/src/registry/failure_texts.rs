@@ -1,0 +1,138 @@
+//! What failure prompts show of a validator's output, held against what its extractors yield: where each is written.
+
+use cuegate_flow::{Diagnostic, Extractor, Span, Yields};
+
+use super::prompt::is_quoted;
+use super::prompt_files::PromptFile;
+use super::validation::ValidatorDefinition;
+use crate::codes;
+use crate::findings::Findings;
+use crate::nearest::{list, or_hint};
+use crate::template::{Node, nodes, split};
+
+/// How tags begin that others of this family of notations know, and this one does not.
+const FOREIGN_TAGS: [&str; 6] = ["@", "^", ">", "!", "&", "../"];
+
+/// Reports what of a failure prompt shows nothing, or stays text, though a value of the validator was meant.
+pub(super) fn check(file: &PromptFile, validator: &ValidatorDefinition<'_>, step: &str, found: &Findings) {
+    let matter = split(&file.text);
+    let reader = Reader { file, validator, step, found, body: matter.body, body_at: matter.body_at };
+    reader.nodes(&nodes(matter.body).0, None);
+}
+
+struct Reader<'r, 'j> {
+    file: &'r PromptFile,
+    validator: &'r ValidatorDefinition<'j>,
+    step: &'r str,
+    found: &'r Findings,
+    body: &'r str,
+    body_at: usize,
+}
+
+impl Reader<'_, '_> {
+    fn nodes(&self, nodes: &[Node<'_>], items: Option<(&str, Yields)>) {
+        for node in nodes {
+            match node {
+                Node::Text { text, at } => self.text(text, *at),
+                Node::Value { .. } | Node::Item { field: None, .. } => {}
+                Node::If { then, otherwise, .. } => {
+                    self.nodes(then, items);
+                    self.nodes(otherwise, items);
+                }
+                Node::Each { name, at, body } => self.each(name, *at, body),
+                Node::Item { field: Some(field), at } => self.field(field, *at, items),
+            }
+        }
+    }
+
+    fn each(&self, name: &str, at: usize, body: &[Node<'_>]) {
+        // What is not taken out at all is said of the prompt.
+        let Some(extractor) = self.extractor(name) else { return };
+        let what = match extractor.yields() {
+            Yields::Text => "text",
+            Yields::Number => "a number",
+            yields => return self.nodes(body, Some((name, yields))),
+        };
+        let message = format!(
+            "`{name}` of validator `{}` is {what}, and has no items: nothing is shown",
+            self.validator.name
+        );
+        let finding = Diagnostic::warning(
+            codes::TYPE_MISMATCH,
+            self.span(at, "{{#each ".len() + name.len() + 2),
+            message,
+        );
+        self.push(finding.hint(format!(
+            "show it as it is with `{{{{{name}}}}}`, or take out a list with another extractor"
+        )));
+    }
+
+    fn field(&self, field: &str, at: usize, items: Option<(&str, Yields)>) {
+        let (message, known) = match items {
+            Some((name, Yields::Texts)) => {
+                (format!("the items of `{name}` are texts, and have no `{field}`"), &[][..])
+            }
+            Some((name, Yields::Objects(fields))) if !fields.contains(&field) => {
+                (format!("the items of `{name}` have no `{field}`; they have {}", list(fields)), fields)
+            }
+            _ => return,
+        };
+        let span = self.span(at, "{{this.".len() + field.len() + 2);
+        let finding = Diagnostic::warning(codes::TYPE_MISMATCH, span, message);
+        let otherwise = || match known {
+            [] => "write `{{this}}`".to_owned(),
+            _ => "write `{{this.name}}` with the name of a field, or `{{this}}` for all of it".to_owned(),
+        };
+        self.push(or_hint(finding, field, known.iter().copied(), otherwise));
+    }
+
+    /// Text that was meant to be a tag: a value in the wrong number of braces, or a tag of a related notation.
+    fn text(&self, text: &str, text_at: usize) {
+        let mut from = 0;
+        while let Some(open) = text[from..].find('{').map(|at| at + from) {
+            let inner = text[open..].trim_start_matches('{');
+            let inner_at = text.len() - inner.len();
+            let braces = inner_at - open;
+            from = inner_at;
+            let length = inner.find(['{', '}', '\n', ' ', '"']).unwrap_or(inner.len());
+            let (name, closes) = (&inner[..length], inner[length..].starts_with('}'));
+            let whole = inner_at + length + inner[length..].bytes().take_while(|byte| *byte == b'}').count();
+            let at = text_at + open;
+            if is_quoted(&self.body[..at]) || self.body[..at].ends_with('$') {
+                continue;
+            }
+            let written = &text[open..whole];
+            let is_value = closes && self.extractor(name).is_some();
+            let is_foreign = braces == 2
+                && FOREIGN_TAGS.iter().any(|begins| name.starts_with(begins))
+                && inner.lines().next().is_some_and(|line| line.contains("}}"));
+            let hint = match (is_value, is_foreign) {
+                (true, _) => format!("did you mean `{{{{{name}}}}}`?"),
+                (_, true) => {
+                    "there are `{{name}}`, `{{#if name}}`, `{{#each name}}`, `{{this}}` and `{{this.field}}`"
+                        .to_owned()
+                }
+                _ => continue,
+            };
+            let finding = Diagnostic::warning(
+                codes::FOREIGN_PLACEHOLDER,
+                self.span(at, written.len()),
+                format!("`{written}` stays text"),
+            );
+            self.push(finding.hint(hint));
+        }
+    }
+
+    fn extractor(&self, name: &str) -> Option<Extractor> {
+        self.validator.extract.iter().find(|(known, _)| known.text == name).map(|(_, extractor)| *extractor)
+    }
+
+    fn span(&self, at: usize, length: usize) -> Span {
+        let start = self.body_at + at;
+        Span { file: self.file.file, start: start as u32, end: (start + length) as u32 }
+    }
+
+    fn push(&self, finding: Diagnostic) {
+        self.found.push(finding.step(self.step));
+    }
+}

@@ -1,0 +1,111 @@
+//! Texts that agents are told and that say something else than their author meant.
+
+use crate::piece_support;
+use crate::support::{self, Project, broken, findings_of};
+
+/// The failure prompt of the sound agent, as it begins.
+const PROMPT: &str = "Commit for #{uv-issue}.";
+
+/// What is found in it with something added.
+fn failure(added: &str) -> String {
+    broken(&[(PROMPT, &format!("{PROMPT}\n{added}\n"))])
+}
+
+fn says(found: &str, parts: &[&str]) {
+    assert_eq!(found.lines().count(), 1, "{found}");
+    for part in parts {
+        assert!(found.contains(part), "{part}: {found}");
+    }
+}
+
+#[test]
+fn values_of_validators_in_the_wrong_braces() {
+    for (added, written) in [
+        ("See {changedFiles}.", "`{changedFiles}` stays text"),
+        ("See {{changedFiles}.", "`{{changedFiles}` stays text"),
+        ("See {changedFiles}}.", "`{changedFiles}}` stays text"),
+        ("{{#each changedFiles}}{{@index}} {{this}}{{/each}}", "`{{@index}}` stays text"),
+        ("{{^changedFiles}}", "`{{^changedFiles}}` stays text"),
+    ] {
+        says(&failure(added), &["f_failed_git-dirty.md:2:", "warning[foreign-placeholder]", written]);
+    }
+    for added in [
+        "```\n{changedFiles} {{@index}}\n```",
+        "${changedFiles}",
+        "{other} {{ a b }} {\"changedFiles\": 1}",
+        "{{changedFiles}}",
+    ] {
+        assert_eq!(failure(added), "", "{added}");
+    }
+}
+
+#[test]
+fn a_misspelt_value_of_a_validator() {
+    let found = broken(&[(
+        "{{#if changedFiles}}Commit:{{#each changedFiles}} {{this}}{{/each}}{{else}}",
+        "{{#if changedFile}}",
+    )]);
+    says(&found, &["f_failed_git-dirty.md:1:1 warning[undeclared-failure-param]", "yields no `changedFile`"]);
+}
+
+#[test]
+fn items_of_what_has_none() {
+    let with = |extractor: &str, added: &str| {
+        broken(&[
+            ("\"parseChangedFiles\" }", &format!("\"parseChangedFiles\", \"found\": \"{extractor}\" }}")),
+            (PROMPT, &format!("{PROMPT}\n{added}")),
+        ])
+    };
+    let place = "f_failed_git-dirty.md:2:";
+    says(
+        &with("stdout", "{{#each found}}{{this}}{{/each}}"),
+        &[place, "`found` of validator `git-clean` is text, and has no items: nothing is shown"],
+    );
+    let text = with("parseChangedFiles", "{{#each found}}{{this.file}}{{/each}}");
+    says(&text, &["f_failed_git-dirty.md:2:16", "are texts, and have no `file`"]);
+    says(
+        &with("parseTypeErrors", "{{#each found}}{{this.rule}}{{/each}}"),
+        &[place, "have no `rule`; they have"],
+    );
+    assert_eq!(with("parseLintErrors", "{{#each found}}{{this.rule}}{{/each}}"), "");
+    assert_eq!(with("parseChangedFiles", "{{#each found}}{{this}}{{/each}}"), "");
+}
+
+#[test]
+fn front_matters_that_are_none() {
+    let matter = "---\nstepId: initial.fix\nuvVariables:\n  - issue\n---\n";
+    let with = |instead: &str| broken(&[(matter, instead)]);
+    let open = with("---\nstepId: initial.fix\nuvVariables:\n  - issue\n");
+    says(
+        &open,
+        &["f_default.md:1:1 warning[invalid-front-matter]", "has no end, so that it is part of the prompt"],
+    );
+    let joined = with("---\nstepId:initial.fix\n---\n");
+    says(&joined, &["f_default.md:2:1 warning[invalid-front-matter]", "`stepId:` has no blank behind it"]);
+    let among = with("---\nstepId:initial.fix\nuvVariables:\n  - issue\n---\n");
+    says(&among, &["f_default.md:2:1 error[invalid-front-matter]"]);
+    for instead in ["---\nA rule.\n\n---\n", "---\nname: x\n---\n", ""] {
+        assert_eq!(with(instead), "", "{instead}");
+    }
+}
+
+#[test]
+fn placeholders_that_nothing_closes() {
+    let found = broken(&[("{input_text}", "{input_text now")]);
+    assert!(found.contains("`{input_text` stays text: it is no `{input_text}`"), "{found}");
+    let piece = |to: &str| -> String {
+        let mut files: Project = piece_support::sound();
+        for bytes in files.values_mut() {
+            *bytes = String::from_utf8(bytes.clone()).unwrap().replacen("Plan {task}.", to, 1).into_bytes();
+        }
+        findings_of(piece_support::load(&files, |_| {}))
+    };
+    for (to, written) in [
+        ("Plan {task}. See {report:plan.md", "`{report:plan.md` stays text: no brace closes it"),
+        ("Plan {task}, {task.", "`{task` stays text: no brace closes it"),
+    ] {
+        says(&piece(to), &["warning[unknown-placeholder]", written]);
+    }
+    assert_eq!(piece("Plan {task}. {tasks are {things"), "");
+    assert_eq!(support::findings(&support::sound(), support::DIR), "");
+}

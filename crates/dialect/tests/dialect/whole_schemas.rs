@@ -1,0 +1,122 @@
+//! What a schema says as a whole, around what a gate reads and what is handed on, and in the files it is written in.
+
+use crate::support::{self, broken, edit};
+
+const REQUIRED: &str = r#""type": "object", "required": ["next_action", "plan"],"#;
+const TEXT: &str = r#""approach": { "type": "string" }"#;
+
+/// One finding, at a place, that says this.
+fn says(found: &str, parts: &[&str]) {
+    assert_eq!(found.lines().count(), 1, "{found}");
+    for part in parts {
+        assert!(found.contains(part), "{part}: {found}");
+    }
+}
+
+#[test]
+fn what_is_certain_without_being_required() {
+    let leaves = |beside: &str| {
+        broken(&[(REQUIRED, &format!(r#""type": "object", "required": ["next_action"], {beside}"#))])
+    };
+    says(&leaves(""), &["warning[maybe-unassigned]"]);
+    for beside in [
+        r#""minProperties": 2,"#,
+        r#""dependencies": { "next_action": ["plan"] },"#,
+        r#""dependentRequired": { "next_action": ["plan"] },"#,
+    ] {
+        assert_eq!(leaves(beside), "", "{beside}");
+    }
+    says(&leaves(r#""minProperties": 1,"#), &["warning[maybe-unassigned]"]);
+}
+
+#[test]
+fn what_bars_an_intent() {
+    let says_word = |word: &str| {
+        format!(
+            r#"{{ "properties": {{ "next_action": {{ "properties": {{ "action": {{ "const": "{word}" }} }} }} }} }}"#
+        )
+    };
+    let (next, repeat, other) = (says_word("next"), says_word("repeat"), says_word("other"));
+    let with = |beside: String| broken(&[(REQUIRED, &format!("{beside}, {REQUIRED}"))]);
+    for beside in [
+        format!(r#""anyOf": [{repeat}, {other}]"#),
+        format!(r#""oneOf": [{repeat}, {other}]"#),
+        format!(r#""not": {next}"#),
+        format!(r#""if": {next}, "then": false"#),
+        r#""enum": [{ "next_action": { "action": "repeat" }, "plan": { "approach": "x" } }]"#.to_owned(),
+    ] {
+        says(
+            &with(beside),
+            &["steps_registry.json:34:28 error[intent-mismatch]: `initial.fix` allows `next`, which"],
+        );
+    }
+    for beside in [
+        format!(r#""anyOf": [{next}, {repeat}]"#),
+        format!(r#""oneOf": [{next}, {repeat}, {other}]"#),
+        format!(r#""not": {other}"#),
+        format!(r#""if": {next}, "then": {{ "required": ["plan"] }}"#),
+    ] {
+        assert_eq!(with(beside.clone()), "", "{beside}");
+    }
+    let parent = r#""next_action": { "type": "object", "required": ["action"], "properties": {
+          "action": { "type": "string", "enum": ["next", "repeat"] }, "reason""#;
+    let within = parent.replacen("{ \"type\"", "{ \"const\": { \"action\": \"next\" }, \"type\"", 1);
+    says(&broken(&[(parent, &within)]), &["`initial.fix` allows `repeat`, which"]);
+}
+
+#[test]
+fn what_admits_no_value() {
+    let with = |rest: &str| broken(&[(TEXT, &format!(r#""approach": {{ {rest} }}"#))]);
+    for (rest, why) in [
+        (r#""type": "integer", "minimum": 1.2, "maximum": 1.8"#, "has no whole number from"),
+        (r#""type": "integer", "minimum": 1, "maximum": 4, "multipleOf": 5"#, "has no multiple of 5 from"),
+        (r#""type": "string", "pattern": "^abc$", "minLength": 5"#, "which takes 3 characters"),
+    ] {
+        says(&with(rest), &["error[impossible-schema]", "`/properties/plan/properties/approach`", why]);
+    }
+    let names = r#""propertyNames": { "enum": ["next_action"] },"#;
+    let found = broken(&[(REQUIRED, &format!("{names} {REQUIRED}"))]);
+    says(&found, &["error[impossible-schema]", "it requires `plan`, which its `propertyNames` refuses"]);
+}
+
+#[test]
+fn a_reference_is_wrong_where_it_stands() {
+    let with = |reference: &str| broken(&[(TEXT, &format!(r#""approach": {{ "$ref": "{reference}" }}"#))]);
+    for (reference, says_it) in [
+        ("#/$defs/nowhere", "no schema `#/$defs/nowhere`"),
+        ("#/$defs/initial.fix", "leads back to itself"),
+        ("other.json#/x", "no schema file"),
+        ("https://example.org/x.json", "schemas are never fetched"),
+    ] {
+        says(&with(reference), &["fix.json:8:101 error[unresolved-schema]", says_it]);
+    }
+}
+
+/// What several steps name is wrong once, in its own file.
+#[test]
+fn a_schema_of_several_steps_is_wrong_once() {
+    let shared =
+        edit(&support::sound(), r##""schema": "#/$defs/closure.fix""##, r#""schema": "continuation.fix""#);
+    for (text, code) in [
+        (r##"{ "$ref": "#/$defs/nowhere" }"##, "unresolved-schema"),
+        (r#"{ "enum": [] }"#, "impossible-schema"),
+        (r#"{ "type": "strng" }"#, "unresolved-schema"),
+    ] {
+        let required = edit(
+            &shared,
+            r#""type": "object", "required": ["next_action"],
+      "properties": {
+        "next_action": { "type": "object", "required": ["action"], "properties": {
+          "action": { "type": "string", "enum": ["repeat", "handoff"] } } },"#,
+            &format!(
+                r#""type": "object", "required": ["next_action", "x"],
+      "properties": {{ "x": {text},
+        "next_action": {{ "type": "object", "required": ["action"], "properties": {{
+          "action": {{ "type": "string", "enum": ["repeat", "handoff"] }} }} }},"#
+            ),
+        );
+        let found = support::findings(&required, support::DIR);
+        says(&found, &["fix.json:13:", code]);
+        assert!(!found.contains("closure.fix"), "{found}");
+    }
+}
