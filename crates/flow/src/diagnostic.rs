@@ -96,8 +96,8 @@ impl Diagnostic {
 
     /// Adds the path that shows it.
     #[must_use]
-    pub fn trace(mut self, trace: impl Into<Trace>) -> Diagnostic {
-        (self.trace, self.trace_spans) = trace.into().into_parts();
+    pub fn trace(mut self, trace: Trace) -> Diagnostic {
+        (self.trace, self.trace_spans) = trace.into_parts();
         self
     }
 }

@@ -6,7 +6,7 @@ use crate::Span;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
     words: Vec<String>,
-    /// As many as there are words, or none.
+    /// As many as there are words.
     spans: Vec<Span>,
 }
 
@@ -26,16 +26,8 @@ impl Trace {
         self
     }
 
-    /// The words, and the places: as many, or none where they are not known.
+    /// The words, and as many places.
     pub(crate) fn into_parts(self) -> (Vec<String>, Vec<Span>) {
-        let known = self.spans.len() == self.words.len();
-        (self.words, if known { self.spans } else { Vec::new() })
-    }
-}
-
-/// A way of which the places are not known.
-impl From<Vec<String>> for Trace {
-    fn from(words: Vec<String>) -> Trace {
-        Trace { words, spans: Vec::new() }
+        (self.words, self.spans)
     }
 }

@@ -14,7 +14,7 @@ use std::{os::fd::OwnedFd, sync::Arc};
 
 use cuegate_dialect::{FILE_BYTES_MAX, Files, ReadError};
 use cuegate_flow::BlobRef;
-use cuegate_journal::Journal;
+use cuegate_journal::{Digest, Journal};
 
 /// Files below a folder. Nothing outside is read, also not through a symbolic link.
 #[derive(Debug, Clone)]
@@ -115,41 +115,82 @@ impl Files for DiskFiles {
 
 /// What tells a file from what it was before: when it was written and changed, its length, and which it is; `None` where
 /// there is none.
-pub type Stamp = Option<(Option<SystemTime>, (i64, i64), u64, u64)>;
+type Stamp = Option<(Option<SystemTime>, (i64, i64), u64, u64)>;
 
 /// The stamp of a file as it is now.
-pub fn stamp(path: &Path) -> Stamp {
+fn stamp(path: &Path) -> Stamp {
     let about = fs::metadata(path).ok()?;
     // Copying may set the time of writing to an older one; when its entry changed nobody can set.
     Some((about.modified().ok(), (about.ctime(), about.ctime_nsec()), about.len(), about.ino()))
 }
 
-/// Remembers what was looked for, whether it is there or not, and how it was just before it was read: a change of it
-/// could change what is read.
+/// How a file was when it was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sight {
+    stamp: Stamp,
+    /// Which file it was, and its bytes where they were read.
+    held: (Option<PathBuf>, Option<Digest>),
+}
+
+impl Sight {
+    /// A file as it is now.
+    pub fn of(path: &Path) -> Sight {
+        Sight { stamp: stamp(path), held: (real(path), bytes(path).map(|bytes| Digest::of(&bytes))) }
+    }
+
+    /// Looks again: whether it is another file, or says something else. What was only written or moved anew does not.
+    pub fn changed(&mut self, path: &Path) -> bool {
+        let stamp = stamp(path);
+        if stamp == self.stamp {
+            return false;
+        }
+        let now = Sight { stamp, ..Sight::of(path) };
+        let is_other = (stamp.is_some(), &now.held) != (self.stamp.is_some(), &self.held);
+        *self = now;
+        is_other
+    }
+}
+
+fn real(path: &Path) -> Option<PathBuf> {
+    fs::canonicalize(path).ok()
+}
+
+/// What an ordinary file holds.
+fn bytes(path: &Path) -> Option<Vec<u8>> {
+    // A pipe that is opened would wait for who writes into it.
+    refuse(&fs::metadata(path).ok()?).ok()?;
+    fs::read(path).ok()
+}
+
+/// Remembers what was looked for, whether it is there or not, and how it was when it was read: a change of it could change
+/// what is read.
 pub struct Watched<'f> {
     files: &'f DiskFiles,
-    stamps: Mutex<BTreeMap<PathBuf, Stamp>>,
+    sights: Mutex<BTreeMap<PathBuf, Sight>>,
 }
 
 impl<'f> Watched<'f> {
     /// Remembers what is looked for among these.
     pub fn new(files: &'f DiskFiles) -> Watched<'f> {
-        Watched { files, stamps: Mutex::default() }
+        Watched { files, sights: Mutex::default() }
     }
 
     /// What was looked for.
-    pub fn into_stamps(self) -> BTreeMap<PathBuf, Stamp> {
-        self.stamps.into_inner().unwrap_or_else(PoisonError::into_inner)
+    pub fn into_sights(self) -> BTreeMap<PathBuf, Sight> {
+        self.sights.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Files for Watched<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         let place = self.files.root.join(path);
-        let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
-        stamps.entry(place).or_insert_with_key(|place| stamp(place));
-        drop(stamps);
-        self.files.read(path)
+        // The stamp comes first: what changes meanwhile is seen to change later.
+        let (stamp, real) = (stamp(&place), real(&place));
+        let read = self.files.read(path);
+        let held = (real, read.as_ref().ok().map(|bytes| Digest::of(bytes)));
+        let mut sights = self.sights.lock().unwrap_or_else(PoisonError::into_inner);
+        sights.entry(place).or_insert(Sight { stamp, held });
+        read
     }
 }
 

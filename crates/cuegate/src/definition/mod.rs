@@ -4,7 +4,7 @@ mod files;
 mod locate;
 mod ways;
 
-pub use files::{DiskFiles, KeptFiles, Recorded, Stamp, Watched, stamp};
+pub use files::{DiskFiles, KeptFiles, Recorded, Sight, Watched};
 pub use locate::{Location, locate};
 pub use ways::{each_way, look_each_way};
 

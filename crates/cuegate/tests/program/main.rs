@@ -17,6 +17,7 @@ mod judges;
 mod kills;
 mod migrate;
 mod params;
+mod pictures;
 mod piece_again;
 #[cfg(target_os = "linux")]
 mod piece_agents;

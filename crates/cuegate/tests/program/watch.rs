@@ -36,6 +36,33 @@ fn it_checks_again_whenever_something_changes_that_is_read_or_looked_for() {
     assert_eq!(job.end().code, -1, "as every program that is interrupted");
 }
 
+/// Formatters and checkouts write what was there already: that is no other definition.
+#[test]
+fn what_is_written_anew_as_it_was_is_not_checked_again() {
+    let project = Project::empty();
+    project.write("p.yaml", PIECE);
+    project.write("do.md", "Do it.\n");
+    let job = project.job(&["check", "--watch", "--phases", "separate", "p.yaml"]);
+    job.says("watching; Ctrl-C ends it");
+    // The same bytes; another file with the same bytes; away and back.
+    project.write("do.md", "Do it.\n");
+    project.write("p.yaml.tmp", PIECE);
+    std::fs::rename(project.path().join("p.yaml.tmp"), project.path().join("p.yaml")).unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    project.write("do.md", "Do it well.\n");
+    job.says("changed: do.md\nsound: 0 errors");
+    let said = job.said();
+    assert_eq!((said.matches("changed").count(), said.matches("sound: 0").count()), (1, 2), "{said}");
+    // What comes where nothing was has a name.
+    std::fs::rename(project.path().join("p.yaml"), project.path().join("q.yaml")).unwrap();
+    job.says("`p.yaml` is no file");
+    std::fs::rename(project.path().join("q.yaml"), project.path().join("p.yaml")).unwrap();
+    until("it is sound again", || job.said().matches("sound: 0 errors").count() == 3);
+    assert_eq!(job.said().matches("changed: p.yaml\n").count(), 2, "{}", job.said());
+    job.signal(Signal::INT);
+    job.end();
+}
+
 #[test]
 fn json_is_an_object_for_each_time() {
     let project = Project::empty();

@@ -1,6 +1,6 @@
 //! A finding about a step names it, in the author's words, and what leads nowhere is kept as it is written.
 
-use cuegate_flow::{Draft, Flow, Severity, check};
+use cuegate_flow::{Dangling, Draft, Flow, Severity, check};
 
 use crate::piece_support;
 use crate::support::{self, edit, project};
@@ -82,4 +82,9 @@ fn so_does_it_in_a_registry() {
     let flow = unsound(support::load(&broken, support::DIR).draft);
     assert_eq!(dangling(&flow, "initial.fix"), ["next → gone"]);
     assert!(dangling(&flow, "continuation.fix").is_empty());
+    assert_eq!(flow.lost_entry, None);
+    let begins = edit(&support::sound(), "\"entryStep\": \"initial.fix\"", "\"entryStep\": \"gone\"");
+    let flow = unsound(support::load(&begins, support::DIR).draft);
+    assert_eq!(flow.lost_entry, Some(Dangling::to("gone")), "and the first step stands in for it");
+    assert_eq!(&*flow.step(flow.entry).name, "initial.fix");
 }

@@ -137,3 +137,60 @@ fn so_does_what_bounds_a_part() {
         assert_eq!(seen.keys().collect::<Vec<_>>(), [key]);
     }
 }
+
+/// A registry in which nothing goes round but remedies: each attempt less is so much less.
+#[test]
+fn so_do_attempts_at_what_validators_found() {
+    let load: Box<Load> = Box::new(|files| support::load(files, support::DIR));
+    let straight = [
+        ("\"enum\": [\"next\", \"repeat\"]", "\"enum\": [\"next\"]"),
+        ("\"allowedIntents\": [\"next\", \"repeat\"]", "\"allowedIntents\": [\"next\"]"),
+        (", \"repeat\": { \"target\": \"initial.fix\" }", ""),
+        ("\"enum\": [\"repeat\", \"handoff\"]", "\"enum\": [\"handoff\"]"),
+        ("\"allowedIntents\": [\"repeat\", \"handoff\"]", "\"allowedIntents\": [\"handoff\"]"),
+        ("\"repeat\": { \"target\": \"continuation.fix\" }, ", ""),
+        ("\"enum\": [\"closing\", \"repeat\"]", "\"enum\": [\"closing\"]"),
+        ("\"allowedIntents\": [\"closing\", \"repeat\"]", "\"allowedIntents\": [\"closing\"]"),
+        ("\"failFast\": false, \"fallbackIntent\": \"repeat\"", "\"failFast\": true"),
+        (", \"repeat\": { \"target\": \"closure.fix\" }", ""),
+    ];
+    let files = straight.iter().fold(support::sound(), |files, (from, to)| edit(&files, from, to));
+    let of = |attempts: u32| edit(&files, "\"maxAttempts\": 2", &format!("\"maxAttempts\": {attempts}"));
+    let costs = [0, 1, 2, 3].map(|attempts| priced(load(&of(attempts))).expect("it is sound").asks);
+    let each = costs[1] - costs[0];
+    assert!(each > 0 && costs.windows(2).all(|pair| pair[1] - pair[0] == each), "{costs:?}");
+    let mut seen = BTreeMap::new();
+    compare(&files, &*load, "attempts", &mut seen);
+    assert_eq!(seen.keys().collect::<Vec<_>>(), ["maxAttempts"]);
+    let lever = priced(load(&files)).and_then(|found| found.lever).expect("something lowers it");
+    assert_eq!((lever.from, lever.to, lever.asks), (2, 1, costs[1]));
+}
+
+/// The retries of gates are a setting: it stands in no file of the definition.
+#[test]
+fn so_do_retries_of_gates() {
+    let gated = "\
+//- .takt/pieces/sound.yaml
+name: p
+max_iterations: 20
+initial_movement: a
+movements:
+  - name: a
+    instruction: do it
+    edit: true
+    quality_gates: [{ command: make }]
+    rules:
+      - condition: done
+        next: COMPLETE
+";
+    let of = |retries| {
+        let loaded = piece_support::load(&project(gated), |options| options.quality_gate_retries = retries);
+        priced(loaded).expect("it is sound")
+    };
+    let costs = [0, 1, 2, 3].map(|retries| of(retries).asks);
+    let each = costs[1] - costs[0];
+    assert!(each > 0 && costs.windows(2).all(|pair| pair[1] - pair[0] == each), "{costs:?}");
+    let lever = of(2).lever.expect("something lowers it");
+    assert_eq!((&*lever.key, lever.span, lever.from, lever.to), ("quality_gate_retries", None, 2, 1));
+    assert_eq!(lever.asks, costs[1]);
+}

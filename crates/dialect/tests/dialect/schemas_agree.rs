@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use cuegate_dialect::{Loaded, load_agent};
-use cuegate_flow::Severity;
+use cuegate_flow::{Host, Severity};
 use serde_json::{Value, json};
 
 use crate::schemas_fit::{read, schema};
@@ -40,6 +40,8 @@ fn others() -> Vec<Value> {
         json!("/"),
         json!("/zzz"),
         json!("."),
+        json!("~zzz"),
+        json!("zzz\u{0}"),
         json!([]),
         json!(["zzz"]),
         json!([""]),
@@ -111,13 +113,24 @@ fn load_in(files: &Project, dir: &str) -> Loaded {
     load_agent(files, &cuegate_dialect::Options { agent_dir: dir.to_owned(), ..Default::default() })
 }
 
+/// The sound agent behind a wall with a host and a path through it.
+fn walled() -> Project {
+    let (mut files, path) = (support::sound(), format!("{}/agent.json", support::DIR));
+    let mut agent = read(&files, &path);
+    agent["runner"]["boundaries"]["sandbox"] = json!({
+        "network": {"mode": "custom", "trustedDomains": ["example.com"]}, "filesystem": {"allowedPaths": ["out"]},
+    });
+    files.insert(path, agent.to_string().into_bytes());
+    files
+}
+
 fn formats() -> Vec<Format> {
     let closing: fn(&Project) -> Loaded = |files| load_in(files, support::DIR);
     let complete: fn(&Project) -> Loaded = |files| load_in(files, complete::DIR);
     let check: fn(&Project) -> Loaded = |files| load_in(files, check_flow::DIR);
     let mut list = Vec::new();
     for (name, files, dir, load) in [
-        ("registry-closing", support::sound(), support::DIR, closing),
+        ("registry-closing", walled(), support::DIR, closing),
         ("registry-complete", project(complete::COMPLETE), complete::DIR, complete),
         ("registry-check", check_flow::sound(), check_flow::DIR, check),
     ] {
@@ -148,6 +161,80 @@ fn a_verdict_without_a_type_fits() {
         let errors = load_in(&files, support::DIR).has_errors();
         assert_eq!(schema("agent").problems(&agent).is_empty(), !errors, "{verdict}");
     }
+}
+
+/// Hosts are described by a pattern: what it says is what is read, but that it does not count what is between colons.
+#[test]
+fn hosts_are_those_that_are_read() {
+    let (schema, agent) = (schema("agent"), read(&walled(), &format!("{}/agent.json", support::DIR)));
+    let fits = |host: &str| {
+        let mut agent = agent.clone();
+        agent["runner"]["boundaries"]["sandbox"]["network"]["trustedDomains"] = json!([host]);
+        schema.problems(&agent).is_empty()
+    };
+    const NAMED: [&str; 36] = [
+        "example.com",
+        "*.example.com",
+        "example.com:8443",
+        "EXAMPLE.com.",
+        "localhost",
+        "a_b.c-d",
+        "xn--bcher-kva.example",
+        "10.0.0.7",
+        "10.0.0.7:80",
+        "10.0.0.07",
+        "10.0.0.256",
+        "1.2",
+        "a.1",
+        "x.0xff",
+        "*.10.0.0.7",
+        "[::1]",
+        "::1",
+        "[::1]:80",
+        "fe80::1:2",
+        "",
+        " ",
+        "\t",
+        "/",
+        "--x y",
+        "*",
+        "*.com",
+        "a:0",
+        "a:65535",
+        "a:65536",
+        "a:",
+        "-a",
+        "a-",
+        "a..b",
+        "a@b",
+        "https://a",
+        "bücher.example",
+    ];
+    let long = [
+        "a".repeat(63),
+        "a".repeat(64),
+        ["a".repeat(60).as_str(); 4].join("."),
+        ["a".repeat(63).as_str(); 4].join("."),
+    ];
+    let mut seed = 5_u64;
+    let mut random = || {
+        const LETTERS: &[u8] = b"aZ09.-_:*[]@/ x";
+        let mut below = |bound: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % bound
+        };
+        let length = 1 + below(7);
+        (0..length).map(|_| char::from(LETTERS[below(LETTERS.len() as u64) as usize])).collect::<String>()
+    };
+    let random: Vec<String> = (0..4_000).map(|_| random()).collect();
+    let (mut read, mut refused) = (0, 0);
+    for host in NAMED.iter().copied().chain(long.iter().chain(&random).map(String::as_str)) {
+        let is_host = Host::parse(host).is_ok();
+        let colons = host.matches(':').count() > 1;
+        assert!(fits(host) == is_host || (colons && !is_host), "{host:?} is read: {is_host}");
+        *(if is_host { &mut read } else { &mut refused }) += 1;
+    }
+    assert!(read > 200 && refused > 2_000, "{read} {refused}");
 }
 
 #[test]

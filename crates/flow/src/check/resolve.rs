@@ -30,6 +30,8 @@ pub(super) fn resolve(draft: Draft, misread: &[Str], found: &mut Vec<Diagnostic>
     }
     let mut resolver = Resolver { index, unknown: Vec::new(), step: None };
     let entry = draft.entry.as_ref().and_then(|entry| resolver.name(entry, || "the entry".to_owned()));
+    let lost = draft.entry.as_ref().filter(|entry| !resolver.index.contains_key(&entry.text));
+    let lost = lost.map(|entry| Dangling::to(&entry.text));
     let others = resolver.all(&draft.other_entries, || "an entry".to_owned());
     let steps: Vec<Step<StepId>> = draft.steps.into_iter().filter_map(|step| resolver.step(step)).collect();
     resolver.step = None;
@@ -50,7 +52,7 @@ pub(super) fn resolve(draft: Draft, misread: &[Str], found: &mut Vec<Diagnostic>
         name: draft.name,
         dialect: draft.dialect,
         entry: entry?,
-        lost_entry: draft.lost_entry,
+        lost_entry: draft.lost_entry.or(lost),
         steps,
         schemas: draft.schemas,
         counters: draft.counters,

@@ -7,6 +7,7 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use foldhash::fast::FixedState;
@@ -75,7 +76,7 @@ struct Leaving {
 }
 
 /// How control stands on a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct State {
     step: StepId,
     /// The place of the judge that is asked about the step's answer.
@@ -92,6 +93,17 @@ struct State {
     history: u32,
     /// Visits that are over, up to what the verdict waits for.
     finished: u32,
+}
+
+/// Few large words are hashed in less time than many small ones.
+impl Hash for State {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let two = |one: u32, other: u32| u64::from(one) << 32 | u64::from(other);
+        hasher.write_u64(two(self.step.0, self.visit.0));
+        hasher.write_u64(two(self.judge.unwrap_or(u32::MAX), u32::from(self.judged)));
+        hasher.write_u64(two(self.spent, self.origins));
+        hasher.write_u64(two(self.history, self.finished));
+    }
 }
 
 /// What is followed.
@@ -162,7 +174,8 @@ impl Unrolled {
                 None if like.is_some() => return None,
                 None => most = followed,
             }
-            followed = (least + most) / 2;
+            // Where there are too many though nothing is counted, counting some would mostly not help.
+            followed = if found.is_none() { 0 } else { (least + most) / 2 };
         }
         let (States { steps, out, spent }, counters, followed) = found?;
         let left_out = like.map(|like| like.loose.clone()).unwrap_or_default();

@@ -45,6 +45,9 @@ impl Host {
             Some(rest) => (rest, true),
             None => (name, false),
         };
+        if name.contains(['[', ']']) {
+            return Err(NoHost("brackets stand around a whole address with colons"));
+        }
         if name.contains('*') {
             return Err(NoHost("a `*` stands for whole names at the beginning only, as in `*.example.com`"));
         }
@@ -124,6 +127,9 @@ fn split(text: &str) -> Result<(&str, Option<u16>), NoHost> {
         _ => Err(NoHost("what stands behind its `:` is no port")),
     };
     if let Some((name, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
+        if !matches!(address(name), Some(IpAddr::V6(_))) {
+            return Err(NoHost("brackets stand around an address with colons, and this is none"));
+        }
         return match rest.strip_prefix(':') {
             Some(port) => Ok((name, number(port)?)),
             None if rest.is_empty() => Ok((name, None)),
@@ -230,6 +236,9 @@ mod tests {
             ("github.com:0", "no port"),
             ("github.com:99999", "no port"),
             ("[::1]9", "behind its `]`"),
+            ("[example.com]", "with colons, and this is none"),
+            ("[10.0.0.7]:80", "with colons, and this is none"),
+            ("example.com]", "a whole address"),
             ("", "no name"),
             ("git hub.com", "no name"),
             ("a..b", "no name"),

@@ -1,7 +1,7 @@
 //! What runs of a flow can come by, item by item.
 
 use cuegate_flow::{
-    Act, Edge, Ending, Flow, Gate, Outcome, Reader, Span, Step, StepId, Str, Target,
+    Act, Edge, Ending, Flow, Gate, Outcome, Reader, Selector, Span, Step, StepId, Str, Target,
     reach::{Mark, Reach},
     ways,
 };
@@ -249,11 +249,12 @@ impl List<'_> {
         });
         // Of a member a bad answer is no answer, whatever its definition falls back to.
         if let Some((outcome, can)) = falls.filter(|_| walked) {
-            let leads = step.edges.iter().any(|edge| edge.on == *outcome);
+            let edges = || step.edges.iter().filter(|edge| edge.on == *outcome);
             let barred = unvisited
                 .or((!can)
                     .then_some("a definition of this generation falls back in the first iteration only"))
-                .or((!leads).then_some("it leads nowhere"));
+                .or((edges().next().is_none()).then_some("it leads nowhere"))
+                .or((!edges().any(leads_unsaid)).then_some("an answer that cannot be used names no step"));
             let name = format!("{} falls back to {}", step.name, words::outcome(step, outcome));
             self.add(Key::Fallback(id), CoverKind::Gate, name, at, barred);
         }
@@ -315,6 +316,16 @@ impl List<'_> {
                 }
             }
         }
+    }
+}
+
+/// Whether an edge leads somewhere when an answer says nothing.
+fn leads_unsaid(edge: &Edge<StepId>) -> bool {
+    match &edge.to {
+        Target::Jump { default, .. } | Target::Select { by: Selector::Field(_), default, .. } => {
+            default.is_some()
+        }
+        Target::Step(_) | Target::End(_) | Target::Origin { .. } | Target::Select { .. } => true,
     }
 }
 

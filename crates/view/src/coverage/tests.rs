@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use cuegate_flow::{
-    Bound, CounterId, FileId, Flow, Schema, Sources, Span, Target, Terms, Verdict, price, reach::Reach,
+    Bound, CounterId, FieldPath, FileId, Flow, Gate, Reader, Schema, Sources, Span, StepId, Target, Terms,
+    Verdict, price, reach::Reach,
 };
 use serde_json::json;
 
@@ -199,6 +200,24 @@ fn a_monitor_that_never_acts_does_not_count() {
     let found = Coverage::of(Arc::new(Reach::of(Arc::new(flow), 12)));
     let item = found.items.iter().find(|item| item.kind == CoverKind::Monitor && item.name == monitor);
     assert_eq!(item.unwrap().barred.as_deref(), Some("no run goes round its cycle"));
+}
+
+/// Who falls back to a jump has to know where to: an answer that cannot be used does not say.
+#[test]
+fn a_fallback_that_nobody_says_the_target_of_does_not_count() {
+    let of = |default: fn(StepId) -> Option<StepId>| {
+        let mut flow = registry();
+        let to = flow.find("closure.fix").unwrap();
+        let step = &mut flow.steps[0];
+        let outcome = step.edges[0].on.clone();
+        let field = FieldPath::parse("target");
+        step.edges[0].to = Target::Jump { field, among: vec![to], default: default(to) };
+        let Gate::Readers(readers) = &mut step.gate else { panic!("it is read") };
+        readers.push(Reader::Fallback(outcome));
+        reasons(&flow, 8, "falls back").remove(0).0
+    };
+    assert_eq!(of(|_| None).as_deref(), Some("an answer that cannot be used names no step"));
+    assert_eq!(of(Some), None);
 }
 
 /// What only the limit of the simulated runs keeps them from is left, not excluded.

@@ -81,10 +81,11 @@ pub(crate) mod tests {
         let mut sources = Sources::default();
         let file = sources.add("steps_registry.json", "{\n  \"next\": \"gone\"\n}\n");
         let here = Span { file, start: 12, end: 18 };
-        let unknown = Diagnostic::error("unknown-target", here, "no step is called `gone`")
-            .hint("did you mean `done`?")
-            .step("initial.issue")
-            .trace(vec!["initial.issue --next→ gone".into()]);
+        let unknown = Diagnostic::error("unknown-target", here, "no step is called `gone`");
+        let unknown = Diagnostic {
+            trace: vec!["initial.issue --next→ gone".into()],
+            ..unknown.hint("did you mean `done`?").step("initial.issue")
+        };
         let habit = Diagnostic::warning("stray-key", Span::start_of(file), "`priority` has no reader");
         let nowhere = Diagnostic::error("no-entry", Span::start_of(FileId(9)), "nothing is entered first");
         (vec![habit, unknown, nowhere], sources)

@@ -260,8 +260,8 @@ mod tests {
         };
         let file = |name: &str, line| (name.to_owned(), line);
         assert_eq!(places(finding(trace)), [file("a.json", 2), file("b.json", 2), file("a.json", 3)]);
-        let unknown = Trace::from(vec!["a --x→".to_owned()]);
-        assert_eq!(places(finding(unknown)), [file("a.json", 1)], "where it was found");
+        let unknown = Diagnostic { trace: vec!["a --x→".to_owned()], ..finding(Trace::default()) };
+        assert_eq!(places(unknown), [file("a.json", 1)], "where it was found");
     }
 
     #[test]

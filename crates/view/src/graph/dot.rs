@@ -1,9 +1,11 @@
 //! Graphviz's language.
 
 use super::model::{Graph, Kind, Line};
+use super::words::spelled;
 
 /// A flow as a DOT digraph.
 pub fn dot(graph: &Graph) -> String {
+    let graph = &spelled(graph);
     let mut text = format!("digraph {} {{\n", quoted(&graph.name));
     text.push_str("  node [fontname=\"Helvetica\" shape=box style=rounded]\n  edge [fontname=\"Helvetica\" fontsize=10]\n");
     text.push_str(&format!("  label={}\n", quoted(&graph.notes.join("\n"))));

@@ -14,7 +14,7 @@ use super::words::{label_lines, node_lines};
 use crate::text::columns;
 
 /// How wide a small letter is, on the average, in pixels; fonts differ, so it is rather too much.
-const LETTER: f64 = 7.6;
+pub(super) const LETTER: f64 = 7.6;
 /// The same for the smaller letters of labels.
 pub(super) const SMALL_LETTER: f64 = 6.6;
 /// How high a line of a node is.
@@ -184,18 +184,32 @@ pub(super) fn label_size(label: &[String]) -> (f64, f64) {
     (longest, lines.len() as f64 * SMALL_LINE)
 }
 
-/// How wide a text is, by what a small letter is.
+/// How wide a text is at most, by what a small letter is; what [`is_sure`] does not know may be wider.
 pub(super) fn width(text: &str, letter: f64) -> f64 {
     let letters: f64 = text
         .chars()
         .map(|c| match c {
-            'W' | 'M' | 'm' | 'w' | '@' | '%' => 1.6,
-            'A'..='Z' | '0'..='9' | '_' | '&' => 1.25,
+            'W' | 'M' | 'm' | 'w' | '@' | '%' => 1.7,
+            'A'..='Z' => 1.35,
+            '0'..='9' | '_' | '&' => 1.25,
             c if c.is_ascii() => 1.0,
-            c => 1.25 * columns(c.encode_utf8(&mut [0; 4])) as f64,
+            c => match columns(c.encode_utf8(&mut [0; 4])) {
+                1 if c.is_lowercase() => 1.4,
+                1 => 1.7,
+                columns => 1.25 * columns as f64,
+            },
         })
         .sum();
     letters * letter
+}
+
+/// Whether fonts have no letter in a text that is wider than [`width`] says: not so for ligatures of whole sentences, long
+/// dashes and writing that few fonts know.
+pub(super) fn is_sure(text: &str) -> bool {
+    text.chars().all(|c| {
+        matches!(c as u32, 0..=0x06FF | 0x0E00..=0x0E7F | 0x1E00..=0x27BF)
+            || columns(c.encode_utf8(&mut [0; 4])) != 1
+    })
 }
 
 /// The room that a node takes.

@@ -1,9 +1,11 @@
 //! Mermaid's flowcharts, as code hosts draw them in Markdown.
 
 use super::model::{Graph, Kind, Line, Node};
+use super::words::spelled;
 
 /// A flow as a Mermaid flowchart.
 pub fn mermaid(graph: &Graph) -> String {
+    let graph = &spelled(graph);
     let mut text = String::from("flowchart TD\n");
     for note in &graph.notes {
         text.push_str(&format!("  %% {}\n", comment(note)));

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::layout::{Area, At, LINE, Placed, SMALL_LETTER, SMALL_LINE, place, width as text_width};
+use super::layout::{
+    Area, At, LETTER, LINE, Placed, SMALL_LETTER, SMALL_LINE, is_sure, place, width as text_width,
+};
 use super::model::{Graph, Kind, Line};
-use super::words::{label_lines, label_title, node_lines};
+use super::words::{label_lines, label_title, node_lines, spelled};
 
 /// How it looks; colours follow the reader's theme.
 const STYLE: &str = "\
@@ -25,12 +27,14 @@ const HEAD: f64 = 30.0;
 
 /// A flow as an SVG document.
 pub fn svg(graph: &Graph) -> String {
+    let graph = &spelled(graph);
     let placed = place(graph);
     let notes = graph.notes.len() as f64 * SMALL_LINE + 12.0;
     let legend = legend_lines(graph);
     let foot = legend.len() as f64 * SMALL_LINE + 12.0;
     let texts = graph.notes.iter().chain(&legend).map(|line| text_width(line, SMALL_LETTER));
-    let width = placed.width.max(texts.fold(0.0, f64::max) + 40.0);
+    let head = text_width(&format!("{} {}", graph.name, graph.dialect), LETTER);
+    let width = placed.width.max(texts.fold(head, f64::max) + 40.0);
     let height = HEAD + notes + placed.height + foot;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
@@ -42,13 +46,19 @@ pub fn svg(graph: &Graph) -> String {
     );
     let _ = writeln!(
         svg,
-        "<text x=\"20\" y=\"24\" class=\"name\">{} <tspan class=\"soft\">{}</tspan></text>",
+        "<text x=\"20\" y=\"24\"{} class=\"name\">{} <tspan class=\"soft\">{}</tspan></text>",
+        held(&format!("{} {}", graph.name, graph.dialect), LETTER),
         escaped(&graph.name),
         escaped(&graph.dialect)
     );
     for (index, note) in graph.notes.iter().enumerate() {
         let y = HEAD + 10.0 + index as f64 * SMALL_LINE;
-        let _ = writeln!(svg, "<text x=\"20\" y=\"{y:.0}\" class=\"small soft\">{}</text>", escaped(note));
+        let _ = writeln!(
+            svg,
+            "<text x=\"20\" y=\"{y:.0}\"{} class=\"small soft\">{}</text>",
+            held(note, SMALL_LETTER),
+            escaped(note)
+        );
     }
     let _ = writeln!(svg, "<g transform=\"translate(0 {:.0})\">", HEAD + notes);
     picture(&mut svg, graph, &placed);
@@ -127,16 +137,17 @@ fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
         let top = area.middle.y - (text.len() as f64 - 1.0) * LINE / 2.0 + 4.5;
         let marks_from = text.len() - node.marks.len();
         for (line, words) in text.iter().enumerate() {
-            let class = match line {
-                0 => "name",
-                line if line >= marks_from => "small found",
-                _ => "small soft",
+            let (class, letter) = match line {
+                0 => ("name", LETTER),
+                line if line >= marks_from => ("small found", SMALL_LETTER),
+                _ => ("small soft", SMALL_LETTER),
             };
             let _ = writeln!(
                 svg,
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" class=\"{class}\">{}</text>",
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\"{} class=\"{class}\">{}</text>",
                 area.middle.x,
                 top + line as f64 * LINE,
+                held(words, letter),
                 escaped(words)
             );
         }
@@ -154,12 +165,21 @@ fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
             let y = area.top() + line as f64 * SMALL_LINE + 10.5;
             let _ = writeln!(
                 svg,
-                "<text x=\"{:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" class=\"small\">{}</text>",
+                "<text x=\"{:.1}\" y=\"{y:.1}\" text-anchor=\"middle\"{} class=\"small\">{}</text>",
                 area.middle.x,
+                held(words, SMALL_LETTER),
                 escaped(words)
             );
         }
         svg.push_str("</g>\n");
+    }
+}
+
+/// Holds a text to the room that it has, where fonts may want more.
+fn held(text: &str, letter: f64) -> String {
+    match is_sure(text) {
+        true => String::new(),
+        false => format!(" textLength=\"{:.1}\" lengthAdjust=\"spacingAndGlyphs\"", text_width(text, letter)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Pictures of the test flows.
 
-use cuegate_flow::{Dangling, Diagnostic, Severity, Span, Target};
+use cuegate_flow::{Dangling, Diagnostic, Outcome, Severity, Span, Target};
 use insta::assert_snapshot;
 
 use super::{Graph, dot, graph_json, layout::place, mermaid, model::Kind, svg};
@@ -224,6 +224,26 @@ fn no_text_is_an_entity_of_dot() {
     let mut flow = registry();
     flow.steps[0].title = "&lt;x&gt;".into();
     assert!(dot(&Graph::of(&flow, &[])).contains("&amp;lt;x&amp;gt;"));
+}
+
+/// A name that turns letters about looks like another one.
+#[test]
+fn what_turns_letters_about_is_spelled_out() {
+    let mut flow = piece();
+    flow.name = "re\u{202e}view\u{202c}".into();
+    flow.steps[0].name = "pl\u{200f}an".into();
+    flow.steps[0].title = "\u{2067}title\u{2069}".into();
+    flow.steps[0].edges[0].on = Outcome::Named("re\u{202d}ady".into());
+    let graph = Graph::of(&flow, &[Diagnostic::warning("no\u{61c}te", Span::default(), "m")]);
+    for (form, text) in [("mermaid", mermaid(&graph)), ("dot", dot(&graph)), ("svg", svg(&graph))] {
+        let turning = |letter| matches!(letter, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        assert!(!text.contains(turning), "{form}: {text}");
+        for word in ["pl[U+200F]an", "[U+2067]title[U+2069]", "re[U+202D]ady", "no[U+061C]te"] {
+            assert!(text.contains(word), "{form} without {word}: {text}");
+        }
+    }
+    assert!(svg(&graph).contains("re[U+202E]view[U+202C]"));
+    assert_eq!(graph_json(&graph)["nodes"][0]["name"], "pl\u{200f}an", "programs read what is written");
 }
 
 #[test]

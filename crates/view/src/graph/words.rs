@@ -1,6 +1,6 @@
 //! What the parts of a picture say: cut to lines that leave room for the flow.
 
-use super::model::Node;
+use super::model::{Graph, Node};
 use crate::text::{columns, head, shorten, shorten_middle};
 
 /// How many columns a line of a node may have.
@@ -10,6 +10,43 @@ const LABEL_COLUMNS: usize = 20;
 /// How many lines one outcome of a label may have, and how many a label.
 const OUTCOME_LINES: usize = 4;
 const LABEL_LINES: usize = 7;
+
+/// How many marks may stand on one letter: languages have up to two, and piles reach into other lines.
+const MARKS_MAX: usize = 2;
+
+/// A picture as viewers are given it: what would turn the letters around it about is spelled out, piles of marks are cut.
+pub(super) fn spelled(graph: &Graph) -> Graph {
+    let mut graph = graph.clone();
+    let nodes = graph.nodes.iter_mut().flat_map(|node| [Some(&mut node.name), node.title.as_mut()]).flatten();
+    let labels = graph.links.iter_mut().flat_map(|link| &mut link.label);
+    for text in nodes.chain(labels).chain(&mut graph.notes).chain([&mut graph.name, &mut graph.dialect]) {
+        if text.contains(turns) {
+            *text = text.chars().map(spell).collect();
+        }
+        if text.contains(is_mark) {
+            let mut marks = 0;
+            text.retain(|letter| {
+                marks = if is_mark(letter) { marks + 1 } else { 0 };
+                marks <= MARKS_MAX
+            });
+        }
+    }
+    graph
+}
+
+/// Whether a character is not seen, and turns about which way others are shown.
+fn turns(letter: char) -> bool {
+    matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether a character stands above, below or through the one before it.
+fn is_mark(letter: char) -> bool {
+    matches!(letter, '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
+}
+
+fn spell(letter: char) -> String {
+    if turns(letter) { format!("[U+{:04X}]", u32::from(letter)) } else { letter.to_string() }
+}
 
 /// The lines that a node shows: its name, its title, what was found about it.
 pub(super) fn node_lines(node: &Node) -> Vec<String> {

@@ -14,7 +14,7 @@ use crate::{
         args::{Check, Explain, Format, Show},
         given, print,
     },
-    definition::{Location, Stamp, Watched, look_each_way},
+    definition::{Location, Sight, Watched, look_each_way},
     exit,
 };
 
@@ -107,7 +107,7 @@ fn each_way(place: &Place, location: &Location, args: &Check, names: &[String]) 
         diagnostics: definition.diagnostics,
         sources: definition.sources,
         failure: None,
-        looked_for: watched.map(Watched::into_stamps).unwrap_or_default(),
+        looked_for: watched.map(Watched::into_sights).unwrap_or_default(),
     })
 }
 
@@ -122,7 +122,7 @@ pub(super) struct Found {
     /// Why there was nothing to look at.
     pub(super) failure: Option<Failure>,
     /// Where changes are waited for, the files that were looked for, whether they are there or not, as they were then.
-    pub(super) looked_for: BTreeMap<PathBuf, Stamp>,
+    pub(super) looked_for: BTreeMap<PathBuf, Sight>,
 }
 
 impl Found {

@@ -17,7 +17,7 @@ use crate::{
         print,
     },
     config,
-    definition::{Stamp, stamp},
+    definition::Sight,
     exit,
 };
 
@@ -25,7 +25,7 @@ use crate::{
 /// not there yet, files that an editor puts in another's place, and those on a network alike.
 const EVERY: Duration = Duration::from_millis(250);
 
-type Stamps = BTreeMap<PathBuf, Stamp>;
+type Sights = BTreeMap<PathBuf, Sight>;
 
 /// Checks, and again after each change, until the program is interrupted.
 pub(super) fn watch(place: &Place, args: &Check) -> Result<u8, Failure> {
@@ -39,28 +39,30 @@ pub(super) fn watch(place: &Place, args: &Check) -> Result<u8, Failure> {
             ));
         }
     };
-    let (mut found, mut stamps) = look(place, args)?;
+    let (mut found, mut sights) = look(place, args)?;
     check::report(&found, args);
     if text {
         print::line("watching; Ctrl-C ends it");
     }
     while print::is_read() {
         std::thread::sleep(EVERY);
-        let changed: Vec<PathBuf> = stamps
-            .iter()
-            .filter(|(path, known)| stamp(path) != **known)
-            .map(|(path, _)| path.clone())
-            .collect();
+        let again = sights.iter_mut().filter_map(|(path, sight)| sight.changed(path).then_some(path));
+        let changed: Vec<PathBuf> = again.cloned().collect();
         // Where there is no definition, nothing says which file it will be.
         if changed.is_empty() && found.iter().all(|found| found.failure.is_none()) {
             continue;
         }
         let before = failures(&found);
-        (found, stamps) = look(place, args)?;
-        if changed.is_empty() && failures(&found) == before {
+        (found, sights) = look(place, args)?;
+        let after = failures(&found);
+        if changed.is_empty() && after == before {
             continue;
         }
         if text {
+            // What was not there had no name but the one that was given.
+            let given = args.paths.iter().zip(before.iter().zip(&after));
+            let came = given.filter(|(_, (before, after))| before != after).map(|(path, _)| path.into());
+            let changed = if changed.is_empty() { came.collect() } else { changed };
             print::line(&told(&changed, place.home.root()));
         }
         check::report(&found, args);
@@ -69,19 +71,16 @@ pub(super) fn watch(place: &Place, args: &Check) -> Result<u8, Failure> {
 }
 
 /// Looks at all definitions, and remembers how everything was that was looked for.
-fn look(place: &Place, args: &Check) -> Result<(Vec<Found>, Stamps), Failure> {
+fn look(place: &Place, args: &Check) -> Result<(Vec<Found>, Sights), Failure> {
     // Before it is read: what changes meanwhile changes once more afterwards.
-    let configs: Stamps = config::files(place.home.root())
-        .into_iter()
-        .map(|path| {
-            let stamp = stamp(&path);
-            (path, stamp)
-        })
-        .collect();
+    let configs = config::files(place.home.root()).into_iter().map(|path| {
+        let sight = Sight::of(&path);
+        (path, sight)
+    });
+    let mut sights: Sights = configs.collect();
     let found = check::look(place, args)?;
-    let mut stamps = configs;
-    stamps.extend(found.iter().flat_map(|found| found.looked_for.clone()));
-    Ok((found, stamps))
+    sights.extend(found.iter().flat_map(|found| found.looked_for.clone()));
+    Ok((found, sights))
 }
 
 /// Why definitions could not be looked at.
