@@ -53,20 +53,34 @@ const KEYWORDS: [(&str, Shape); 26] = [
     ("oneOf", Shape::Schemas),
 ];
 
-/// Keywords that are like one of these and none of them: of drafts, and of what is made of JSON Schema elsewhere.
-const OTHERS: [&str; 7] =
-    ["additionalItems", "prefixItems", "unevaluatedItems", "maxContains", "minContains", "example", "typeof"];
+/// Further keywords: of any draft, and of what is made of JSON Schema elsewhere. They are not misspelt ones of the others.
+const OTHERS: &str = "\
+    $schema $id id $ref $anchor $dynamicRef $dynamicAnchor $recursiveRef $recursiveAnchor $vocabulary \
+    $comment $defs definitions title description default examples deprecated readOnly writeOnly const \
+    maxContains minContains dependentRequired not if then else prefixItems unevaluatedItems \
+    unevaluatedProperties additionalItems dependencies format contentEncoding contentMediaType \
+    contentSchema extends disallow divisibleBy links media nullable discriminator xml externalDocs \
+    example enumNames enumDescriptions markdownDescription errorMessage defaultSnippets doNotSuggest \
+    tsType javaType propertyOrder options collectionFormat allowReserved formatMinimum formatMaximum \
+    formatExclusiveMinimum formatExclusiveMaximum patternRequired instanceof typeof transform regexp \
+    uniqueItemProperties allRequired anyRequired oneRequired prohibited select selectCases";
 
 /// Reports the misspelt keywords of a schema file. The file itself is a schema only where it says so: otherwise its keys
 /// are names of schemas.
 pub(super) fn check_words(file: &Json, found: &Findings) {
-    let is_schema = ["type", "properties", "required"].iter().any(|key| file.get(key).is_some());
-    walk(file, is_schema, found);
+    walk(file, says_it_is_one(file), found);
+}
+
+/// Whether something is a schema by what it has: elsewhere than where a keyword has one it may be anything.
+fn says_it_is_one(json: &Json) -> bool {
+    ["type", "properties", "required", "enum", "allOf", "anyOf", "oneOf"]
+        .iter()
+        .any(|key| json.get(key).is_some())
 }
 
 fn walk(schema: &Json, is_schema: bool, found: &Findings) {
     match &schema.kind {
-        Kind::List(items) => items.iter().for_each(|item| walk(item, true, found)),
+        Kind::List(items) => items.iter().for_each(|item| walk(item, is_schema, found)),
         Kind::Object(entries) => {
             for entry in entries {
                 if is_schema && let Some(meant) = meant(schema, &entry.key, &entry.value) {
@@ -88,12 +102,19 @@ fn walk(schema: &Json, is_schema: bool, found: &Findings) {
                         if is_schema
                             && !KEYWORDS.iter().any(|(known, _)| *known == key)
                             && !HOLD.contains(&key) => {}
-                    _ => walk(&entry.value, true, found),
+                    (_, value) if !is_schema && !matches!(value, Kind::List(_)) => {
+                        walk(&entry.value, says_it_is_one(&entry.value), found);
+                    }
+                    _ => walk(&entry.value, is_schema, found),
                 }
             }
         }
         _ => {}
     }
+}
+
+fn others() -> impl Iterator<Item = &'static str> {
+    OTHERS.split_whitespace()
 }
 
 /// Other keywords that hold schemas.
@@ -102,10 +123,12 @@ const HOLD: [&str; 7] =
 
 /// The keyword that was probably meant by a key that is none.
 fn meant(schema: &Json, key: &str, value: &Json) -> Option<&'static str> {
-    if KEYWORDS.iter().any(|(known, _)| *known == key) || OTHERS.contains(&key) {
+    // What has a mark in it is somebody's own.
+    let is_word = key.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if !is_word || KEYWORDS.iter().any(|(known, _)| *known == key) || others().any(|other| other == key) {
         return None;
     }
-    let near = nearest(key, KEYWORDS.iter().map(|(known, _)| *known).chain(OTHERS))?;
+    let near = nearest(key, KEYWORDS.iter().map(|(known, _)| *known).chain(others()))?;
     let (keyword, shape) = KEYWORDS.into_iter().find(|(known, _)| *known == near)?;
     (schema.get(keyword).is_none() && has_shape(value, shape)).then_some(keyword)
 }
@@ -130,3 +153,36 @@ fn has_shape(value: &Json, shape: Shape) -> bool {
 }
 
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+
+#[cfg(test)]
+mod tests {
+    use super::{Json, KEYWORDS, meant, others};
+    use crate::json::Kind;
+    use cuegate_flow::Span;
+
+    /// No keyword of any draft, and none that tools have besides, is taken for another one, whatever it has as its value.
+    #[test]
+    fn keywords_that_there_are() {
+        let json = |kind: Kind| Json { kind, span: Span::default() };
+        let schema = json(Kind::Object(Vec::new()));
+        for kind in [
+            Kind::Boolean(true),
+            Kind::Text("string".into()),
+            Kind::List(Vec::new()),
+            Kind::Object(Vec::new()),
+        ] {
+            let value = json(kind);
+            for word in others().chain(KEYWORDS.map(|(word, _)| word)) {
+                assert_eq!(meant(&schema, word, &value), None, "{word}");
+            }
+        }
+        let number = json(Kind::List(Vec::new()));
+        assert_eq!(meant(&schema, "requred", &number), Some("required"));
+        assert_eq!(
+            meant(&schema, "x-type", &json(Kind::Text("string".into()))),
+            None,
+            "it is somebody's own"
+        );
+        assert_eq!(meant(&schema, "exampel", &number), None, "it is like another keyword");
+    }
+}

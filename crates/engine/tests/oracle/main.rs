@@ -170,7 +170,14 @@ fn measured(dialect: Dialect, seed: u64, flow: &Flow, found: &Explored, seen: &m
     let mut said = |max: u32, step: &Str, on: &Outcome| {
         let of = |message: &String| quoted(message)[..] == [&**step, &on.to_string()][..];
         let beginning = |message: &String| quoted(message).len() >= 2 && of(&first_two(message));
-        within(max, "bound-never-hit").iter().any(beginning)
+        let found = within(max, "bound-never-hit");
+        match step.split_once('@') {
+            // Steps of checks have no name that their definition knows: it is said of whom they check.
+            Some((owner, _)) => {
+                found.iter().any(|message| message.starts_with(&format!("how often `{owner}` ")))
+            }
+            None => found.iter().any(beginning),
+        }
     };
     for (at, step) in flow.steps.iter().enumerate() {
         for (index, edge) in step.edges.iter().enumerate() {
