@@ -111,6 +111,36 @@ fn what_is_too_much_to_follow_makes_an_upper_bound() {
     assert!(upper && asks >= 9_000, "{asks}");
 }
 
+/// What is behind a counter that is not followed is behind it for every key.
+#[test]
+fn a_key_opens_and_closes_nothing_else() {
+    let flow = flow("a: again → a, done → end\nc: on → c, done → end", |draft| {
+        let counters = ["rounds", "few"].map(|name| Counter { name: name.into() });
+        draft.counters.extend(counters);
+        for (step, max, to) in [(0, 3_000, "c"), (1, 8, "a")] {
+            let first = &mut draft.steps[step].edges[0];
+            first.bound = Some(Bound { counter: CounterId(step as u32), max });
+            let further =
+                Edge { bound: None, to: Target::Step(Name::new(to, Span::default())), ..first.clone() };
+            draft.steps[step].edges.insert(1, further);
+        }
+        draft.steps[1].edges[1].resets.push(CounterId(1));
+        if let Act::Ask(ask) = &mut draft.steps[1].act {
+            for name in ["x", "y", "z"] {
+                let request = Template::default();
+                ask.reports.push(Report { name: name.into(), request, span: Span::default() });
+            }
+        }
+        draft.keys.push(Key::new("few", Span::default(), 8, 1, Turn::Counter(CounterId(1))));
+    });
+    let found = price(&flow, &terms(9_000));
+    assert!(found.assumptions.iter().any(|said| said.contains("`rounds` count is not followed")));
+    let (key, _, to, asks) = lever(&found).expect("the limit lowers it");
+    assert_eq!((key, to), ("--max-iterations", 4_500));
+    assert_eq!(asks, price(&flow, &terms(4_500)).asks);
+    assert!(asks > 9_000, "{asks}");
+}
+
 #[test]
 fn a_verdict_ends_runs_earlier() {
     let text = "a: again → a, done → end";
