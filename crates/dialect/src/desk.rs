@@ -12,6 +12,9 @@ use crate::json::{self, Json};
 use crate::shared::Shared;
 use crate::{Files, ReadError, codes};
 
+/// What is known by path, each found out once.
+type Known<T> = Shared<HashMap<String, Arc<OnceLock<T>>>>;
+
 /// Opens files, remembers what they held and where it came from. Shared by reference: readers of different parts
 /// of a definition open the same files.
 pub(crate) struct Desk<'f> {
@@ -20,8 +23,8 @@ pub(crate) struct Desk<'f> {
     files: &'f dyn Files,
     corrections: Option<&'f Corrections>,
     sources: Shared<Sources>,
-    pages: Shared<HashMap<String, Arc<OnceLock<Page>>>>,
-    parsed: Shared<HashMap<String, Arc<OnceLock<Option<Arc<Json>>>>>>,
+    pages: Known<Page>,
+    parsed: Known<Option<Arc<Json>>>,
     /// Files that were looked at once.
     seen: Shared<HashSet<String>>,
 }
@@ -185,7 +188,7 @@ impl<'f> Desk<'f> {
 }
 
 /// What is known of a path, once it is.
-fn of<T>(known: &Shared<HashMap<String, Arc<OnceLock<T>>>>, path: &str) -> Arc<OnceLock<T>> {
+fn of<T>(known: &Known<T>, path: &str) -> Arc<OnceLock<T>> {
     let mut known = known.lock();
     if let Some(place) = known.get(path) {
         return place.clone();

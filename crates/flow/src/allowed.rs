@@ -112,7 +112,7 @@ fn of_kinds(schema: &Value, kinds: &[&str], pointer: &str) -> Option<Impossible>
     if let Some(found) = all.into_iter().find_map(|(at, part)| of_kinds(part, kinds, &inner("allOf", at))) {
         return Some(found);
     }
-    for key in ["anyOf", "oneOf"].into_iter().filter(|key| map.has(*key)) {
+    for key in ["anyOf", "oneOf"].into_iter().filter(|key| map.has(key)) {
         let parts = branches(map, key).enumerate();
         let found: Option<Vec<_>> = parts.map(|(at, part)| of_kinds(part, kinds, &inner(key, at))).collect();
         if let Some(first) = found.and_then(|found| found.into_iter().next()) {

@@ -95,7 +95,7 @@ pub(crate) fn is_plain(schema: &Value, path: &[Str]) -> bool {
     ];
     let Some((first, rest)) = path.split_first() else { return true };
     let Some(map) = schema.as_object() else { return true };
-    let inner = match (map.look("properties").and_then(|named| named.look(&**first)), map.look("items")) {
+    let inner = match (map.look("properties").and_then(|named| named.look(first)), map.look("items")) {
         (Some(named), _) => Some(named),
         (None, items) => items.filter(|_| first.parse::<usize>().is_ok()),
     };
@@ -253,7 +253,7 @@ fn may_hold(whole: &Value, path: &[Str], value: &Value) -> bool {
 pub(crate) fn candidates(schema: &Value, path: &[Str]) -> Option<Vec<Value>> {
     let Some((first, rest)) = path.split_first() else { return listed(schema) };
     let map = schema.as_object()?;
-    let own = match (map.look("properties").and_then(|named| named.look(&**first)), map.look("items")) {
+    let own = match (map.look("properties").and_then(|named| named.look(first)), map.look("items")) {
         (Some(named), _) => candidates(named, rest),
         (None, Some(items)) if first.parse::<usize>().is_ok() => candidates(items, rest),
         _ => None,

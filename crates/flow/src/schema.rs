@@ -114,7 +114,7 @@ impl Schema {
     pub fn can_produce(&self, path: &FieldPath) -> bool {
         let mut at = &*self.value;
         for segment in path.segments() {
-            if let Some(next) = at.look("properties").and_then(|properties| properties.look(&**segment)) {
+            if let Some(next) = at.look("properties").and_then(|properties| properties.look(segment)) {
                 at = next;
             } else if at
                 .look("patternProperties")

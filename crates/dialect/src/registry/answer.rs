@@ -267,7 +267,7 @@ fn check_intents(
 /// asked several times for each step.
 fn at<'v>(schema: &'v Value, pointer: &str) -> Option<&'v Value> {
     parts(pointer)?.try_fold(schema, |at, part| match at {
-        Value::Object(map) => map.look(&*part),
+        Value::Object(map) => map.look(&part),
         Value::Array(items) => items.get(index(&part)?),
         _ => None,
     })
@@ -373,7 +373,7 @@ fn check_target(id: &str, gate: &GateDefinition<'_>, sent: &Schema, desk: &Desk<
 fn deepest<'v>(path: &FieldPath, schema: &'v Value) -> (String, Vec<&'v str>) {
     let (mut at, mut walked) = (schema, Vec::new());
     for segment in path.segments() {
-        let Some(next) = at.look("properties").and_then(|properties| properties.look(&**segment)) else {
+        let Some(next) = at.look("properties").and_then(|properties| properties.look(segment)) else {
             break;
         };
         at = next;

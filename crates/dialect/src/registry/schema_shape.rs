@@ -131,7 +131,7 @@ fn close_keyword(key: &str, value: &mut Value, is_part: bool) {
 /// The properties that schemas beside an object's own name; `None` where they cannot be listed.
 fn named_beside(map: &Map<String, Value>) -> Option<Vec<String>> {
     let mut found = Vec::new();
-    for part in BESIDE.iter().flat_map(|key| parts(key, map.look(*key))) {
+    for part in BESIDE.iter().flat_map(|key| parts(key, map.look(key))) {
         if part.contains_key("patternProperties") || part.contains_key("additionalProperties") {
             return None;
         }

@@ -128,21 +128,21 @@ impl Resolver {
             Act::Exec { commands } => Some(Act::Exec { commands }),
             Act::Person { question } => Some(Act::Person { question }),
             Act::All { members, width } => {
-                self.all(&members, &from).map(|members| Act::All { members, width })
+                self.all(&members, from).map(|members| Act::All { members, width })
             }
         };
         let gate = match step.gate {
             Gate::Exit => Some(Gate::Exit),
             Gate::Always(outcome) => Some(Gate::Always(outcome)),
             Gate::Join { rules, judges } => {
-                self.all(&judges, &from).map(|judges| Gate::Join { rules, judges })
+                self.all(&judges, from).map(|judges| Gate::Join { rules, judges })
             }
             Gate::Readers(readers) => {
-                let readers: Vec<_> = readers.into_iter().map(|reader| self.reader(reader, &from)).collect();
+                let readers: Vec<_> = readers.into_iter().map(|reader| self.reader(reader, from)).collect();
                 readers.into_iter().collect::<Option<Vec<_>>>().map(Gate::Readers)
             }
         };
-        let edges: Vec<_> = step.edges.into_iter().map(|edge| self.edge(edge, &from)).collect();
+        let edges: Vec<_> = step.edges.into_iter().map(|edge| self.edge(edge, from)).collect();
         Some(Step {
             name: step.name,
             title: step.title,
@@ -175,12 +175,12 @@ impl Resolver {
         let mut dangling = edge.dangling;
         let to = match edge.to {
             Target::Step(name) => {
-                Target::Step(self.led(&name, &from, None, &mut dangling).unwrap_or(StepId(0)))
+                Target::Step(self.led(&name, from, None, &mut dangling).unwrap_or(StepId(0)))
             }
             Target::End(ending) => Target::End(ending),
-            Target::Origin { among } => Target::Origin { among: self.all(&among, &from)? },
+            Target::Origin { among } => Target::Origin { among: self.all(&among, from)? },
             Target::Select { by, cases, default } => {
-                let mut led = |name: &Name, case: Option<&Str>| self.led(name, &from, case, &mut dangling);
+                let mut led = |name: &Name, case: Option<&Str>| self.led(name, from, case, &mut dangling);
                 let cases = cases
                     .into_iter()
                     .filter_map(|(value, name)| led(&name, Some(&value)).map(|to| (value, to)))
@@ -189,7 +189,7 @@ impl Resolver {
                 Target::Select { by, cases, default }
             }
             Target::Jump { field, among, default } => {
-                let mut led = |name: &Name| self.led(name, &from, None, &mut dangling);
+                let mut led = |name: &Name| self.led(name, from, None, &mut dangling);
                 let among = among.iter().filter_map(&mut led).collect();
                 let default = default.as_ref().and_then(led);
                 Target::Jump { field, among, default }
@@ -212,8 +212,8 @@ impl Resolver {
 
     fn monitor(&mut self, monitor: Monitor<Name>) -> Option<Monitor<StepId>> {
         let from = || format!("monitor `{}`", monitor.name);
-        let cycle = self.all(&monitor.cycle, &from);
-        let judge = self.name(&monitor.judge, &from);
+        let cycle = self.all(&monitor.cycle, from);
+        let judge = self.name(&monitor.judge, from);
         Some(Monitor {
             name: monitor.name,
             cycle: cycle?,

@@ -16,6 +16,8 @@ mod schemas;
 mod script;
 mod words;
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::agent::{AgentDefinition, read_agent};
@@ -136,7 +138,7 @@ pub fn migrate_agent(
     let documents = Documents {
         agent: agent_json.as_ref().map(|modern| modern.json.to_value()),
         registry: &registry_json,
-        read: recorded.paths.into_inner(),
+        read: recorded.paths.into_inner().into_iter().collect(),
         name,
     };
     match generation {
@@ -219,16 +221,16 @@ struct Source<'s, 'f, 'j> {
     loaded: &'s Loaded,
 }
 
-/// Remembers what was read.
+/// Remembers what was read, in whichever order.
 struct Reads<'f> {
     files: &'f dyn Files,
-    paths: Shared<Vec<String>>,
+    paths: Shared<BTreeSet<String>>,
 }
 
 impl Files for Reads<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         let bytes = self.files.read(path)?;
-        self.paths.lock().push(path.to_owned());
+        self.paths.lock().insert(path.to_owned());
         Ok(bytes)
     }
 }
