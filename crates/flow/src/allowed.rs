@@ -5,7 +5,7 @@
 
 mod bounds;
 
-use crate::schema::Look;
+use crate::schema::{Draft, Look};
 use serde_json::{Map, Value};
 
 use crate::values::listed;
@@ -73,16 +73,16 @@ pub(crate) fn impossible(schema: &Value) -> Option<Impossible> {
         };
         return Some(Impossible { pointer: String::new(), why });
     }
-    of_kinds(schema, &["object"], "")
+    of_kinds(schema, &["object"], "", Draft::of(schema))
 }
 
 /// Why no value at all fits a schema.
-fn admits_nothing(schema: &Value, pointer: &str) -> Option<Impossible> {
-    of_kinds(schema, &KINDS, pointer)
+fn admits_nothing(schema: &Value, pointer: &str, draft: Draft) -> Option<Impossible> {
+    of_kinds(schema, &KINDS, pointer, draft)
 }
 
 /// Why no value of some kinds fits a schema.
-fn of_kinds(schema: &Value, kinds: &[&str], pointer: &str) -> Option<Impossible> {
+fn of_kinds(schema: &Value, kinds: &[&str], pointer: &str, draft: Draft) -> Option<Impossible> {
     let fault = |why: &str| Some(Impossible { pointer: pointer.to_owned(), why: why.to_owned() });
     let map = match schema {
         Value::Bool(false) => return fault("is `false`, which no value fits"),
@@ -96,25 +96,28 @@ fn of_kinds(schema: &Value, kinds: &[&str], pointer: &str) -> Option<Impossible>
     if refuses_all(map) {
         return fault("has a `not` that excludes every value");
     }
-    if let Some(values) = listed(schema) {
+    if let Some(values) = listed(schema, draft) {
         let lists = |key: &str| map.look(key).and_then(Value::as_array).is_some_and(Vec::is_empty);
         return match values.is_empty() {
             true if lists("enum") => fault("has an empty `enum`"),
             true if map.has("enum") => fault("refuses every value of its own `enum`"),
             true if map.has("const") => fault("refuses its own `const`"),
-            true if by_type(map, pointer).is_some() => by_type(map, pointer),
+            true if by_type(map, pointer, draft).is_some() => by_type(map, pointer, draft),
             true => fault("refuses every value that its parts list"),
             false => None,
         };
     }
     let inner = |key: &str, at: usize| format!("{pointer}/{key}/{at}");
     let all = branches(map, "allOf").enumerate();
-    if let Some(found) = all.into_iter().find_map(|(at, part)| of_kinds(part, kinds, &inner("allOf", at))) {
+    if let Some(found) =
+        all.into_iter().find_map(|(at, part)| of_kinds(part, kinds, &inner("allOf", at), draft))
+    {
         return Some(found);
     }
     for key in ["anyOf", "oneOf"].into_iter().filter(|key| map.has(key)) {
         let parts = branches(map, key).enumerate();
-        let found: Option<Vec<_>> = parts.map(|(at, part)| of_kinds(part, kinds, &inner(key, at))).collect();
+        let found: Option<Vec<_>> =
+            parts.map(|(at, part)| of_kinds(part, kinds, &inner(key, at), draft)).collect();
         if let Some(first) = found.and_then(|found| found.into_iter().next()) {
             return Some(first);
         }
@@ -123,19 +126,19 @@ fn of_kinds(schema: &Value, kinds: &[&str], pointer: &str) -> Option<Impossible>
     let left = written
         .into_iter()
         .filter(|kind| kinds.contains(kind) || (*kind == "integer" && kinds.contains(&"number")));
-    let found: Option<Vec<_>> = left.map(|kind| of_kind(map, kind, pointer)).collect();
+    let found: Option<Vec<_>> = left.map(|kind| of_kind(map, kind, pointer, draft)).collect();
     found.and_then(|found| found.into_iter().next())
 }
 
 /// Why no value fits a schema of one kind.
-fn by_type(map: &Map<String, Value>, pointer: &str) -> Option<Impossible> {
+fn by_type(map: &Map<String, Value>, pointer: &str, draft: Draft) -> Option<Impossible> {
     let kinds = written_kinds(map)?;
     let only = kinds.first().filter(|_| kinds.len() == 1)?;
-    of_kind(map, only, pointer)
+    of_kind(map, only, pointer, draft)
 }
 
 /// Why no value of one kind fits what a schema says about that kind.
-fn of_kind(map: &Map<String, Value>, kind: &str, pointer: &str) -> Option<Impossible> {
+fn of_kind(map: &Map<String, Value>, kind: &str, pointer: &str, draft: Draft) -> Option<Impossible> {
     let number = |key: &str| map.look(key).and_then(Value::as_f64);
     let fault = |why: String| Some(Impossible { pointer: pointer.to_owned(), why });
     let crossed = |low: &str, high: &str| {
@@ -160,15 +163,15 @@ fn of_kind(map: &Map<String, Value>, kind: &str, pointer: &str) -> Option<Imposs
             }
             let needs_one = number("minItems").is_some_and(|least| least >= 1.0);
             let items = map.look("items").filter(|_| needs_one && !map.has("prefixItems"))?;
-            admits_nothing(items, &format!("{pointer}/items"))
+            admits_nothing(items, &format!("{pointer}/items"), draft)
         }
-        "object" => of_object(map, pointer),
+        "object" => of_object(map, pointer, draft),
         _ => None,
     }
 }
 
 /// Why no object fits what a schema says about objects.
-fn of_object(map: &Map<String, Value>, pointer: &str) -> Option<Impossible> {
+fn of_object(map: &Map<String, Value>, pointer: &str, draft: Draft) -> Option<Impossible> {
     let fault = |why: String| Some(Impossible { pointer: pointer.to_owned(), why });
     let number = |key: &str| map.look(key).and_then(Value::as_f64);
     let mut required: Vec<&str> = branches(map, "required").filter_map(Value::as_str).collect();
@@ -182,7 +185,8 @@ fn of_object(map: &Map<String, Value>, pointer: &str) -> Option<Impossible> {
             return fault(format!("has `minProperties` {least} and `maxProperties` {most}"));
         }
     }
-    let names = map.look("propertyNames").and_then(|names| jsonschema::validator_for(names).ok());
+    let names = map.look("propertyNames").filter(|_| draft.knows("propertyNames"));
+    let names = names.and_then(|names| draft.compile(names));
     if let Some(barred) =
         names.and_then(|names| required.iter().find(|name| !names.is_valid(&Value::from(**name))))
     {
@@ -197,7 +201,7 @@ fn of_object(map: &Map<String, Value>, pointer: &str) -> Option<Impossible> {
             Some(inner) => {
                 let step = name.replace('~', "~0").replace('/', "~1");
                 let at = format!("{pointer}/properties/{step}");
-                if let Some(found) = admits_nothing(inner, &at) {
+                if let Some(found) = admits_nothing(inner, &at, draft) {
                     return Some(found);
                 }
             }
@@ -312,6 +316,9 @@ mod tests {
             json!({"required": ["x"], "propertyNames": {"maxLength": 2}}),
             json!({"required": ["x"], "properties": {"x": {"minLength": 5, "maxLength": 2}}}),
             json!(true),
+            json!({"$schema": "http://json-schema.org/draft-04/schema#", "required": ["x"], "propertyNames": {"enum": ["a"]}}),
+            json!({"$schema": "http://json-schema.org/draft-04/schema#", "required": ["x"],
+                "properties": {"x": {"type": "string", "const": 5}}}),
         ];
         for schema in table {
             assert_eq!(impossible(&schema), None, "{schema}");

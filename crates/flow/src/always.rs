@@ -1,11 +1,11 @@
 //! What every answer that fits a schema has, as far as that is certain without trying them.
 
-use crate::schema::Look;
+use crate::schema::{Draft, Look};
 use serde_json::{Map, Value};
 
 use crate::Str;
 use crate::allowed::{branches, can_be, subschemas, written_kinds};
-use crate::required::{knows_dependents, names_required};
+use crate::required::names_required;
 use crate::values::listed;
 
 /// Every kind of value but the one that has named fields.
@@ -16,32 +16,36 @@ const NO_LISTS: [&str; 5] = ["null", "boolean", "string", "number", "object"];
 
 /// Whether every answer that fits has a value at a path, `null` included. An answer is an object.
 pub(crate) fn requires(schema: &Value, path: &[Str]) -> bool {
-    has(schema, path, true, knows_dependents(schema))
+    has(schema, path, true, Draft::of(schema))
 }
 
 /// Whether no answer that fits has `null` at a path. It may have nothing there.
 pub(crate) fn refuses_null(schema: &Value, path: &[Str]) -> bool {
-    let Some((first, rest)) = path.split_first() else { return !takes_null(schema) };
+    refuses(schema, path, Draft::of(schema))
+}
+
+fn refuses(schema: &Value, path: &[Str], draft: Draft) -> bool {
+    let Some((first, rest)) = path.split_first() else { return !takes_null(schema, draft) };
     let Value::Object(map) = schema else { return *schema == Value::Bool(false) };
     let inner = subschemas(schema, first).into_iter().chain(items(map, first));
-    inner.into_iter().any(|inner| refuses_null(inner, rest))
-        || branches(map, "allOf").any(|branch| refuses_null(branch, path))
-        || every(map, |branch| refuses_null(branch, path))
+    inner.into_iter().any(|inner| refuses(inner, rest, draft))
+        || branches(map, "allOf").any(|branch| refuses(branch, path, draft))
+        || every(map, |branch| refuses(branch, path, draft))
 }
 
 /// Whether everything that fits has a value at a path; it may be known to be an object.
-fn has(schema: &Value, path: &[Str], is_object: bool, dependents: bool) -> bool {
+fn has(schema: &Value, path: &[Str], is_object: bool, draft: Draft) -> bool {
     let Some((first, rest)) = path.split_first() else { return true };
     let Value::Object(map) = schema else { return *schema == Value::Bool(false) };
-    if branches(map, "allOf").any(|branch| has(branch, path, is_object, dependents))
-        || every(map, |branch| has(branch, path, is_object, dependents))
+    if branches(map, "allOf").any(|branch| has(branch, path, is_object, draft))
+        || every(map, |branch| has(branch, path, is_object, draft))
     {
         return true;
     }
-    let named = names_required(schema, first, dependents) && (is_object || !can_be(schema, &NO_OBJECTS));
+    let named = names_required(schema, first, draft) && (is_object || !can_be(schema, &NO_OBJECTS));
     let numbered = !is_object && holds_item(map, first) && !can_be(schema, &NO_LISTS);
     let inner = || subschemas(schema, first).into_iter().chain(items(map, first));
-    (named || numbered) && (rest.is_empty() || inner().any(|inner| has(inner, rest, false, dependents)))
+    (named || numbered) && (rest.is_empty() || inner().any(|inner| has(inner, rest, false, draft)))
 }
 
 /// Whether a list that fits has an item of this number, by how many it has at least.
@@ -69,17 +73,17 @@ fn every(map: &Map<String, Value>, holds: impl Fn(&Value) -> bool) -> bool {
 }
 
 /// Whether `null` fits a schema.
-fn takes_null(schema: &Value) -> bool {
+fn takes_null(schema: &Value, draft: Draft) -> bool {
     let Value::Object(map) = schema else { return *schema != Value::Bool(false) };
     // Most schemas say so at once.
     if written_kinds(map).is_some_and(|kinds| !kinds.contains(&"null")) {
         return false;
     }
-    if let Some(values) = listed(schema) {
+    if let Some(values) = listed(schema, draft) {
         return values.contains(&Value::Null);
     }
     // A part that refers to the whole cannot be held against anything by itself.
-    jsonschema::validator_for(schema).map_or(true, |schema| schema.is_valid(&Value::Null))
+    draft.compile(schema).is_none_or(|schema| schema.is_valid(&Value::Null))
 }
 
 #[cfg(test)]

@@ -4,11 +4,13 @@
 //! it lists, behind `not` or `if`. All of it is followed as far as it is certain; where something else in the answer
 //! decides, nothing is said.
 
-use serde_json::{Map, Value};
+use std::collections::HashSet;
+
+use serde_json::{Map, Value, json};
 
 use crate::Str;
 use crate::allowed::branches;
-use crate::schema::Look;
+use crate::schema::{Draft, Look};
 use crate::values::listed;
 
 /// Whether answers that have a value at a path fit.
@@ -102,38 +104,195 @@ pub(crate) fn is_plain(schema: &Value, path: &[Str]) -> bool {
     map.keys().all(|key| PLAIN.contains(&key.as_str())) && inner.is_none_or(|inner| is_plain(inner, rest))
 }
 
-/// Whether objects that have a value at a path fit a schema.
-pub(crate) fn fit(schema: &Value, path: &[Str], value: &Value) -> Fit {
-    let map = match schema {
-        Value::Bool(fits) => return Fit::of(*fits),
-        Value::Object(map) if map.is_empty() => return Fit::Always,
-        Value::Object(map) => map,
-        _ => return Fit::Open,
-    };
-    if path.is_empty() {
-        return exact(schema, value);
-    }
-    // In older drafts nothing beside a reference counts.
-    if map.has("$ref") {
-        return Fit::Open;
-    }
-    let mut whole = required(map, &path[0]);
-    for (key, part) in map {
-        whole = whole.and(keyword(map, key, part, path, value));
-        if whole == Fit::Never {
-            break;
-        }
-    }
-    whole
+/// What is asked: of each of some values at a path whether objects that have it there fit. All at once, so that each part of
+/// a schema is looked at once.
+#[derive(Clone, Copy)]
+pub(crate) struct Question<'q> {
+    /// Where the values stand, below what is looked at.
+    pub(crate) path: &'q [Str],
+    /// The values.
+    pub(crate) values: &'q [Value],
+    /// What the whole schema is read by.
+    pub(crate) draft: Draft,
 }
 
-/// Whether the value itself fits.
-fn exact(schema: &Value, value: &Value) -> Fit {
-    match jsonschema::validator_for(schema) {
-        Ok(schema) => Fit::of(schema.is_valid(value)),
-        // A part that refers to the whole cannot be held against anything by itself.
-        Err(_) => Fit::Open,
+impl<'q> Question<'q> {
+    /// The same answer for each value.
+    fn all(&self, fit: Fit) -> Vec<Fit> {
+        vec![fit; self.values.len()]
     }
+
+    /// What is known of values that a schema must take one by one.
+    fn each(&self, fit: impl Fn(&Value) -> Fit) -> Vec<Fit> {
+        self.values.iter().map(fit).collect()
+    }
+
+    /// The same question further in.
+    fn inner(&self) -> Question<'q> {
+        Question { path: &self.path[1..], ..*self }
+    }
+
+    /// Whether objects that have the values at the path fit a schema.
+    pub(crate) fn of(&self, schema: &Value) -> Vec<Fit> {
+        let map = match schema {
+            Value::Bool(fits) => return self.all(Fit::of(*fits)),
+            Value::Object(map) if map.is_empty() => return self.all(Fit::Always),
+            Value::Object(map) => map,
+            _ => return self.all(Fit::Open),
+        };
+        if self.path.is_empty() {
+            return self.exact(schema, map);
+        }
+        // In older drafts nothing beside a reference counts.
+        if map.has("$ref") {
+            return self.all(Fit::Open);
+        }
+        let mut whole = self.all(required(map, &self.path[0]));
+        for (key, part) in map.iter().filter(|(key, _)| self.draft.knows(key)) {
+            and(&mut whole, self.keyword(map, key, part));
+            if whole.iter().all(|fit| *fit == Fit::Never) {
+                break;
+            }
+        }
+        whole
+    }
+
+    /// Whether the values themselves fit.
+    fn exact(&self, schema: &Value, map: &Map<String, Value>) -> Vec<Fit> {
+        let is_text = |values: &[Value]| values.iter().all(Value::is_string);
+        // Texts are compared without more ado.
+        if map.len() == 1 && is_text(self.values) {
+            if let Some(only @ Value::String(_)) = map.look("const").filter(|_| self.draft.knows("const")) {
+                return self.each(|value| Fit::of(value == only));
+            }
+            if let Some(listed) = map.look("enum").and_then(Value::as_array).filter(|all| is_text(all)) {
+                let listed: HashSet<&str> = listed.iter().filter_map(Value::as_str).collect();
+                return self.each(|value| Fit::of(value.as_str().is_some_and(|text| listed.contains(text))));
+            }
+        }
+        match self.draft.compile(schema) {
+            Some(schema) => self.each(|value| Fit::of(schema.is_valid(value))),
+            // A part that refers to the whole cannot be held against anything by itself.
+            None => self.all(Fit::Open),
+        }
+    }
+
+    /// What one keyword says of an object, or of a list where the path goes on by a number.
+    fn keyword(&self, map: &Map<String, Value>, key: &str, part: &Value) -> Vec<Fit> {
+        let is_number = self.path[0].parse::<usize>().is_ok();
+        match key {
+            _ if SILENT.contains(&key) => self.all(Fit::Always),
+            "type" => self.all(kind(part, is_number)),
+            "enum" | "const" => {
+                let alone = std::slice::from_ref(part);
+                let all = part.as_array().filter(|_| key == "enum").map_or(alone, Vec::as_slice);
+                let may = |value: &Value| all.iter().any(|whole| may_hold(whole, self.path, value));
+                self.each(|value| if may(value) { Fit::Open } else { Fit::Never })
+            }
+            "allOf" | "anyOf" | "oneOf" => self.combined(map, key),
+            "not" => self.of(part).into_iter().map(Fit::not).collect(),
+            "if" => self.chosen(map, part),
+            _ if is_number => self.all(Fit::Open),
+            "properties" => self.of_properties(part),
+            "patternProperties" => self.of_patterns(part),
+            "additionalProperties" => self.of_others(map, part),
+            "propertyNames" if self.takes_name(part) == Some(false) => self.all(Fit::Never),
+            "maxProperties" if part == 0 => self.all(Fit::Never),
+            "minProperties" if part.as_u64().is_some_and(|least| least <= 1) => self.all(Fit::Always),
+            // What depends on a property is said of the whole object.
+            "dependencies" | "dependentSchemas" => match part.look(&self.path[0]) {
+                Some(schema @ (Value::Object(_) | Value::Bool(_))) => self.and_more(self.of(schema)),
+                _ => self.all(Fit::Open),
+            },
+            _ if OF_OTHERS.contains(&key) => self.all(Fit::Always),
+            _ => self.all(Fit::Open),
+        }
+    }
+
+    /// What is said, where something else is said too.
+    fn and_more(&self, mut said: Vec<Fit>) -> Vec<Fit> {
+        and(&mut said, self.all(Fit::Open));
+        said
+    }
+
+    fn combined(&self, map: &Map<String, Value>, key: &str) -> Vec<Fit> {
+        // Of each value: how many branches take it always, and how many perhaps; and how many there are.
+        let (mut counts, mut all) = (vec![(0, 0); self.values.len()], 0);
+        for branch in branches(map, key) {
+            all += 1;
+            for ((always, open), fit) in counts.iter_mut().zip(self.of(branch)) {
+                *always += usize::from(fit == Fit::Always);
+                *open += usize::from(fit == Fit::Open);
+            }
+        }
+        let fit = |(always, open): (usize, usize)| match (key, always, open) {
+            ("allOf", always, open) if always + open < all => Fit::Never,
+            ("allOf", _, 0) => Fit::Always,
+            ("anyOf", 1.., _) | ("oneOf", 1, 0) => Fit::Always,
+            ("anyOf", 0, 0) | ("oneOf", 0, 0) | ("oneOf", 2.., _) => Fit::Never,
+            _ => Fit::Open,
+        };
+        counts.into_iter().map(fit).collect()
+    }
+
+    fn chosen(&self, map: &Map<String, Value>, condition: &Value) -> Vec<Fit> {
+        let branch = |key: &str| map.look(key).map_or_else(|| self.all(Fit::Always), |part| self.of(part));
+        let branches = branch("then").into_iter().zip(branch("else"));
+        let choose = |(holds, (then, otherwise)): (Fit, (Fit, Fit))| match holds {
+            Fit::Always => then,
+            Fit::Never => otherwise,
+            Fit::Open if then == otherwise => then,
+            Fit::Open => Fit::Open,
+        };
+        self.of(condition).into_iter().zip(branches).map(choose).collect()
+    }
+
+    fn of_properties(&self, named: &Value) -> Vec<Fit> {
+        let Some(named) = named.as_object() else { return self.all(Fit::Open) };
+        let own = named.look(&self.path[0]);
+        let own = own.map_or_else(|| self.all(Fit::Always), |own| self.inner().of(own));
+        let says_nothing = |schema: &Value| {
+            *schema == Value::Bool(true)
+                || schema.as_object().is_some_and(|map: &Map<String, Value>| map.is_empty())
+        };
+        let mut others = named.iter().filter(|(name, _)| ***name != *self.path[0]);
+        match others.all(|(_, other)| says_nothing(other)) {
+            true => own,
+            false => self.and_more(own),
+        }
+    }
+
+    fn of_patterns(&self, patterns: &Value) -> Vec<Fit> {
+        let mut said = self.all(Fit::Open);
+        for (pattern, schema) in patterns.as_object().into_iter().flatten() {
+            if self.takes_name(&json!({"pattern": pattern})) == Some(true) {
+                and(&mut said, self.inner().of(schema));
+            }
+        }
+        said
+    }
+
+    fn of_others(&self, map: &Map<String, Value>, part: &Value) -> Vec<Fit> {
+        if *part == Value::Bool(true) {
+            return self.all(Fit::Always);
+        }
+        let is_named = map.look("properties").is_some_and(|named| named.has(&self.path[0]));
+        match is_named || map.has("patternProperties") {
+            true => self.all(Fit::Open),
+            // Of further properties it says something too.
+            false => self.and_more(self.inner().of(part)),
+        }
+    }
+
+    /// Whether a schema takes the name of the property; `None` where that is not known.
+    fn takes_name(&self, schema: &Value) -> Option<bool> {
+        Some(self.draft.compile(schema)?.is_valid(&Value::from(&*self.path[0])))
+    }
+}
+
+/// What is said together with something else.
+fn and(whole: &mut [Fit], other: Vec<Fit>) {
+    whole.iter_mut().zip(other).for_each(|(whole, other)| *whole = whole.and(other));
 }
 
 /// Whether nothing is required but the property that is there.
@@ -141,59 +300,6 @@ fn required(map: &Map<String, Value>, first: &str) -> Fit {
     match branches(map, "required").all(|name| name == first) {
         true => Fit::Always,
         false => Fit::Open,
-    }
-}
-
-/// What one keyword says of an object, or of a list where the path goes on by a number.
-fn keyword(map: &Map<String, Value>, key: &str, part: &Value, path: &[Str], value: &Value) -> Fit {
-    let is_number = path[0].parse::<usize>().is_ok();
-    let each = || branches(map, key).map(|branch| fit(branch, path, value));
-    match key {
-        _ if SILENT.contains(&key) => Fit::Always,
-        "type" => kind(part, is_number),
-        "enum" | "const" => {
-            let alone = std::slice::from_ref(part);
-            let all = part.as_array().filter(|_| key == "enum").map_or(alone, Vec::as_slice);
-            if all.iter().any(|whole| may_hold(whole, path, value)) { Fit::Open } else { Fit::Never }
-        }
-        "allOf" => each().fold(Fit::Always, Fit::and),
-        "anyOf" => match each()
-            .fold((false, true), |(any, none), fit| (any || fit == Fit::Always, none && fit == Fit::Never))
-        {
-            (true, _) => Fit::Always,
-            (_, true) => Fit::Never,
-            _ => Fit::Open,
-        },
-        "oneOf" => {
-            let count = |wanted: Fit| each().filter(|fit| *fit == wanted).count();
-            match (count(Fit::Always), count(Fit::Open)) {
-                (1, 0) => Fit::Always,
-                (0, 0) | (2.., _) => Fit::Never,
-                _ => Fit::Open,
-            }
-        }
-        "not" => fit(part, path, value).not(),
-        "if" => {
-            let branch = |key: &str| map.get(key).map_or(Fit::Always, |branch| fit(branch, path, value));
-            match (fit(part, path, value), branch("then"), branch("else")) {
-                (Fit::Always, then, _) => then,
-                (Fit::Never, _, otherwise) => otherwise,
-                (Fit::Open, then, otherwise) if then == otherwise => then,
-                _ => Fit::Open,
-            }
-        }
-        _ if is_number => Fit::Open,
-        "properties" => of_properties(part, path, value),
-        "additionalProperties" => of_others(map, part, path, value),
-        "propertyNames" if exact(part, &Value::from(&*path[0])) == Fit::Never => Fit::Never,
-        "maxProperties" if part == 0 => Fit::Never,
-        "minProperties" if part.as_u64().is_some_and(|least| least <= 1) => Fit::Always,
-        "dependencies" => match part.get(&*path[0]) {
-            Some(schema @ (Value::Object(_) | Value::Bool(_))) => fit(schema, path, value).and(Fit::Open),
-            _ => Fit::Open,
-        },
-        _ if OF_OTHERS.contains(&key) => Fit::Always,
-        _ => Fit::Open,
     }
 }
 
@@ -206,29 +312,6 @@ fn kind(written: &Value, is_number: bool) -> Fit {
         (true, true) => Fit::Always,
         (true, false) | (false, true) if is_number => Fit::Open,
         (object, _) => Fit::of(object),
-    }
-}
-
-fn of_properties(named: &Value, path: &[Str], value: &Value) -> Fit {
-    let Some(named) = named.as_object() else { return Fit::Open };
-    let own = named.get(&*path[0]).map_or(Fit::Always, |own| fit(own, &path[1..], value));
-    let says_nothing = |schema: &Value| {
-        *schema == Value::Bool(true)
-            || schema.as_object().is_some_and(|map: &Map<String, Value>| map.is_empty())
-    };
-    let mut others = named.iter().filter(|(name, _)| ***name != *path[0]);
-    own.and(if others.all(|(_, other)| says_nothing(other)) { Fit::Always } else { Fit::Open })
-}
-
-fn of_others(map: &Map<String, Value>, part: &Value, path: &[Str], value: &Value) -> Fit {
-    if *part == Value::Bool(true) {
-        return Fit::Always;
-    }
-    let is_named = map.look("properties").is_some_and(|named| named.get(&*path[0]).is_some());
-    match is_named || map.has("patternProperties") {
-        true => Fit::Open,
-        // Of further properties it says something too.
-        false => fit(part, &path[1..], value).and(Fit::Open),
     }
 }
 
@@ -250,25 +333,25 @@ fn may_hold(whole: &Value, path: &[Str], value: &Value) -> bool {
 
 /// The values that can stand at a path of an object that fits, where they can be listed; some that cannot may be among
 /// them.
-pub(crate) fn candidates(schema: &Value, path: &[Str]) -> Option<Vec<Value>> {
-    let Some((first, rest)) = path.split_first() else { return listed(schema) };
+pub(crate) fn candidates(schema: &Value, path: &[Str], draft: Draft) -> Option<Vec<Value>> {
+    let Some((first, rest)) = path.split_first() else { return listed(schema, draft) };
     let map = schema.as_object()?;
     let own = match (map.look("properties").and_then(|named| named.look(first)), map.look("items")) {
-        (Some(named), _) => candidates(named, rest),
-        (None, Some(items)) if first.parse::<usize>().is_ok() => candidates(items, rest),
+        (Some(named), _) => candidates(named, rest, draft),
+        (None, Some(items)) if first.parse::<usize>().is_ok() => candidates(items, rest, draft),
         _ => None,
     };
-    own.or_else(|| branches(map, "allOf").find_map(|branch| candidates(branch, path)))
-        .or_else(|| ["anyOf", "oneOf"].into_iter().find_map(|key| united(map, key, path)))
+    own.or_else(|| branches(map, "allOf").find_map(|branch| candidates(branch, path, draft)))
+        .or_else(|| ["anyOf", "oneOf"].into_iter().find_map(|key| united(map, key, path, draft)))
 }
 
 /// What all branches of a keyword list together, when each lists something.
-fn united(map: &Map<String, Value>, key: &str, path: &[Str]) -> Option<Vec<Value>> {
+fn united(map: &Map<String, Value>, key: &str, path: &[Str], draft: Draft) -> Option<Vec<Value>> {
     map.get(key)?;
-    let mut all: Vec<Value> = Vec::new();
+    let (mut all, mut seen) = (Vec::new(), HashSet::new());
     for branch in branches(map, key) {
-        for value in candidates(branch, path)? {
-            if !all.contains(&value) {
+        for value in candidates(branch, path, draft)? {
+            if seen.insert(value.to_string()) {
                 all.push(value);
             }
         }
@@ -280,7 +363,7 @@ fn united(map: &Map<String, Value>, key: &str, path: &[Str]) -> Option<Vec<Value
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Fit, fit};
+    use super::{Draft, Fit, Question};
     use crate::FieldPath;
     use crate::schema::Schema;
 
@@ -323,6 +406,11 @@ mod tests {
             json!({"enum": [{"next": {"action": "repeat"}}, {"plan": "x"}]}),
             json!({"const": {"next": {"action": "repeat"}}}),
             json!({"dependencies": {"next": says("repeat")}}),
+            json!({"dependentSchemas": {"next": says("repeat")}}),
+            json!({"patternProperties": {"^nex": {"properties": {"action": {"pattern": "^rep"}}}}}),
+            json!({"$schema": "http://json-schema.org/draft-07/schema#", "allOf": [
+                {"not": {"properties": {"next": {"properties": {"action": {"format": "email", "const": "next"}}}}}},
+                {"not": says("next")}]}),
         ] {
             assert_eq!(left(beside.clone()), ["repeat"], "{beside}");
         }
@@ -356,6 +444,15 @@ mod tests {
         assert_eq!(schema.values_at(&path()), Some(vec![json!("next")]));
         let open = Schema::new(json!({"anyOf": [says("next"), {"type": "object"}]})).unwrap();
         assert_eq!(open.values_at(&path()), None);
+    }
+
+    /// A part is read as the whole is: newer drafts assert no formats.
+    #[test]
+    fn parts_are_read_by_the_draft_of_the_whole() {
+        let is_email = json!({"properties": {"next": {"properties": {"action": {"format": "email"}}}}});
+        let left = |draft: &str| left(json!({"$schema": draft, "not": is_email}));
+        assert_eq!(left("http://json-schema.org/draft-07/schema#"), ["next", "repeat"]);
+        assert!(left("https://json-schema.org/draft/2020-12/schema").is_empty());
     }
 
     /// Drafts that know no `if` take no notice of it.
@@ -397,7 +494,9 @@ mod tests {
             for (value, more) in values.iter().flat_map(|value| more.iter().map(move |more| (value, more))) {
                 let mut answer = more.clone();
                 answer["next"] = json!({"action": value});
-                match fit(&schema, path.segments(), &json!(value)) {
+                let (values, draft) = ([json!(value)], Draft::of(&schema));
+                let question = Question { path: path.segments(), values: &values, draft };
+                match question.of(&schema)[0] {
                     Fit::Always => assert!(validator.is_valid(&answer), "{schema} {answer}"),
                     Fit::Never => assert!(!validator.is_valid(&answer), "{schema} {answer}"),
                     Fit::Open => {}

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::allowed::{branches, subschemas};
-use crate::schema::Look;
+use crate::schema::{Draft, Look};
 
 /// Keywords that can make a property certain beside `required`.
 const SAY_MORE: [&str; 10] = [
@@ -21,46 +21,48 @@ const SAY_MORE: [&str; 10] = [
     "minProperties",
 ];
 
-/// Drafts in which `dependentRequired` and `dependentSchemas` say nothing.
-const WITHOUT_DEPENDENTS: [&str; 3] = ["draft-04", "draft-06", "draft-07"];
-
-/// Whether a schema is read by a draft that knows what has to be there because something else is under these names.
-pub(crate) fn knows_dependents(schema: &Value) -> bool {
-    let named = schema.look("$schema").and_then(Value::as_str);
-    !named.is_some_and(|draft| WITHOUT_DEPENDENTS.iter().any(|known| draft.contains(known)))
-}
-
-/// Whether every object that fits has a property. `dependents`: whether the draft knows [`knows_dependents`].
-pub(crate) fn names_required(schema: &Value, name: &str, dependents: bool) -> bool {
+/// Whether every object that fits has a property.
+pub(crate) fn names_required(schema: &Value, name: &str, draft: Draft) -> bool {
     let Value::Object(map) = schema else { return false };
     branches(map, "required").any(|known| known == name)
-        || (SAY_MORE.iter().any(|key| map.has(key)) && certain(schema, dependents).contains(name))
+        || (SAY_MORE.iter().any(|key| map.has(key)) && certain(schema, draft).contains(name))
 }
 
 /// The properties that every object has which fits.
-fn certain(schema: &Value, dependents: bool) -> BTreeSet<&str> {
-    let certain = |schema| certain(schema, dependents);
+fn certain(schema: &Value, draft: Draft) -> BTreeSet<&str> {
+    let certain = |schema| certain(schema, draft);
     let Value::Object(map) = schema else { return BTreeSet::new() };
     let mut names: BTreeSet<&str> = branches(map, "required").filter_map(Value::as_str).collect();
     names.extend(branches(map, "allOf").flat_map(certain));
     for key in ["anyOf", "oneOf"] {
         names.extend(common(branches(map, key).map(certain)));
     }
-    if let (Some(then), Some(otherwise)) = (map.look("then"), map.look("else"))
+    if draft.knows("if")
+        && let (Some(then), Some(otherwise)) = (map.look("then"), map.look("else"))
         && let Some(holds) = map.look("if")
     {
         let mut then = certain(then);
         then.extend(certain(holds));
         names.extend(common([then, certain(otherwise)].into_iter()));
     }
-    names.extend(common(written(map).map(keys)));
+    names.extend(common(written(map, draft).map(keys)));
+    let rules = rules(schema, draft);
+    let mut waiting: Vec<&str> = names.iter().copied().collect();
     loop {
-        let before = names.len();
-        follow(schema, &mut names, dependents);
-        if fewest(schema) >= places(schema).map_or(u64::MAX, |places| places.len() as u64) {
-            names.extend(places(schema).into_iter().flatten());
+        while let Some(name) = waiting.pop() {
+            for needed in rules.iter().filter_map(|rules| rules.look(name)) {
+                let needed = match needed {
+                    Value::Array(needed) => needed.iter().filter_map(Value::as_str).collect(),
+                    needed => certain(needed),
+                };
+                waiting.extend(needed.into_iter().filter(|name| names.insert(name)));
+            }
         }
-        if names.len() == before {
+        if fewest(schema) >= places(schema).map_or(u64::MAX, |places| places.len() as u64) {
+            let all = places(schema).into_iter().flatten();
+            waiting.extend(all.filter(|name| names.insert(name)));
+        }
+        if waiting.is_empty() {
             return names;
         }
     }
@@ -73,31 +75,22 @@ fn common<'v>(mut sets: impl Iterator<Item = BTreeSet<&'v str>>) -> BTreeSet<&'v
 }
 
 /// The objects that `enum` and `const` list.
-fn written(map: &Map<String, Value>) -> impl Iterator<Item = &Value> {
-    branches(map, "enum").chain(map.look("const")).filter(|value| value.is_object())
+fn written(map: &Map<String, Value>, draft: Draft) -> impl Iterator<Item = &Value> {
+    branches(map, "enum")
+        .chain(map.look("const").filter(move |_| draft.knows("const")))
+        .filter(|value| value.is_object())
 }
 
 fn keys(value: &Value) -> BTreeSet<&str> {
     value.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect()
 }
 
-/// Adds what has to be there because something else is.
-fn follow<'v>(schema: &'v Value, names: &mut BTreeSet<&'v str>, dependents: bool) {
-    let Value::Object(map) = schema else { return };
+/// What says what has to be there because something else is.
+fn rules(schema: &Value, draft: Draft) -> Vec<&Map<String, Value>> {
+    let Value::Object(map) = schema else { return Vec::new() };
     let keys = ["dependencies", "dependentRequired", "dependentSchemas"];
-    for key in keys.into_iter().filter(|key| dependents || *key == "dependencies") {
-        let Some(Value::Object(rules)) = map.look(key) else { continue };
-        for (name, needed) in rules {
-            if !names.contains(name.as_str()) {
-                continue;
-            }
-            match needed {
-                Value::Array(needed) => names.extend(needed.iter().filter_map(Value::as_str)),
-                needed => names.extend(certain(needed, dependents)),
-            }
-        }
-    }
-    branches(map, "allOf").for_each(|branch| follow(branch, names, dependents));
+    let own = keys.into_iter().filter(|key| draft.knows(key)).filter_map(|key| map.look(key)?.as_object());
+    own.chain(branches(map, "allOf").flat_map(|branch| rules(branch, draft))).collect()
 }
 
 /// How many properties an object has at least.
@@ -122,7 +115,7 @@ fn places(schema: &Value) -> Option<Vec<&str>> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::{Map, Value, json};
 
     use crate::{FieldPath, Schema};
 
@@ -159,6 +152,21 @@ mod tests {
         }
     }
 
+    /// What follows on a property is looked at once, however deep it stands and in whatever order.
+    #[test]
+    fn long_chains_of_dependencies() {
+        let mut deep = json!({"required": ["plan"]});
+        for _ in 0..60 {
+            deep = json!({"required": ["goal"], "dependencies": {"goal": deep}});
+        }
+        assert!(has_plan(json!({"dependencies": deep["dependencies"]})));
+        let link = |at: usize| (format!("p{at}"), json!([format!("p{}", at + 1)]));
+        let mut chain: Map<String, Value> = (0..2000).rev().map(link).collect();
+        chain.insert("goal".to_owned(), json!(["p0"]));
+        chain.insert("p2000".to_owned(), json!(["plan"]));
+        assert!(has_plan(json!({"dependencies": chain})));
+    }
+
     #[test]
     fn what_does_not() {
         for beside in [
@@ -170,6 +178,9 @@ mod tests {
             json!({"if": {"required": ["other"]}, "then": {"required": ["plan"]}}),
             json!({"enum": [{"goal": "x", "plan": "y"}, {"goal": "y"}]}),
             json!({"$schema": "http://json-schema.org/draft-07/schema#", "dependentRequired": {"goal": ["plan"]}}),
+            json!({"$schema": "http://json-schema.org/draft-06/schema#", "if": {"required": ["other"]},
+                "then": {"required": ["plan"]}, "else": {"required": ["plan"]}}),
+            json!({"$schema": "http://json-schema.org/draft-04/schema#", "const": {"goal": "x", "plan": "y"}}),
         ] {
             assert!(!has_plan(beside.clone()), "{beside}");
         }

@@ -1,17 +1,20 @@
 //! JSON Schemas of answers: compiled once, asked many times.
 
+mod draft;
 mod look;
 mod plain;
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
 
+pub(crate) use draft::Draft;
 pub use look::Look;
 
 use crate::allowed::{self, Impossible};
-use crate::{FieldPath, always, fit, values};
+use crate::{FieldPath, Str, always, fit, values};
 
 /// A JSON Schema that is known to compile.
 ///
@@ -21,6 +24,8 @@ pub struct Schema {
     value: Arc<Value>,
     /// The compiled schema, when an answer was held against it or it had to be found out whether it compiles.
     validator: Arc<OnceLock<jsonschema::Validator>>,
+    /// The values that can stand at paths of which something is said elsewhere: finding them takes long.
+    known: Arc<Mutex<HashMap<String, Option<Vec<Value>>>>>,
 }
 
 /// Why a schema does not compile.
@@ -68,7 +73,7 @@ impl Schema {
             })?;
             _ = validator.set(compiled);
         }
-        Ok(Schema { value: value.into(), validator: validator.into() })
+        Ok(Schema { value: value.into(), validator: validator.into(), known: Arc::default() })
     }
 
     fn validator(&self) -> &jsonschema::Validator {
@@ -158,23 +163,30 @@ impl Schema {
     /// short range of whole numbers, or by combining such schemas.
     /// Those that no answer has because of what is said around them are left out, as far as that is certain.
     pub fn values_at(&self, path: &FieldPath) -> Option<Vec<Value>> {
-        let path = path.segments();
-        let mut values = fit::candidates(&self.value, path)?;
-        if self.knows_if() && !fit::is_plain(&self.value, path) {
-            values.retain(|value| fit::fit(&self.value, path, value) != fit::Fit::Never);
+        if self.says_only_at(path) {
+            return fit::candidates(&self.value, path.segments(), self.draft());
         }
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let find = || self.possible_at(path.segments());
+        known.entry(path.to_string()).or_insert_with(find).clone()
+    }
+
+    /// The same, found out by all that is said around the path.
+    fn possible_at(&self, path: &[Str]) -> Option<Vec<Value>> {
+        let mut values = fit::candidates(&self.value, path, self.draft())?;
+        let question = fit::Question { path, values: &values, draft: self.draft() };
+        let mut fits = question.of(&self.value).into_iter();
+        values.retain(|_| fits.next() != Some(fit::Fit::Never));
         Some(values)
     }
 
-    /// Whether a schema that names an older draft, in which some keywords are none, is not this one.
-    fn knows_if(&self) -> bool {
-        let named = self.value.get("$schema").and_then(Value::as_str);
-        !named.is_some_and(|draft| draft.contains("draft-04") || draft.contains("draft-06"))
+    fn draft(&self) -> Draft {
+        Draft::of(&self.value)
     }
 
     /// Whether a value that reads like this text can stand at a path. A path of which nothing is said takes any.
     pub fn can_read(&self, path: &FieldPath, text: &str) -> bool {
-        self.at(path).is_none_or(|at| values::can_read(at, text))
+        self.at(path).is_none_or(|at| values::can_read(at, text, self.draft()))
     }
 
     /// Whether a value of one of these types (words of `type`, `number` for integers too) can stand at this path.
@@ -187,9 +199,9 @@ impl Schema {
         allowed::impossible(&self.value)
     }
 
-    /// Every value that fits a part of a schema, where they can be listed as for [`Schema::values_at`].
-    pub fn values_of(part: &Value) -> Option<Vec<Value>> {
-        values::listed(part)
+    /// Every value that fits a part of a whole schema, where they can be listed as for [`Schema::values_at`].
+    pub fn values_of(whole: &Value, part: &Value) -> Option<Vec<Value>> {
+        values::listed(part, Draft::of(whole))
     }
 }
 

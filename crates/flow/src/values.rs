@@ -1,6 +1,8 @@
 //! The values that a schema lists, as far as it lists any.
 
-use crate::schema::Look;
+use std::collections::HashSet;
+
+use crate::schema::{Draft, Look};
 use serde_json::Value;
 
 /// How many values a range of whole numbers may have to count as a list: more are nobody's cases.
@@ -12,21 +14,21 @@ const NOTES: [&str; 9] =
 
 /// Every value that fits a schema, when it lists them: by `enum`, `const`, as a truth value, as a short range of whole
 /// numbers, or by combining such schemas. Nothing else that it says may hold of a value that is left.
-pub(crate) fn listed(schema: &Value) -> Option<Vec<Value>> {
+pub(crate) fn listed(schema: &Value, draft: Draft) -> Option<Vec<Value>> {
     if *schema == Value::Bool(false) {
         return Some(Vec::new());
     }
     let keywords = schema.as_object()?;
-    if !keywords.iter().any(|(key, value)| may_list(key, value)) {
+    if !keywords.iter().any(|(key, value)| may_list(key, value) && draft.knows(key)) {
         return None;
     }
-    let mut values = shortest(schema)?;
+    let mut values = shortest(schema, draft)?;
     let lists = keywords.keys().filter(|key| ["enum", "const", "anyOf"].contains(&key.as_str())).count();
     let texts =
         || keywords.look("type").is_none_or(|kind| kind == "string" && values.iter().all(Value::is_string));
     let is_plain =
         keywords.keys().all(|key| NOTES.contains(&key.as_str())) && (lists == 0 || (lists == 1 && texts()));
-    if !is_plain && let Ok(validator) = jsonschema::validator_for(schema) {
+    if !is_plain && let Some(validator) = draft.compile(schema) {
         values.retain(|value| validator.is_valid(value));
     }
     Some(values)
@@ -42,37 +44,38 @@ fn may_list(key: &str, value: &Value) -> bool {
 }
 
 /// Whether a value that reads like a text fits a schema: the text itself, or what it is as JSON.
-pub(crate) fn can_read(schema: &Value, text: &str) -> bool {
+pub(crate) fn can_read(schema: &Value, text: &str, draft: Draft) -> bool {
     let parsed = serde_json::from_str::<Value>(text).ok().filter(|value| format!("{value}") == text);
     let mut written = [Some(Value::from(text)), parsed].into_iter().flatten();
     // Numbers are equal however they are written, which the validator knows.
-    if let Some(values) = listed(schema).filter(|values| !values.iter().any(Value::is_number)) {
+    if let Some(values) = listed(schema, draft).filter(|values| !values.iter().any(Value::is_number)) {
         return written.any(|value| values.contains(&value));
     }
-    let Ok(validator) = jsonschema::validator_for(schema) else { return true };
+    let Some(validator) = draft.compile(schema) else { return true };
     written.any(|value| validator.is_valid(&value))
 }
 
 /// The shortest list that some keyword gives: what a schema says holds together, so that any one of them bounds it.
-fn shortest(schema: &Value) -> Option<Vec<Value>> {
+fn shortest(schema: &Value, draft: Draft) -> Option<Vec<Value>> {
     let list = |key: &str| schema.look(key).and_then(Value::as_array);
     let mut lists: Vec<Vec<Value>> = Vec::new();
     lists.extend(list("enum").cloned());
-    lists.extend(schema.look("const").map(|value| vec![value.clone()]));
+    let only = schema.look("const").filter(|_| draft.knows("const"));
+    lists.extend(only.map(|value| vec![value.clone()]));
     lists.extend(of_types(schema));
     for key in ["anyOf", "oneOf"] {
-        lists.extend(list(key).and_then(|branches| united(branches)));
+        lists.extend(list(key).and_then(|branches| united(branches, draft)));
     }
-    lists.extend(list("allOf").into_iter().flatten().filter_map(listed));
+    lists.extend(list("allOf").into_iter().flatten().filter_map(|part| listed(part, draft)));
     lists.into_iter().min_by_key(Vec::len)
 }
 
 /// What any of some schemas lists, each value once, when all of them list something.
-fn united(branches: &[Value]) -> Option<Vec<Value>> {
-    let mut all: Vec<Value> = Vec::new();
+fn united(branches: &[Value], draft: Draft) -> Option<Vec<Value>> {
+    let (mut all, mut seen) = (Vec::new(), HashSet::new());
     for branch in branches {
-        for value in listed(branch)? {
-            if !all.contains(&value) {
+        for value in listed(branch, draft)? {
+            if seen.insert(value.to_string()) {
                 all.push(value);
             }
         }
@@ -107,8 +110,12 @@ fn of_types(schema: &Value) -> Option<Vec<Value>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{can_read, listed};
-    use serde_json::json;
+    use super::{Draft, listed};
+    use serde_json::{Value, json};
+
+    fn can_read(schema: &Value, text: &str) -> bool {
+        super::can_read(schema, text, Draft::of(schema))
+    }
 
     #[test]
     fn what_a_schema_lists() {
@@ -139,7 +146,7 @@ mod tests {
             (json!(false), Some(json!([]))),
         ];
         for (schema, expected) in cases {
-            assert_eq!(listed(&schema).map(serde_json::Value::from), expected, "{schema}");
+            assert_eq!(listed(&schema, Draft::of(&schema)).map(Value::from), expected, "{schema}");
         }
     }
 

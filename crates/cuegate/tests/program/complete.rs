@@ -204,11 +204,11 @@ fn migrated_it_runs_the_same_way() {
     .agent/solver-closing/agent.json
     .agent/solver-closing/schemas/steps.schema.json
     .agent/solver-closing/steps_registry.json
-    .agent/solver-closing/prompts/system.md
-    .agent/solver-closing/prompts/steps/initial/fix/f_default.md
-    .agent/solver-closing/prompts/steps/continuation/fix/f_default.md
     .agent/solver-closing/prompts/steps/complete/fix/f_default.md
+    .agent/solver-closing/prompts/steps/continuation/fix/f_default.md
+    .agent/solver-closing/prompts/steps/initial/fix/f_default.md
     .agent/solver-closing/prompts/steps/retry/fix/f_failed_undone.md
+    .agent/solver-closing/prompts/system.md
     .agent/solver-closing/script.script.json
     ");
     assert_snapshot!(migrated.stderr, @"

@@ -265,7 +265,7 @@ fn check_intents(
 
 /// Where a JSON pointer leads in a schema. As [`Value::pointer`], which makes two texts of each part of the pointer; this is
 /// asked several times for each step.
-fn at<'v>(schema: &'v Value, pointer: &str) -> Option<&'v Value> {
+pub(super) fn at<'v>(schema: &'v Value, pointer: &str) -> Option<&'v Value> {
     parts(pointer)?.try_fold(schema, |at, part| match at {
         Value::Object(map) => map.look(&part),
         Value::Array(items) => items.get(index(&part)?),

@@ -30,7 +30,7 @@ pub(super) fn check_bars(
     };
     let is_barred = |(intent, _): &&(Intent, Span)| {
         let mut words = written.iter().filter(|word| means(word, *intent)).peekable();
-        *intent != Intent::Abort && words.peek().is_some() && !words.any(is_left)
+        words.peek().is_some() && !words.any(is_left)
     };
     let barred: Vec<&(Intent, Span)> = gate.intents.iter().filter(is_barred).collect();
     let Some((_, span)) = barred.first() else { return };

@@ -3,7 +3,7 @@
 use cuegate_flow::{Diagnostic, FieldPath, Look, Schema, Span};
 use serde_json::Value;
 
-use super::answer::{at_mut, top_level};
+use super::answer::{at, at_mut, top_level};
 use super::generation::Generation;
 use super::step::{GateDefinition, SchemaReference, StepDefinition};
 use crate::codes;
@@ -97,10 +97,9 @@ pub(super) fn intent_places(gate: &GateDefinition<'_>) -> Vec<String> {
 /// for join them there.
 pub(super) fn list_values(schema: &mut Value, pointer: &str) {
     const SAYS_NOTHING: [&str; 6] = ["type", "title", "description", "default", "examples", "$comment"];
+    let values = at(schema, pointer).and_then(|place| Schema::values_of(schema, place));
+    let Some(values) = values.filter(|values| values.iter().all(Value::is_string)) else { return };
     let Some(place) = at_mut(schema, pointer) else { return };
-    let Some(values) = Schema::values_of(place).filter(|values| values.iter().all(Value::is_string)) else {
-        return;
-    };
     let Value::Object(map) = place else { return };
     let is_listed = match (map.look("enum"), map.look("const")) {
         (Some(listed), None) => listed.as_array() == Some(&values),

@@ -64,6 +64,17 @@ fn what_bars_an_intent() {
     says(&broken(&[(parent, &within)]), &["`initial.fix` allows `repeat`, which"]);
 }
 
+/// That an agent gives up is always allowed; where a gate says so itself, its schema has to let it.
+#[test]
+fn what_bars_an_abort_that_is_allowed() {
+    let beside = REQUIRED.to_owned()
+        + r#" "not": { "properties": { "next_action": { "properties": { "action": { "const": "abort" } } } } },"#;
+    assert_eq!(broken(&[(REQUIRED, &beside)]), "");
+    let allowed = r#""allowedIntents": ["next", "repeat"]"#;
+    let found = broken(&[(REQUIRED, &beside), (allowed, r#""allowedIntents": ["next", "repeat", "abort"]"#)]);
+    says(&found, &["error[intent-mismatch]: `initial.fix` allows `abort`, which"]);
+}
+
 #[test]
 fn what_admits_no_value() {
     let with = |rest: &str| broken(&[(TEXT, &format!(r#""approach": {{ {rest} }}"#))]);

@@ -1,0 +1,76 @@
+//! What the draft of JSON Schema that a schema is written in decides about its parts.
+
+use jsonschema::{Draft as Known, Validator};
+use serde_json::Value;
+
+use super::Look;
+
+/// The draft that a schema is read by. What is taken out of a schema is still to be read as the whole is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Draft(Known);
+
+impl Draft {
+    /// The draft that a whole schema names; the newest where it names none that is known.
+    pub(crate) fn of(schema: &Value) -> Draft {
+        let named = schema.look("$schema").and_then(Value::as_str).map(Known::from_schema_uri);
+        Draft(named.filter(|draft| *draft != Known::Unknown).unwrap_or_default())
+    }
+
+    /// A part of the schema, compiled; `None` where it cannot be by itself, as it refers to the whole.
+    pub(crate) fn compile(self, part: &Value) -> Option<Validator> {
+        jsonschema::options().with_draft(self.0).build(part).ok()
+    }
+
+    /// Whether a keyword is one in this draft. Of others nothing is taken notice of.
+    pub(crate) fn knows(self, keyword: &str) -> bool {
+        let since = match keyword {
+            "const" | "contains" | "propertyNames" => Known::Draft6,
+            "if" | "then" | "else" => Known::Draft7,
+            "dependentRequired" | "dependentSchemas" => Known::Draft201909,
+            "prefixItems" => Known::Draft202012,
+            _ => Known::Draft4,
+        };
+        self.0 >= since
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Draft;
+    use serde_json::json;
+
+    #[test]
+    fn what_drafts_know_is_what_validators_heed() {
+        let refusing = [
+            ("const", json!({"const": 1})),
+            ("propertyNames", json!({"propertyNames": {"maxLength": 0}})),
+            ("if", json!({"if": {}, "then": {"type": "null"}})),
+            ("dependentRequired", json!({"dependentRequired": {"a": ["b"]}})),
+            ("dependentSchemas", json!({"dependentSchemas": {"a": {"type": "null"}}})),
+            ("dependencies", json!({"dependencies": {"a": ["b"]}})),
+        ];
+        for name in [
+            "http://json-schema.org/draft-04/schema#",
+            "http://json-schema.org/draft-06/schema#",
+            "http://json-schema.org/draft-07/schema#",
+            "https://json-schema.org/draft/2019-09/schema",
+            "https://json-schema.org/draft/2020-12/schema",
+        ] {
+            let draft = Draft::of(&json!({"$schema": name}));
+            for (keyword, part) in &refusing {
+                let fits = draft.compile(part).expect("it compiles").is_valid(&json!({"a": 1}));
+                assert_eq!(draft.knows(keyword), !fits, "{keyword} in {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn formats_are_asserted_where_their_draft_does() {
+        let email = |name: &str| {
+            let draft = Draft::of(&json!({"$schema": name}));
+            draft.compile(&json!({"format": "email"})).expect("it compiles").is_valid(&json!("b"))
+        };
+        assert!(!email("http://json-schema.org/draft-07/schema#"));
+        assert!(email("https://json-schema.org/draft/2020-12/schema"));
+    }
+}
