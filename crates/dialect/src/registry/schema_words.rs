@@ -83,7 +83,11 @@ fn walk(schema: &Json, is_schema: bool, found: &Findings) {
         Kind::List(items) => items.iter().for_each(|item| walk(item, is_schema, found)),
         Kind::Object(entries) => {
             for entry in entries {
-                if is_schema && let Some(meant) = meant(schema, &entry.key, &entry.value) {
+                let is_known = is_keyword(&entry.key);
+                if is_schema
+                    && !is_known
+                    && let Some(meant) = meant(schema, &entry.key, &entry.value)
+                {
                     let message = format!(
                         "`{}` is no keyword of JSON Schema, so that it constrains nothing",
                         entry.key
@@ -98,10 +102,7 @@ fn walk(schema: &Json, is_schema: bool, found: &Findings) {
                         Kind::Object(named),
                     ) => named.iter().for_each(|entry| walk(&entry.value, true, found)),
                     // Further keys may hold anything.
-                    (key, _)
-                        if is_schema
-                            && !KEYWORDS.iter().any(|(known, _)| *known == key)
-                            && !HOLD.contains(&key) => {}
+                    (key, _) if is_schema && !is_known && !HOLD.contains(&key) => {}
                     (_, value) if !is_schema && !matches!(value, Kind::List(_)) => {
                         walk(&entry.value, says_it_is_one(&entry.value), found);
                     }
@@ -111,6 +112,12 @@ fn walk(schema: &Json, is_schema: bool, found: &Findings) {
         }
         _ => {}
     }
+}
+
+/// Whether a key is one of the keywords. Most are one of a few.
+fn is_keyword(key: &str) -> bool {
+    matches!(key, "type" | "properties" | "required" | "enum" | "items")
+        || KEYWORDS.iter().any(|(known, _)| *known == key)
 }
 
 fn others() -> impl Iterator<Item = &'static str> {
@@ -124,8 +131,8 @@ const HOLD: [&str; 7] =
 /// The keyword that was probably meant by a key that is none.
 fn meant(schema: &Json, key: &str, value: &Json) -> Option<&'static str> {
     // What has a mark in it is somebody's own.
-    let is_word = key.bytes().all(|byte| byte.is_ascii_alphabetic());
-    if !is_word || KEYWORDS.iter().any(|(known, _)| *known == key) || others().any(|other| other == key) {
+    let is_word = key != "description" && key.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if !is_word || is_keyword(key) || others().any(|other| other == key) {
         return None;
     }
     let near = nearest(key, KEYWORDS.iter().map(|(known, _)| *known).chain(others()))?;
