@@ -2,8 +2,8 @@
 
 use cuegate_flow::{Diagnostic, Extractor, Span, Yields};
 
-use super::prompt::is_quoted;
 use super::prompt_files::PromptFile;
+use super::prose::Prose;
 use super::validation::ValidatorDefinition;
 use crate::codes;
 use crate::findings::Findings;
@@ -16,7 +16,7 @@ const FOREIGN_TAGS: [&str; 6] = ["@", "^", ">", "!", "&", "../"];
 /// Reports what of a failure prompt shows nothing, or stays text, though a value of the validator was meant.
 pub(super) fn check(file: &PromptFile, validator: &ValidatorDefinition<'_>, step: &str, found: &Findings) {
     let matter = split(&file.text);
-    let reader = Reader { file, validator, step, found, body: matter.body, body_at: matter.body_at };
+    let reader = Reader { file, validator, step, found, prose: Prose::of(&matter) };
     reader.nodes(&nodes(matter.body).0, None);
 }
 
@@ -25,8 +25,7 @@ struct Reader<'r, 'j> {
     validator: &'r ValidatorDefinition<'j>,
     step: &'r str,
     found: &'r Findings,
-    body: &'r str,
-    body_at: usize,
+    prose: Prose<'r>,
 }
 
 impl Reader<'_, '_> {
@@ -98,14 +97,11 @@ impl Reader<'_, '_> {
             let (name, closes) = (&inner[..length], inner[length..].starts_with('}'));
             let whole = inner_at + length + inner[length..].bytes().take_while(|byte| *byte == b'}').count();
             let at = text_at + open;
-            if is_quoted(&self.body[..at]) || self.body[..at].ends_with('$') {
-                continue;
-            }
             let written = &text[open..whole];
             let is_value = closes && self.extractor(name).is_some();
             let is_foreign = braces == 2
                 && FOREIGN_TAGS.iter().any(|begins| name.starts_with(begins))
-                && inner.lines().next().is_some_and(|line| line.contains("}}"));
+                && inner.split(['{', '\n']).next().is_some_and(|line| line.contains("}}"));
             let hint = match (is_value, is_foreign) {
                 (true, _) => format!("did you mean `{{{{{name}}}}}`?"),
                 (_, true) => {
@@ -114,6 +110,9 @@ impl Reader<'_, '_> {
                 }
                 _ => continue,
             };
+            if self.prose.is_foreign(self.prose.at + at) {
+                continue;
+            }
             let finding = Diagnostic::warning(
                 codes::FOREIGN_PLACEHOLDER,
                 self.span(at, written.len()),
@@ -128,7 +127,7 @@ impl Reader<'_, '_> {
     }
 
     fn span(&self, at: usize, length: usize) -> Span {
-        let start = self.body_at + at;
+        let start = self.prose.at + at;
         Span { file: self.file.file, start: start as u32, end: (start + length) as u32 }
     }
 
