@@ -136,5 +136,29 @@ fn placeholders_that_nothing_closes() {
         says(&piece(to), &["warning[unknown-placeholder]", written]);
     }
     assert_eq!(piece("Plan {task}. {tasks are {things"), "");
+    for quoted in
+        ["Write `{task` so.", "\n\n      ```\n      {task and\n      ```", "\n\n          {task and"]
+    {
+        assert_eq!(piece(&format!("Plan {{task}}. {quoted}")), "", "{quoted}");
+    }
     assert_eq!(support::findings(&support::sound(), support::DIR), "");
+}
+
+/// Each of them is said, and where it stands: not where the same is written soundly.
+#[test]
+fn a_placeholder_that_nothing_closes_is_shown_where_it_stands() {
+    let place = |found: &str| found.split(' ').next().map(str::to_owned).unwrap_or_default();
+    let at = |to: &str| place(&piece_support::broken(&[("Plan {task}.", to)]));
+    let line = |at: &str, by: usize| {
+        let parts: Vec<&str> = at.rsplitn(3, ':').collect();
+        format!("{}:{}", parts[2], parts[1].parse::<usize>().unwrap() + by)
+    };
+    let first = at("Plan {task now.");
+    assert!(first.ends_with(":12"), "{first}");
+    assert_eq!(at("Plan {task} now.\n      Then say {task and stop."), format!("{}:16", line(&first, 1)));
+    let many = format!("Plan {{task}} now.{}", "\n      Then say {task and stop.".repeat(5_000));
+    let found = piece_support::broken(&[("Plan {task}.", &many)]);
+    assert_eq!(found.lines().count(), 5_000);
+    let last = found.lines().last().map(place);
+    assert_eq!(last, Some(format!("{}:16", line(&first, 5_000))));
 }
