@@ -43,6 +43,7 @@ mod prompt_files;
 mod prose;
 mod runner;
 mod sandbox;
+mod schema_place;
 mod schema_resolver;
 mod schema_shape;
 mod schema_words;
