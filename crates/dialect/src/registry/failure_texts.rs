@@ -135,3 +135,42 @@ impl Reader<'_, '_> {
         self.found.push(finding.step(self.step));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use cuegate_flow::{Extractor, FileId, Span};
+
+    use super::check;
+    use crate::findings::Findings;
+    use crate::json::Text;
+    use crate::registry::prompt_files::PromptFile;
+    use crate::registry::validation::ValidatorDefinition;
+    use crate::template::READ;
+
+    /// What of a prompt with these lines is read to find quotations, and how much is found.
+    fn read(line: &str) -> (usize, usize) {
+        let name = Text { text: "output", span: Span::default() };
+        let validator = ValidatorDefinition {
+            name: "tests",
+            span: Span::default(),
+            command: None,
+            success: None,
+            pattern: None,
+            extract: vec![(name, Extractor::Stdout)],
+            misread: false,
+        };
+        let text = line.repeat(20_000).into();
+        let file = PromptFile { path: "f.md".to_owned(), file: FileId(0), text, by: 0 };
+        let (found, before) = (Findings::default(), READ.get());
+        check(&file, &validator, "task", &found);
+        (READ.get() - before, found.len())
+    }
+
+    /// Braces of others need no quotation, and all that mean a value need one look at the text.
+    #[test]
+    fn a_large_prompt_is_looked_at_once() {
+        assert_eq!(read("Say {\"a\": 1}.\n"), (0, 0));
+        let line = "Say {output} and `{output}`.\n";
+        assert_eq!(read(line), (line.len() * 20_000, 20_000));
+    }
+}
