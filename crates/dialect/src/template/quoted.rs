@@ -72,6 +72,9 @@ mod tests {
             ("- a\n\n  ```\n  x0\n  ```\n  x1", "0"),
             ("1. a\n\n   - b\n     ```\n     x0\n     ```\n     x1", "0"),
             ("- ```\n  x0\n\nx1", "0"),
+            ("- ```\n  x0\n\n  x1\n  ```\n  x2", "01"),
+            ("> ```\n> x0\n>\n> x1\n> ```\n> x2", "01"),
+            ("```\n\nx0\n- x1\n> x2\n```\nx3", "012"),
             ("> ```\n> x0\n\nx1", "0"),
             ("> ```\n> x0\nx1", "0"),
         ] {
@@ -127,5 +130,28 @@ mod tests {
         assert_eq!(Quoted::of(&text).ranges.len(), 20_000);
         let runs: String = (1..300).map(|n| format!("{} x0 ", "`".repeat(n))).collect();
         assert_eq!(Quoted::of(&runs).ranges.len(), 0);
+        for mark in ["- ", "> ", "1. ", "   - ", "-\t"] {
+            assert!(!Quoted::of(&format!("{}x", mark.repeat(20_000))).has(mark.len() * 20_000), "{mark}");
+        }
+    }
+
+    /// Whatever a text is made of, ranges are in order and apart.
+    #[test]
+    fn ranges_are_apart() {
+        let parts = [
+            "`", "```", "~~~", "\n", "\n\n", "- ", "> ", "    ", "\t", "\\", "\"", "f(\"", "é", "# ", "1. ",
+            "x",
+        ];
+        let mut seed = 7_u64;
+        for _ in 0..20_000 {
+            let mut next = || {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                parts[(seed >> 33) as usize % parts.len()]
+            };
+            let text: String = (0..30).map(|_| next()).collect();
+            let ranges = Quoted::of(&text).ranges;
+            assert!(ranges.windows(2).all(|two| two[0].end <= two[1].start), "{text:?}: {ranges:?}");
+            assert!(ranges.iter().all(|range| range.end <= text.len()), "{text:?}: {ranges:?}");
+        }
     }
 }

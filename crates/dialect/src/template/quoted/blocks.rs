@@ -5,6 +5,9 @@ use std::ops::Range;
 /// How far a line is indented that is code.
 const CODE_INDENT: usize = 4;
 
+/// How deep blocks nest: each line is held against all that it stands in.
+const NESTING_MAX: usize = 64;
+
 /// The lines of a text by what they are, in bytes.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
@@ -66,11 +69,7 @@ impl Reader {
         self.fence = None;
         if rest.is_blank() {
             self.end_paragraph();
-            // A blank line ends quotations, and stands in items of lists.
-            let items = self.containers[held..].iter().all(|held| matches!(held, Container::Item(_)));
-            if !items {
-                self.containers.truncate(held);
-            }
+            self.containers.truncate(held);
             return;
         }
         let begins = |rest: &Rest<'_>| rest.indent() < CODE_INDENT && rest.begins_block();
@@ -83,7 +82,9 @@ impl Reader {
             self.end_paragraph();
             self.containers.truncate(held);
         }
-        while let Some(container) = rest.opens() {
+        while self.containers.len() < NESTING_MAX
+            && let Some(container) = rest.opens()
+        {
             self.end_paragraph();
             self.containers.push(container);
         }
@@ -185,7 +186,8 @@ impl<'l> Rest<'l> {
                 self.skip(1);
                 true
             }
-            Container::Item(columns) if self.indent() >= columns => {
+            // A blank line ends quotations, and stands in items of lists.
+            Container::Item(columns) if self.is_blank() || self.indent() >= columns => {
                 self.skip(columns);
                 true
             }
