@@ -13,8 +13,9 @@ always. Instructions of pieces read `{task}` and a few others in single
 braces: `{{task}}` and `${task}` are filled in, but the braces or the `$` around it stay, and `{uv-name}` is
 text.
 
-Write it as this format does; the hint says how. In a registry, what stands in a fence of three backquotes
-is not looked at.
+Write it as this format does; the hint says how. In a registry, what is quoted is not looked at: fences,
+indented code and code spans as Markdown has them, and what stands in quotation marks right behind a letter or
+behind the `(` of a call, as in programs.
 ",
 };
 

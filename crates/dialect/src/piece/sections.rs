@@ -71,6 +71,28 @@ impl Body {
         Body { text: text.text.into(), span: text.span, source: source.clone(), stem: None }
     }
 
+    /// Where the braces that open in the text are written, in their order; nothing of a text in which that cannot be told.
+    pub(crate) fn braces(&self) -> Vec<u32> {
+        let whole = self.source.get(self.span.start as usize..self.span.end as usize).unwrap_or_default();
+        // The line that a block of YAML begins with is none of its text.
+        let is_block = *whole != *self.text && whole.starts_with(['|', '>']);
+        let head = whole.find('\n').filter(|_| is_block).unwrap_or_default();
+        let places: Vec<u32> =
+            whole[head..].match_indices('{').map(|(at, _)| self.span.start + (head + at) as u32).collect();
+        // More of them are in comments behind it; fewer, where some are written by their numbers.
+        if places.len() < self.text.matches('{').count() { Vec::new() } else { places }
+    }
+
+    /// Where something is written that begins at a place of the source; the text as a whole when it is not there.
+    pub(crate) fn place_at(&self, start: Option<u32>, written: &str) -> Span {
+        let is_there =
+            |start: &u32| self.source.get(*start as usize..).is_some_and(|rest| rest.starts_with(written));
+        match start.filter(is_there) {
+            Some(start) => Span { start, end: start + written.len() as u32, ..self.span },
+            None => self.span,
+        }
+    }
+
     /// Where something of the text is written; the text as a whole when that cannot be told.
     pub(crate) fn place(&self, written: &str) -> Span {
         let whole = self.source.get(self.span.start as usize..self.span.end as usize).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The notation of instructions: `{task}`, `{report:file}` and the like. Any other `{word}` is text.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 
 use cuegate_flow::{Diagnostic, Fact, Piece, Source, Str};
 
@@ -8,6 +8,7 @@ use super::sections::Body;
 use crate::codes;
 use crate::findings::Findings;
 use crate::nearest::nearest;
+use crate::template::Quoted;
 
 /// The values that an instruction can read, by their names.
 const VALUES: [(&str, Source); 8] = [
@@ -60,9 +61,14 @@ impl<'c> Compiler<'c> {
     pub(crate) fn compile(&self, body: &Body, reader: Reader<'_>) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let (mut rest, mut plain) = (&*body.text, String::new());
+        let quoted = OnceCell::new();
+        // What is said where it stands: how many braces open before it.
+        let (mut braces, mut unclosed) = (0, Vec::new());
         while let Some(open) = rest.find('{') {
             plain.push_str(&rest[..open]);
             let inner = &rest[open + 1..];
+            let nth = braces;
+            braces += 1;
             // What is asked for stands on one line and holds no brace.
             let close = inner.find(['{', '}', '\n']).filter(|at| inner.as_bytes()[*at] == b'}');
             let source = close.and_then(|close| self.source(&inner[..close], body, reader));
@@ -79,8 +85,12 @@ impl<'c> Compiler<'c> {
                     rest = &inner[close + 1..];
                 }
                 _ => {
-                    if close.is_none() {
-                        self.unclosed(inner, body, reader);
+                    let at = body.text.len() - inner.len() - 1;
+                    let is_quoted = || quoted.get_or_init(|| Quoted::of(&body.text)).has(at);
+                    if close.is_none()
+                        && let Some(name) = unclosed_name(inner).filter(|_| !is_quoted())
+                    {
+                        unclosed.push((nth, name));
                     }
                     plain.push('{');
                     rest = inner;
@@ -91,6 +101,7 @@ impl<'c> Compiler<'c> {
         if !plain.is_empty() {
             pieces.push(Piece::Text(plain.into()));
         }
+        self.report_unclosed(&unclosed, body, reader);
         pieces
     }
 
@@ -132,15 +143,12 @@ impl<'c> Compiler<'c> {
         None
     }
 
-    /// What begins as a placeholder and has no closing brace on its line.
-    fn unclosed(&self, inner: &str, body: &Body, reader: Reader<'_>) {
-        let line = inner.split(['{', '}', '\n']).next().unwrap_or_default();
-        let word = line.split(char::is_whitespace).next().unwrap_or_default();
-        let name = word.trim_end_matches([',', '.', ';', ':', ')']);
-        let is_report = name.strip_prefix("report:").is_some_and(|report| !report.is_empty());
-        if is_report || VALUES.iter().any(|(known, _)| *known == name) {
+    /// Reports what begins as a placeholder and has no closing brace: each by how many braces open before it.
+    fn report_unclosed(&self, unclosed: &[(usize, &str)], body: &Body, reader: Reader<'_>) {
+        let places = if unclosed.is_empty() { Vec::new() } else { body.braces() };
+        for (nth, name) in unclosed {
             let message = format!("`{{{name}` stays text: no brace closes it");
-            let place = body.place(&format!("{{{name}"));
+            let place = body.place_at(places.get(*nth).copied(), &format!("{{{name}"));
             let finding = Diagnostic::warning(codes::UNKNOWN_PLACEHOLDER, place, message);
             self.found.push(finding.step(reader.step).hint(format!("write `{{{name}}}`")));
         }
@@ -196,6 +204,15 @@ impl<'c> Compiler<'c> {
         let place = body.place(&format!("{{{name}}}"));
         self.found.push(Diagnostic::warning(code, place, message).step(reader.step).hint(hint));
     }
+}
+
+/// The placeholder that a text behind a brace begins as, on whose line no brace closes it.
+fn unclosed_name(inner: &str) -> Option<&str> {
+    let line = inner.split(['{', '}', '\n']).next().unwrap_or_default();
+    let word = line.split(char::is_whitespace).next().unwrap_or_default();
+    let name = word.trim_end_matches([',', '.', ';', ':', ')']);
+    let is_report = name.strip_prefix("report:").is_some_and(|report| !report.is_empty());
+    (is_report || VALUES.iter().any(|(known, _)| *known == name)).then_some(name)
 }
 
 /// The report that was probably meant by a word before a colon that is almost `report`.

@@ -196,10 +196,10 @@ fn compile(written: &Written<'_, '_>, schema: Value) -> Option<Schema> {
     match Schema::new(schema) {
         Ok(schema) => Some(schema),
         Err(error) => {
-            let message = format!("`{}` is no valid JSON Schema: {error}", written.reference.schema.text);
-            let span = written.place(error.pointer());
+            let place = written.place(error.pointer());
+            let message = format!("`{}` is no valid JSON Schema: {error}", place.schema);
             written.desk.found.push(
-                Diagnostic::error(codes::UNRESOLVED_SCHEMA, span, message)
+                Diagnostic::error(codes::UNRESOLVED_SCHEMA, place.span, message)
                     .step(written.step)
                     .hint("correct the schema"),
             );

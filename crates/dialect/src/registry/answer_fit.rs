@@ -5,10 +5,10 @@ use serde_json::Value;
 
 use super::answer::{at, at_mut, top_level};
 use super::generation::Generation;
+use super::schema_place::{place, tokens};
 use super::step::{GateDefinition, SchemaReference, StepDefinition};
 use crate::codes;
 use crate::desk::Desk;
-use crate::json::{Json, Kind};
 
 /// A schema as it is written.
 pub(super) struct Written<'w, 'f> {
@@ -26,57 +26,54 @@ impl Written<'_, '_> {
     /// Whether an answer can fit, as far as that can be told; a finding says why not.
     pub(super) fn admits(&self, schema: &Schema) -> bool {
         let Some(found) = schema.impossible() else { return true };
-        let part = match found.pointer.as_str() {
+        let place = self.place(&found.pointer);
+        let part = match place.pointer.as_str() {
             "" => "it".to_owned(),
             pointer => format!("`{pointer}`"),
         };
-        let message =
-            format!("no answer fits the schema `{}`: {part} {}", self.reference.schema.text, found.why);
+        let message = format!("no answer fits the schema `{}`: {part} {}", place.schema, found.why);
         self.desk.found.push(
-            Diagnostic::error(codes::IMPOSSIBLE_SCHEMA, self.place(&found.pointer), message)
+            Diagnostic::error(codes::IMPOSSIBLE_SCHEMA, place.span, message)
                 .step(self.step)
                 .hint("correct the schema: every answer is a bad answer"),
         );
         false
     }
 
-    /// Where a part of the schema stands in its file: as deep as is written there, before a reference leads elsewhere.
-    pub(super) fn place(&self, pointer: &str) -> Span {
+    /// Where a part of the schema stands: as deep as is written. What several schemas refer to is called by its own name,
+    /// so that the same is said for all of them.
+    pub(super) fn place(&self, pointer: &str) -> Part {
         let own = self.reference.schema;
-        let Ok(Some(json)) = self.desk.json(self.file) else { return own.span };
         let mut names = match own.text.strip_prefix('#') {
             Some(pointer) => tokens(pointer),
             None => {
-                let holder = ["definitions", "$defs"]
-                    .into_iter()
-                    .find(|key| json.get(key).is_some_and(|names| names.get(own.text).is_some()));
+                let json = self.desk.json(self.file).ok().flatten();
+                let is_in = |key: &str| {
+                    let holder = json.as_ref().and_then(|json| json.get(key));
+                    holder.is_some_and(|names| names.get(own.text).is_some())
+                };
+                let holder = ["definitions", "$defs"].into_iter().find(|key| is_in(key));
                 holder.into_iter().chain([own.text]).map(str::to_owned).collect()
             }
         };
         names.extend(tokens(pointer));
-        deepest(&json, &names).unwrap_or(own.span)
+        let found = place(self.desk, self.file, &names);
+        let span = found.as_ref().map_or(own.span, |found| found.span);
+        match found.and_then(|found| found.definition) {
+            Some((schema, pointer)) => Part { span, schema, pointer },
+            None => Part { span, schema: own.text.to_owned(), pointer: pointer.to_owned() },
+        }
     }
 }
 
-/// The names of a JSON pointer.
-fn tokens(pointer: &str) -> Vec<String> {
-    pointer.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~")).collect()
-}
-
-/// Where the last of some names stands that leads on from the one before it.
-fn deepest(json: &Json, names: &[String]) -> Option<Span> {
-    let (mut at, mut span) = (json, None);
-    for name in names {
-        let next = match &at.kind {
-            Kind::List(items) => {
-                name.parse::<usize>().ok().and_then(|index| items.get(index)).map(|item| (item.span, item))
-            }
-            _ => at.entry(name).map(|entry| (entry.key_span, &entry.value)),
-        };
-        let Some((found, inner)) = next else { break };
-        (span, at) = (Some(found), inner);
-    }
-    span
+/// A part of a schema as findings name it.
+pub(super) struct Part {
+    /// Where it stands.
+    pub(super) span: Span,
+    /// The schema that it is a part of: the step's, or a definition that this refers to.
+    pub(super) schema: String,
+    /// Which part of that.
+    pub(super) pointer: String,
 }
 
 /// Where a dotted path leads among the properties of a schema.

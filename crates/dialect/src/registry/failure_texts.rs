@@ -2,8 +2,8 @@
 
 use cuegate_flow::{Diagnostic, Extractor, Span, Yields};
 
-use super::prompt::is_quoted;
 use super::prompt_files::PromptFile;
+use super::prose::Prose;
 use super::validation::ValidatorDefinition;
 use crate::codes;
 use crate::findings::Findings;
@@ -16,7 +16,7 @@ const FOREIGN_TAGS: [&str; 6] = ["@", "^", ">", "!", "&", "../"];
 /// Reports what of a failure prompt shows nothing, or stays text, though a value of the validator was meant.
 pub(super) fn check(file: &PromptFile, validator: &ValidatorDefinition<'_>, step: &str, found: &Findings) {
     let matter = split(&file.text);
-    let reader = Reader { file, validator, step, found, body: matter.body, body_at: matter.body_at };
+    let reader = Reader { file, validator, step, found, prose: Prose::of(&matter) };
     reader.nodes(&nodes(matter.body).0, None);
 }
 
@@ -25,8 +25,7 @@ struct Reader<'r, 'j> {
     validator: &'r ValidatorDefinition<'j>,
     step: &'r str,
     found: &'r Findings,
-    body: &'r str,
-    body_at: usize,
+    prose: Prose<'r>,
 }
 
 impl Reader<'_, '_> {
@@ -98,14 +97,11 @@ impl Reader<'_, '_> {
             let (name, closes) = (&inner[..length], inner[length..].starts_with('}'));
             let whole = inner_at + length + inner[length..].bytes().take_while(|byte| *byte == b'}').count();
             let at = text_at + open;
-            if is_quoted(&self.body[..at]) || self.body[..at].ends_with('$') {
-                continue;
-            }
             let written = &text[open..whole];
             let is_value = closes && self.extractor(name).is_some();
             let is_foreign = braces == 2
                 && FOREIGN_TAGS.iter().any(|begins| name.starts_with(begins))
-                && inner.lines().next().is_some_and(|line| line.contains("}}"));
+                && inner.split(['{', '\n']).next().is_some_and(|line| line.contains("}}"));
             let hint = match (is_value, is_foreign) {
                 (true, _) => format!("did you mean `{{{{{name}}}}}`?"),
                 (_, true) => {
@@ -114,6 +110,9 @@ impl Reader<'_, '_> {
                 }
                 _ => continue,
             };
+            if self.prose.is_foreign(self.prose.at + at) {
+                continue;
+            }
             let finding = Diagnostic::warning(
                 codes::FOREIGN_PLACEHOLDER,
                 self.span(at, written.len()),
@@ -128,11 +127,50 @@ impl Reader<'_, '_> {
     }
 
     fn span(&self, at: usize, length: usize) -> Span {
-        let start = self.body_at + at;
+        let start = self.prose.at + at;
         Span { file: self.file.file, start: start as u32, end: (start + length) as u32 }
     }
 
     fn push(&self, finding: Diagnostic) {
         self.found.push(finding.step(self.step));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cuegate_flow::{Extractor, FileId, Span};
+
+    use super::check;
+    use crate::findings::Findings;
+    use crate::json::Text;
+    use crate::registry::prompt_files::PromptFile;
+    use crate::registry::validation::ValidatorDefinition;
+    use crate::template::READ;
+
+    /// What of a prompt with these lines is read to find quotations, and how much is found.
+    fn read(line: &str) -> (usize, usize) {
+        let name = Text { text: "output", span: Span::default() };
+        let validator = ValidatorDefinition {
+            name: "tests",
+            span: Span::default(),
+            command: None,
+            success: None,
+            pattern: None,
+            extract: vec![(name, Extractor::Stdout)],
+            misread: false,
+        };
+        let text = line.repeat(20_000).into();
+        let file = PromptFile { path: "f.md".to_owned(), file: FileId(0), text, by: 0 };
+        let (found, before) = (Findings::default(), READ.get());
+        check(&file, &validator, "task", &found);
+        (READ.get() - before, found.len())
+    }
+
+    /// Braces of others need no quotation, and all that mean a value need one look at the text.
+    #[test]
+    fn a_large_prompt_is_looked_at_once() {
+        assert_eq!(read("Say {\"a\": 1}.\n"), (0, 0));
+        let line = "Say {output} and `{output}`.\n";
+        assert_eq!(read(line), (line.len() * 20_000, 20_000));
     }
 }

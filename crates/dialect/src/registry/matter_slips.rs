@@ -1,5 +1,7 @@
 //! Front matters that are none by a slip: without a second line of `---`, or without the blank behind a colon.
 
+use std::collections::BTreeSet;
+
 use cuegate_flow::{Diagnostic, Span};
 
 use super::matter::KEYS;
@@ -33,6 +35,8 @@ pub(super) fn check_slips(file: &PromptFile, matter: &FrontMatter<'_>, found: &F
     let path = &file.path;
     match keys.first() {
         None => {}
+        // One such line may be a sentence below a rule.
+        Some(_) if !is_closed && distinct(&keys) < 2 => {}
         Some(_) if !is_closed => {
             let message =
                 format!("the front matter of `{path}` has no end, so that it is part of the prompt");
@@ -46,6 +50,11 @@ pub(super) fn check_slips(file: &PromptFile, matter: &FrontMatter<'_>, found: &F
         }
         Some(_) => {}
     }
+}
+
+/// How many different keys there are.
+fn distinct(keys: &[(&str, usize, bool)]) -> usize {
+    keys.iter().map(|(key, ..)| key).collect::<BTreeSet<_>>().len()
 }
 
 /// A key in a front matter that is no YAML because no blank follows its colon.

@@ -9,6 +9,7 @@ use super::index::StepIndex;
 use super::matter::{Matters, User, check_matter};
 use super::parameters::same_name;
 use super::prompt_files::{PromptFile, PromptFiles, Search};
+use super::prose::Prose;
 use super::step::StepDefinition;
 use super::step_prompt::keys_of;
 use super::unused::Reads;
@@ -106,7 +107,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
             including: Vec::new(),
             included: 0,
         };
-        let mut pieces = Vec::new();
+        let (mut pieces, prose) = (Vec::new(), Prose::of(&matter));
         if user.is_remedy() {
             let (nodes, faults) = nodes(matter.body);
             for fault in faults {
@@ -118,12 +119,12 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
                         .hint("blocks are `{{#each x}}…{{/each}}` and `{{#if x}}…{{else}}…{{/if}}`"),
                 );
             }
-            body.nodes(&nodes, matter.body_at, &mut pieces);
+            body.nodes(&prose, &nodes, &mut pieces);
         } else {
             if first {
-                body.literal_blocks(matter.body, matter.body_at);
+                body.literal_blocks(&prose);
             }
-            body.text(matter.body, matter.body_at, &mut pieces);
+            body.text(&prose, prose.body, prose.at, &mut pieces);
         }
         let emptied = std::mem::take(&mut body.emptied);
         let filled = std::mem::take(&mut body.filled);
@@ -211,26 +212,26 @@ impl<'j> Body<'_, '_, '_, 'j> {
         Span { file: self.file, start: at as u32, end: (at + length) as u32 }
     }
 
-    fn nodes(&mut self, nodes: &[Node<'_>], body_at: usize, pieces: &mut Vec<Piece>) {
+    fn nodes(&mut self, prose: &Prose<'_>, nodes: &[Node<'_>], pieces: &mut Vec<Piece>) {
         for node in nodes {
             match node {
-                Node::Text { text, at } => self.text(text, body_at + at, pieces),
+                Node::Text { text, at } => self.text(prose, text, prose.at + at, pieces),
                 Node::Value { name, at } => {
-                    self.reads_failure_value(name, body_at + at);
+                    self.reads_failure_value(name, prose.at + at);
                     pieces.push(Piece::Failure((*name).into()));
                 }
                 Node::Item { field, .. } => pieces.push(Piece::Item(field.map(Into::into))),
                 Node::If { name, at, then, otherwise } => {
-                    self.reads_failure_value(name, body_at + at);
+                    self.reads_failure_value(name, prose.at + at);
                     let (mut shown, mut hidden) = (Vec::new(), Vec::new());
-                    self.nodes(then, body_at, &mut shown);
-                    self.nodes(otherwise, body_at, &mut hidden);
+                    self.nodes(prose, then, &mut shown);
+                    self.nodes(prose, otherwise, &mut hidden);
                     pieces.push(Piece::If { name: (*name).into(), then: shown, otherwise: hidden });
                 }
                 Node::Each { name, at, body } => {
-                    self.reads_failure_value(name, body_at + at);
+                    self.reads_failure_value(name, prose.at + at);
                     let mut inner = Vec::new();
-                    self.nodes(body, body_at, &mut inner);
+                    self.nodes(prose, body, &mut inner);
                     pieces.push(Piece::Each { name: (*name).into(), body: inner });
                 }
             }
@@ -238,12 +239,9 @@ impl<'j> Body<'_, '_, '_, 'j> {
     }
 
     /// Reports the first place where an ordinary prompt is written like a failure prompt: it stays as it is.
-    fn literal_blocks(&self, text: &str, text_at: usize) {
-        // A `$` before the braces is somebody else's notation, as in the files of code hosts; a fence is a quotation.
-        let fences =
-            |at: usize| text[..at].lines().filter(|line| line.trim_start().starts_with("```")).count();
-        let foreign = |at: usize| text[..at].ends_with('$') || fences(at) % 2 == 1;
-        let found = nodes(text).0.into_iter().find_map(|node| match node {
+    fn literal_blocks(&self, prose: &Prose<'_>) {
+        let foreign = |at: usize| prose.is_foreign(prose.at + at);
+        let found = nodes(prose.body).0.into_iter().find_map(|node| match node {
             Node::Value { name, at } if !foreign(at) => Some((format!("{{{{{name}}}}}"), at)),
             Node::Each { name, at, .. } if !foreign(at) => Some((format!("{{{{#each {name}}}}}"), at)),
             Node::If { name, at, .. } if !foreign(at) => Some((format!("{{{{#if {name}}}}}"), at)),
@@ -252,7 +250,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
         if let Some((written, at)) = found {
             let message = format!("`{written}` stays as it is: only failure prompts are filled so");
             self.push(
-                Diagnostic::warning(codes::LITERAL_BLOCK, self.span(text_at + at, written.len()), message)
+                Diagnostic::warning(codes::LITERAL_BLOCK, self.span(prose.at + at, written.len()), message)
                     .hint("write `{uv-name}` for a value of the run"),
             );
         }
@@ -265,7 +263,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
         }
     }
 
-    fn text(&mut self, text: &str, text_at: usize, pieces: &mut Vec<Piece>) {
+    fn text(&mut self, prose: &Prose<'_>, text: &str, text_at: usize, pieces: &mut Vec<Piece>) {
         let mut passed = 0;
         for part in parts(text) {
             let part_at = passed;
@@ -277,7 +275,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
                 Part::Text(plain) => {
                     for (at, written) in foreign::malformed(plain) {
                         let span = self.span(text_at + part_at + at, written.len());
-                        self.malformed(written, &text[..part_at + at], span);
+                        self.malformed(written, prose, span);
                     }
                     pieces.push(Piece::Text(plain.into()));
                 }
@@ -300,7 +298,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
                             }
                         }
                         Hole::Word(word) => {
-                            self.foreign_word(word, &text[..at], span);
+                            self.foreign_word(word, prose, span);
                             pieces.push(Piece::Text(written.into()));
                         }
                     }
@@ -310,8 +308,8 @@ impl<'j> Body<'_, '_, '_, 'j> {
     }
 
     /// Reports what begins as a variable and is none.
-    fn malformed(&self, written: &str, before: &str, span: Span) {
-        if is_somebody_elses(before) {
+    fn malformed(&self, written: &str, prose: &Prose<'_>, span: Span) {
+        if is_somebody_elses(prose, span) {
             return;
         }
         let (meant, hint) = match written.starts_with("{input_text") {
@@ -323,13 +321,13 @@ impl<'j> Body<'_, '_, '_, 'j> {
     }
 
     /// Reports a word in braces that was meant to be filled in.
-    fn foreign_word(&mut self, word: &str, before: &str, span: Span) {
-        if is_somebody_elses(before) {
-            return;
-        }
+    fn foreign_word(&mut self, word: &str, prose: &Prose<'_>, span: Span) {
         let Some((finding, meant)) = foreign::finding(word, self.compiler.variables, self.scope, span) else {
             return;
         };
+        if is_somebody_elses(prose, span) {
+            return;
+        }
         self.push(finding);
         // What is meant is not unused as well.
         if let Some(name) = meant.strip_prefix("uv-") {
@@ -484,20 +482,16 @@ impl<'j> Body<'_, '_, '_, 'j> {
         let outer =
             (std::mem::replace(&mut self.file, file.file), std::mem::replace(&mut self.custom, custom));
         let emptied = std::mem::take(&mut self.emptied);
-        self.text(matter.body, matter.body_at, pieces);
+        let prose = Prose::of(&matter);
+        self.text(&prose, prose.body, prose.at, pieces);
         (self.file, self.custom) = outer;
         self.emptied = emptied;
         self.including.pop();
     }
 }
 
-/// In a fence, and behind a `$` or another brace, braces are somebody else's.
-fn is_somebody_elses(before: &str) -> bool {
-    is_quoted(before) || before.ends_with(['$', '{'])
-}
-
-/// Whether what follows on a text stands in a fence.
-pub(super) fn is_quoted(before: &str) -> bool {
-    let fences = before.lines().filter(|line| line.trim_start().starts_with("```")).count();
-    fences % 2 == 1
+/// In a quotation, and behind a `$` or another brace, braces are somebody else's.
+fn is_somebody_elses(prose: &Prose<'_>, span: Span) -> bool {
+    let at = span.start as usize;
+    prose.follows(at, '{') || prose.is_foreign(at)
 }

@@ -24,14 +24,22 @@ fn values_of_validators_in_the_wrong_braces() {
         ("See {changedFiles}.", "`{changedFiles}` stays text"),
         ("See {{changedFiles}.", "`{{changedFiles}` stays text"),
         ("See {changedFiles}}.", "`{changedFiles}}` stays text"),
+        ("See \"{changedFiles}\".", "`{changedFiles}` stays text"),
+        ("use ```x``` and\n{changedFiles}", "`{changedFiles}` stays text"),
+        ("```x``` is code\n{changedFiles}", "`{changedFiles}` stays text"),
+        ("    Indented like the line above {changedFiles}", "`{changedFiles}` stays text"),
         ("{{#each changedFiles}}{{@index}} {{this}}{{/each}}", "`{{@index}}` stays text"),
         ("{{^changedFiles}}", "`{{^changedFiles}}` stays text"),
     ] {
-        says(&failure(added), &["f_failed_git-dirty.md:2:", "warning[foreign-placeholder]", written]);
+        says(&failure(added), &["f_failed_git-dirty.md:", "warning[foreign-placeholder]", written]);
     }
     for added in [
         "```\n{changedFiles} {{@index}}\n```",
         "${changedFiles}",
+        "~~~\n{changedFiles}\n~~~",
+        "Write `{changedFiles}` as it is.",
+        "So:\n\n    {changedFiles}",
+        "Call format!(\"{changedFiles}\") there.",
         "{other} {{ a b }} {\"changedFiles\": 1}",
         "{{changedFiles}}",
     ] {
@@ -84,8 +92,29 @@ fn front_matters_that_are_none() {
     says(&joined, &["f_default.md:2:1 warning[invalid-front-matter]", "`stepId:` has no blank behind it"]);
     let among = with("---\nstepId:initial.fix\nuvVariables:\n  - issue\n---\n");
     says(&among, &["f_default.md:2:1 error[invalid-front-matter]"]);
-    for instead in ["---\nA rule.\n\n---\n", "---\nname: x\n---\n", ""] {
+    for instead in ["---\nA rule.\n\n---\n", "---\nname: x\n---\n", "---\nname: who are you\n\n", ""] {
         assert_eq!(with(instead), "", "{instead}");
+    }
+}
+
+/// The prompt of a step reads quotations as failure prompts do.
+#[test]
+fn placeholders_in_quotations() {
+    let with = |to: &str| broken(&[("{input_text}", &format!("{{input_text}}\n{to}"))]);
+    for sound in [
+        "Write `{task}` or `{{issue}}`.",
+        "~~~\n{task} {input_text } {{issue}}\n~~~",
+        "So:\n\n    {task} {{issue}}",
+        "print(f\"{task}\")",
+    ] {
+        assert_eq!(with(sound), "", "{sound}");
+    }
+    for (meant, code) in [
+        ("use ```x``` and\n{task}", "foreign-placeholder"),
+        ("```\nx\n```\n{task}", "foreign-placeholder"),
+        ("```x``` is code\n{{issue}}", "literal-block"),
+    ] {
+        says(&with(meant), &[code]);
     }
 }
 
@@ -107,5 +136,29 @@ fn placeholders_that_nothing_closes() {
         says(&piece(to), &["warning[unknown-placeholder]", written]);
     }
     assert_eq!(piece("Plan {task}. {tasks are {things"), "");
+    for quoted in
+        ["Write `{task` so.", "\n\n      ```\n      {task and\n      ```", "\n\n          {task and"]
+    {
+        assert_eq!(piece(&format!("Plan {{task}}. {quoted}")), "", "{quoted}");
+    }
     assert_eq!(support::findings(&support::sound(), support::DIR), "");
+}
+
+/// Each of them is said, and where it stands: not where the same is written soundly.
+#[test]
+fn a_placeholder_that_nothing_closes_is_shown_where_it_stands() {
+    let place = |found: &str| found.split(' ').next().map(str::to_owned).unwrap_or_default();
+    let at = |to: &str| place(&piece_support::broken(&[("Plan {task}.", to)]));
+    let line = |at: &str, by: usize| {
+        let parts: Vec<&str> = at.rsplitn(3, ':').collect();
+        format!("{}:{}", parts[2], parts[1].parse::<usize>().unwrap() + by)
+    };
+    let first = at("Plan {task now.");
+    assert!(first.ends_with(":12"), "{first}");
+    assert_eq!(at("Plan {task} now.\n      Then say {task and stop."), format!("{}:16", line(&first, 1)));
+    let many = format!("Plan {{task}} now.{}", "\n      Then say {task and stop.".repeat(5_000));
+    let found = piece_support::broken(&[("Plan {task}.", &many)]);
+    assert_eq!(found.lines().count(), 5_000);
+    let last = found.lines().last().map(place);
+    assert_eq!(last, Some(format!("{}:16", line(&first, 5_000))));
 }

@@ -131,3 +131,35 @@ fn a_schema_of_several_steps_is_wrong_once() {
         assert!(!found.contains("closure.fix"), "{found}");
     }
 }
+
+/// What schemas refer to is wrong once, where it is defined: in the same file, in another one, or as a part of all of them.
+#[test]
+fn a_definition_that_schemas_share_is_wrong_where_it_stands() {
+    let part = r#""next_action": { "type": "object", "required": ["action"], "properties": {"#;
+    let with = |reference: &str, common: &str| {
+        let user = format!(r#""summary": {{ "$ref": "{reference}#/definitions/common" }}, {part}"#);
+        let mut files = support::sound();
+        for (path, bytes) in files.iter_mut().filter(|(path, _)| path.ends_with("fix.json")) {
+            let text = String::from_utf8(bytes.clone()).unwrap().replace(part, &user);
+            let text =
+                text.replace(r#""required": ["next_action""#, r#""required": ["summary", "next_action""#);
+            assert!(text.matches("\"summary\": { \"$ref\"").count() > 1, "several use it: {path}");
+            let own = format!("{{\n\"definitions\": {{ \"common\": {common} }},{}", &text[1..]);
+            *bytes = if reference.is_empty() { own } else { text }.into_bytes();
+        }
+        let folder = files.keys().find_map(|path| path.strip_suffix("fix.json")).unwrap().to_owned();
+        if !reference.is_empty() {
+            let common = format!("{{ \"definitions\": {{\n\"common\": {common} }} }}");
+            files.insert(format!("{folder}{reference}"), common.into_bytes());
+        }
+        support::findings(&files, support::DIR)
+    };
+    for (common, at, code) in [
+        (r#"{ "type": "string", "minLength": 5, "maxLength": 2 }"#, 0, "the schema `common`: it "),
+        (r#"{ "type": "strin" }"#, 12, "`common` is no valid JSON Schema"),
+    ] {
+        says(&with("", common), &[&format!("fix.json:2:{} error", 18 + at), code]);
+        says(&with("common.json", common), &[&format!("common.json:2:{} error", 1 + at), code]);
+    }
+    assert_eq!(with("", r#"{ "type": "string" }"#), "");
+}

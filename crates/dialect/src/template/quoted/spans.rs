@@ -1,0 +1,80 @@
+//! What is quoted within lines.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Adds the code spans of a paragraph: from some backquotes to as many of them.
+pub(super) fn code_spans(text: &str, prose: Range<usize>, found: &mut Vec<Range<usize>>) {
+    let bytes = &text.as_bytes()[..prose.end];
+    let run = |at: usize| bytes[at..].iter().take_while(|byte| **byte == b'`').count();
+    // Where runs of each length stand, in order.
+    let mut runs: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut at = prose.start;
+    while let Some(open) = text[at..prose.end].find('`').map(|open| open + at) {
+        let length = run(open);
+        runs.entry(length).or_default().push(open);
+        at = open + length;
+    }
+    if runs.is_empty() {
+        return;
+    }
+    let mut at = prose.start;
+    while at < bytes.len() {
+        match bytes[at] {
+            // What follows on a backslash begins nothing.
+            b'\\' => at += 2,
+            b'`' => {
+                let length = run(at);
+                let same = runs.get(&length).map_or(&[][..], Vec::as_slice);
+                let close = same.get(same.partition_point(|other| *other < at + length));
+                at = match close {
+                    Some(close) => {
+                        found.push(at..close + length);
+                        close + length
+                    }
+                    None => at + length,
+                };
+            }
+            _ => at += 1,
+        }
+    }
+}
+
+/// Texts in the notation of a program, as in `format!("{name}")` or `f"{name}"`, outside of what is quoted already.
+pub(super) fn texts_of_programs(text: &str, quoted: &[Range<usize>]) -> Vec<Range<usize>> {
+    let (bytes, mut found) = (text.as_bytes(), Vec::new());
+    let mut quoted = quoted.iter().peekable();
+    let mut open: Option<usize> = None;
+    let mut at = 0;
+    while at < bytes.len() {
+        while quoted.next_if(|range| range.end <= at).is_some() {}
+        if let Some(range) = quoted.peek().filter(|range| range.contains(&at)) {
+            (at, open) = (range.end, None);
+            continue;
+        }
+        match (bytes[at], open) {
+            (b'\n', _) => open = None,
+            (b'\\', _) => at += 1,
+            (b'"', Some(from)) => {
+                if is_of_program(&bytes[..from]) {
+                    found.push(from..at + 1);
+                }
+                open = None;
+            }
+            (b'"', None) => open = Some(at),
+            _ => {}
+        }
+        at += 1;
+    }
+    found
+}
+
+/// Whether what stands before a quotation mark makes it one of a program: a letter, or a call.
+fn is_of_program(before: &[u8]) -> bool {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    match before.split_last() {
+        Some((b'(', rest)) => rest.last().is_some_and(|byte| is_word(byte) || *byte == b'!'),
+        Some((last, _)) => is_word(last),
+        None => false,
+    }
+}
