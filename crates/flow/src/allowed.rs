@@ -5,6 +5,8 @@
 
 mod bounds;
 
+use std::cmp::Ordering;
+
 use crate::schema::{Draft, Look};
 use serde_json::{Map, Value};
 
@@ -141,14 +143,13 @@ fn by_type(map: &Map<String, Value>, pointer: &str, draft: Draft) -> Option<Impo
 fn of_kind(map: &Map<String, Value>, kind: &str, pointer: &str, draft: Draft) -> Option<Impossible> {
     let number = |key: &str| map.look(key).and_then(Value::as_f64);
     let fault = |why: String| Some(Impossible { pointer: pointer.to_owned(), why });
-    let crossed = |low: &str, high: &str| {
-        let (least, most) = (number(low)?, number(high)?);
-        (least > most).then(|| format!("has `{low}` {least} and `{high}` {most}"))
+    let held = |low: &str, high: &str, faulty: &[Ordering]| {
+        let (least, most) = (map.look(low)?, map.look(high)?);
+        let order = bounds::compare(least, most)?;
+        faulty.contains(&order).then(|| format!("has `{low}` {least} and `{high}` {most}"))
     };
-    let met = |low: &str, high: &str| {
-        let (least, most) = (number(low)?, number(high)?);
-        (least >= most).then(|| format!("has `{low}` {least} and `{high}` {most}"))
-    };
+    let crossed = |low: &str, high: &str| held(low, high, &[Ordering::Greater]);
+    let met = |low: &str, high: &str| held(low, high, &[Ordering::Greater, Ordering::Equal]);
     match kind {
         "string" => crossed("minLength", "maxLength").or_else(|| bounds::letters(map)).and_then(fault),
         "number" | "integer" => crossed("minimum", "maximum")
@@ -263,6 +264,14 @@ mod tests {
                 "has no whole number from above `exclusiveMinimum` 1 to below `exclusiveMaximum` 2",
             ),
             (
+                json!({"type": "integer", "exclusiveMinimum": 9_007_199_254_740_993_u64, "maximum": 9_007_199_254_740_993_u64}),
+                "has `exclusiveMinimum` 9007199254740993 and `maximum` 9007199254740993",
+            ),
+            (
+                json!({"type": "integer", "exclusiveMinimum": 9_007_199_254_740_992_u64, "exclusiveMaximum": 9_007_199_254_740_993_u64}),
+                "has no whole number from above `exclusiveMinimum` 9007199254740992 to below `exclusiveMaximum` 9007199254740993",
+            ),
+            (
                 json!({"type": "integer", "minimum": 1, "maximum": 4, "multipleOf": 5}),
                 "has no multiple of 5 from `minimum` 1 to `maximum` 4",
             ),
@@ -310,6 +319,13 @@ mod tests {
             range(json!({"type": "number", "minimum": 1.2, "maximum": 1.8})),
             range(json!({"type": "number", "minimum": 0.3, "maximum": 0.3, "multipleOf": 0.1})),
             range(json!({"type": "integer", "minimum": -3, "maximum": 1, "multipleOf": 5})),
+            range(
+                json!({"type": "integer", "exclusiveMinimum": 9_007_199_254_740_992_u64, "maximum": 9_007_199_254_740_993_u64}),
+            ),
+            range(
+                json!({"type": "number", "exclusiveMinimum": 9_007_199_254_740_992.0, "maximum": 9_007_199_254_740_993_u64}),
+            ),
+            range(json!({"type": "integer", "minimum": u64::MAX - 1, "maximum": u64::MAX, "multipleOf": 3})),
             range(json!({"type": ["integer", "null"], "minimum": 1.2, "maximum": 1.8})),
             range(json!({"type": "string", "pattern": "^a.c$", "minLength": 5, "maxLength": 9})),
             range(json!({"type": "string", "pattern": "^abc", "minLength": 5})),

@@ -37,7 +37,8 @@ pub(super) fn check_refs(schema: &Json, found: &Findings) {
                     ("enum" | "const" | "default" | "examples" | "required", _) => {}
                     // Here keys are names, and may be called like anything.
                     (
-                        "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas",
+                        "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas"
+                        | "dependencies",
                         Kind::Object(named),
                     ) => named.iter().for_each(|entry| check_refs(&entry.value, found)),
                     _ => check_refs(&entry.value, found),

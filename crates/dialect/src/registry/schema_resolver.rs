@@ -229,7 +229,8 @@ impl Resolver<'_, '_> {
             // Values of answers, not schemas: what looks like a reference in them is none.
             ("enum" | "const" | "default" | "examples" | "required", _) => Ok(json.to_value()),
             (
-                "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas",
+                "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas"
+                | "dependencies",
                 Kind::Object(named),
             ) => {
                 self.count(depth + 1)?;
@@ -308,6 +309,14 @@ mod tests {
         for (id, value) in [("x", 1), ("#/$defs/x", 2), ("y", 3), ("#/x", 4), ("z", 5), ("#/a~1b~0c", 6)] {
             assert_eq!(one(document.clone(), id), Ok(json!({"const": value})), "{id}");
         }
+    }
+
+    #[test]
+    fn schemas_for_names_are_followed_and_the_names_are_no_keywords() {
+        let document = json!({"x": {"dependencies": {"$ref": {"$ref": "#/y"}, "enum": {"$ref": "#/y"}, "b": ["a"]}},
+            "y": {"const": 1}});
+        let found = json!({"dependencies": {"$ref": {"const": 1}, "enum": {"const": 1}, "b": ["a"]}});
+        assert_eq!(one(document, "x"), Ok(found));
     }
 
     #[test]

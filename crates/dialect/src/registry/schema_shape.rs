@@ -86,7 +86,11 @@ pub(crate) fn close(schema: &mut Value) {
 }
 
 /// Schemas about the same object as the one that has them.
-const BESIDE: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
+const BESIDE: [&str; 9] =
+    ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"];
+
+/// Those of them that have a schema for each of some names. `dependencies` may have lists of names as well.
+const BY_NAME: [&str; 2] = ["dependentSchemas", "dependencies"];
 
 /// `is_part`: the schema is about an object that is closed elsewhere.
 fn close_part(schema: &mut Value, is_part: bool) {
@@ -119,7 +123,7 @@ fn close_keyword(key: &str, value: &mut Value, is_part: bool) {
         ("properties" | "patternProperties" | "definitions" | "$defs", Value::Object(map)) => {
             map.values_mut().for_each(close);
         }
-        ("dependentSchemas", Value::Object(map)) => {
+        (key, Value::Object(map)) if BY_NAME.contains(&key) => {
             map.values_mut().for_each(|schema| close_part(schema, is_part));
         }
         // What tells objects apart must not tell more of them apart than it says.
@@ -146,7 +150,7 @@ fn named_beside(map: &Map<String, Value>) -> Option<Vec<String>> {
 fn parts<'v>(key: &str, value: Option<&'v Value>) -> Vec<&'v Map<String, Value>> {
     match value {
         Some(Value::Array(items)) => items.iter().filter_map(Value::as_object).collect(),
-        Some(Value::Object(map)) if key == "dependentSchemas" => {
+        Some(Value::Object(map)) if BY_NAME.contains(&key) => {
             map.values().filter_map(Value::as_object).collect()
         }
         Some(Value::Object(map)) => vec![map],
@@ -183,6 +187,25 @@ mod tests {
         assert!(!fits(json!({"kind": "b"})), "`then` still holds");
         assert!(!fits(json!({"kind": "a", "left": "x", "other": 1})), "it is closed");
         assert!(!fits(json!({"kind": "b", "right": {"y": 1}})), "so is what is in it");
+    }
+
+    #[test]
+    fn schemas_for_names_are_about_the_object_that_has_them() {
+        let depends = |inner: Value| {
+            let inner = json!({"a": inner, "b": ["a"]});
+            let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+                "properties": {"a": {}, "b": {}}, "dependencies": inner});
+            closed(schema)
+        };
+        let schema =
+            Schema::new(depends(json!({"type": "object", "properties": {"c": {"minLength": 1}}}))).unwrap();
+        let fits = |value| schema.problems(&value).is_empty();
+        assert!(fits(json!({"a": 1, "b": 2, "c": "x"})), "`c` is named beside");
+        assert!(!fits(json!({"a": 1, "c": ""})), "what is said of `c` holds");
+        assert!(!fits(json!({"b": 2})), "so does the list of names");
+        assert!(!fits(json!({"a": 1, "other": 2})), "it is closed");
+        let open = depends(json!({"patternProperties": {"^x-": {}}}));
+        assert!(open.get("additionalProperties").is_none());
     }
 
     #[test]

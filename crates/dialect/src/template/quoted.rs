@@ -1,10 +1,11 @@
 //! What of a text in Markdown is quoted, so that braces in it are somebody else's: fences, indented code, code spans,
 //! and texts of programs in quotation marks. Found for a whole text at once.
 
-mod blocks;
-mod spans;
+mod programs;
 
 use std::ops::Range;
+
+use pulldown_cmark::{Event, Options, Parser, Tag};
 
 #[cfg(test)]
 thread_local! {
@@ -24,14 +25,11 @@ impl Quoted {
     pub(crate) fn of(text: &str) -> Quoted {
         #[cfg(test)]
         READ.with(|read| read.set(read.get() + text.len()));
-        let blocks = blocks::blocks(text);
-        let mut ranges = Vec::new();
-        for prose in blocks.prose {
-            spans::code_spans(text, prose.clone(), &mut ranges);
-        }
-        ranges.extend(blocks.code);
-        ranges.sort_by_key(|range| (range.start, range.end));
-        let in_marks = spans::texts_of_programs(text, &ranges);
+        let parts = Parser::new_ext(text, Options::empty()).into_offset_iter();
+        let is_code = |event: &Event<'_>| matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_)));
+        let mut ranges: Vec<Range<usize>> =
+            parts.filter(|(event, _)| is_code(event)).map(|(_, range)| range).collect();
+        let in_marks = programs::texts_of_programs(text, &ranges);
         ranges.extend(in_marks);
         ranges.sort_by_key(|range| (range.start, range.end));
         Quoted { ranges }

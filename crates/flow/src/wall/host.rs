@@ -145,7 +145,7 @@ fn split(text: &str) -> Result<(&str, Option<u16>), NoHost> {
 
 /// As names are compared: in lower case, without the dot of the root and without brackets.
 fn normal(name: &str) -> String {
-    let name = name.trim_start_matches('[').trim_end_matches(']');
+    let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     let name = name.strip_suffix('.').unwrap_or(name);
     match address(name) {
         Some(address) => address.to_string(),
@@ -213,6 +213,7 @@ mod tests {
     #[test]
     fn addresses_are_compared_as_addresses() {
         assert!(covers("[0:0:0:0:0:0:0:1]:80", "::1", 80) && covers("::1", "[::1]", 443));
+        assert!(!covers("::1", "[::1", 443) && !covers("::1", "::1]", 443));
         assert!(covers("10.0.0.7", "10.0.0.7", 443) && !covers("10.0.0.7", "10.0.0.70", 443));
         assert!(
             Host::parse("127.0.0.1:9").unwrap().is_local() && Host::parse("localhost").unwrap().is_local()
@@ -236,6 +237,10 @@ mod tests {
             ("github.com:0", "no port"),
             ("github.com:99999", "no port"),
             ("[::1]9", "behind its `]`"),
+            ("[::1", "a whole address"),
+            ("::1]", "a whole address"),
+            ("::::", "no name"),
+            ("1:2:3", "no name"),
             ("[example.com]", "with colons, and this is none"),
             ("[10.0.0.7]:80", "with colons, and this is none"),
             ("example.com]", "a whole address"),

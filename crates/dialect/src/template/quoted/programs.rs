@@ -1,44 +1,6 @@
-//! What is quoted within lines.
+//! Texts in quotation marks that belong to a program.
 
-use std::collections::HashMap;
 use std::ops::Range;
-
-/// Adds the code spans of a paragraph: from some backquotes to as many of them.
-pub(super) fn code_spans(text: &str, prose: Range<usize>, found: &mut Vec<Range<usize>>) {
-    let bytes = &text.as_bytes()[..prose.end];
-    let run = |at: usize| bytes[at..].iter().take_while(|byte| **byte == b'`').count();
-    // Where runs of each length stand, in order.
-    let mut runs: HashMap<usize, Vec<usize>> = HashMap::new();
-    let mut at = prose.start;
-    while let Some(open) = text[at..prose.end].find('`').map(|open| open + at) {
-        let length = run(open);
-        runs.entry(length).or_default().push(open);
-        at = open + length;
-    }
-    if runs.is_empty() {
-        return;
-    }
-    let mut at = prose.start;
-    while at < bytes.len() {
-        match bytes[at] {
-            // What follows on a backslash begins nothing.
-            b'\\' => at += 2,
-            b'`' => {
-                let length = run(at);
-                let same = runs.get(&length).map_or(&[][..], Vec::as_slice);
-                let close = same.get(same.partition_point(|other| *other < at + length));
-                at = match close {
-                    Some(close) => {
-                        found.push(at..close + length);
-                        close + length
-                    }
-                    None => at + length,
-                };
-            }
-            _ => at += 1,
-        }
-    }
-}
 
 /// Texts in the notation of a program, as in `format!("{name}")` or `f"{name}"`, outside of what is quoted already.
 pub(super) fn texts_of_programs(text: &str, quoted: &[Range<usize>]) -> Vec<Range<usize>> {
