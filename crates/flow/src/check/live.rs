@@ -94,7 +94,13 @@ impl Live {
         let mut is_new = !std::mem::replace(&mut self.steps[at], true);
         for (known, values) in self.newest[at].iter_mut().zip(values) {
             let before = known.len();
-            known.extend(values.iter().cloned());
+            // The smaller goes into a copy of the larger: where many values select, both have thousands.
+            if values.len() > before {
+                let few = std::mem::replace(known, values.clone());
+                known.extend(few);
+            } else {
+                known.extend(values.iter().cloned());
+            }
             is_new |= known.len() > before;
         }
         if is_new && !std::mem::replace(&mut self.waiting[at], true) {
@@ -157,11 +163,10 @@ impl Live {
                         Selector::Handoff(_) => key.map(|key| left[key].clone()).unwrap_or_default(),
                     };
                     for (to, chosen) in newest::select(&values, cases, *default) {
-                        let mut values = left.clone();
                         if let Some(key) = key {
-                            values[key] = chosen;
+                            left[key] = chosen;
                         }
-                        self.go(at, way(to), &values, queue);
+                        self.go(at, way(to), &left, queue);
                     }
                 }
             }

@@ -1,6 +1,6 @@
 //! What the newest handed-on values can be, where values select the way.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Act, FieldPath, Flow, Schema, Selector, Step, StepId, Str, Target};
 
@@ -76,15 +76,18 @@ pub(super) fn select(
     default: Option<StepId>,
 ) -> Vec<(StepId, Values)> {
     let mut found: Vec<(StepId, Values)> = Vec::new();
-    let mut add = |to: StepId, value: &Value| match found.iter_mut().find(|(known, _)| *known == to) {
-        Some((_, values)) => {
-            values.insert(value.clone());
+    let mut places = BTreeMap::new();
+    let mut add = |to: StepId, value: &Value| {
+        let at = *places.entry(to).or_insert(found.len());
+        if at == found.len() {
+            found.push((to, Values::new()));
         }
-        None => found.push((to, BTreeSet::from([value.clone()]))),
+        found[at].1.insert(value.clone());
     };
+    let places_of_cases = Cases::of(cases);
     for value in values {
         let chosen = match value {
-            Value::Is(text) => cases.iter().find(|(case, _)| is_case(case, text)).map(|(_, to)| *to),
+            Value::Is(text) => places_of_cases.first(text).map(|at| cases[at].1),
             Value::Absent => None,
             Value::Other => {
                 // It may be any of the cases as well.
@@ -99,8 +102,57 @@ pub(super) fn select(
     found
 }
 
+/// Cases by what they say, so that each of many values finds its own at once.
+struct Cases<'c> {
+    texts: BTreeMap<&'c str, usize>,
+    numbers: BTreeMap<u64, usize>,
+}
+
+impl<'c> Cases<'c> {
+    fn of(cases: &'c [(Str, StepId)]) -> Cases<'c> {
+        let (mut texts, mut numbers) = (BTreeMap::new(), BTreeMap::new());
+        for (at, (case, _)) in cases.iter().enumerate() {
+            texts.entry(&**case).or_insert(at);
+            if let Some(number) = number(case) {
+                numbers.entry(number).or_insert(at);
+            }
+        }
+        Cases { texts, numbers }
+    }
+
+    /// The first case that a text is, as [`is_case`] says.
+    fn first(&self, text: &str) -> Option<usize> {
+        let by_number = number(text).and_then(|number| self.numbers.get(&number));
+        self.texts.get(text).into_iter().chain(by_number).min().copied()
+    }
+}
+
+/// The bits of a number that a text is; equal numbers have equal bits. What is no number equals nothing.
+fn number(text: &str) -> Option<u64> {
+    let number = text.parse::<f64>().ok().filter(|number| !number.is_nan())?;
+    // Both zeros are one.
+    Some((number + 0.0).to_bits())
+}
+
 /// Numbers are equal however they are written.
 pub(crate) fn is_case(case: &str, text: &str) -> bool {
     let number = |text: &str| text.parse::<f64>().ok();
     case == text || (number(case).is_some() && number(case) == number(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_found_as_they_are_compared() {
+        let texts = ["a", "1.0", "1", "nan", "-0", "0", "a", "1e0", "inf", "Infinity", "NaN", "", "b"];
+        let cases: Vec<(Str, StepId)> =
+            texts.iter().zip(0..).map(|(text, at)| (Str::from(*text), StepId(at))).collect();
+        let found = Cases::of(&cases);
+        for text in texts.into_iter().chain(["01", "c", "0.0", "+1"]) {
+            let first = cases.iter().position(|(case, _)| is_case(case, text));
+            assert_eq!(found.first(text), first, "{text}");
+        }
+    }
 }
