@@ -12,6 +12,9 @@ use crate::json::{self, Json};
 use crate::shared::Shared;
 use crate::{Files, ReadError, codes};
 
+/// The most bytes of files of which what they held is taken apart without a thread of its own: a millisecond's work.
+const TAKEN_APART_HERE_MAX: usize = 1 << 20;
+
 /// What is known by path, each found out once.
 type Known<T> = Shared<HashMap<String, Arc<OnceLock<T>>>>;
 
@@ -150,11 +153,16 @@ impl<'f> Desk<'f> {
         look: impl FnOnce(&Json, &Findings),
     ) -> Result<Option<Arc<Json>>, Faulty> {
         let json = self.json(path)?;
-        if let Some(json) = json.as_ref().filter(|_| !self.seen.lock().contains(path)) {
-            self.seen.lock().insert(path.to_owned());
+        // Who asks first looks: threads ask for the same file at the same time.
+        if let Some(json) = json.as_ref().filter(|_| self.is_new(path)) {
             look(json, &self.found);
         }
         Ok(json)
+    }
+
+    fn is_new(&self, path: &str) -> bool {
+        let mut seen = self.seen.lock();
+        !seen.contains(path) && seen.insert(path.to_owned())
     }
 
     /// The beginning of a file of the project, for findings about it as a whole. It may not exist.
@@ -182,8 +190,11 @@ impl<'f> Desk<'f> {
 
     /// What was opened and found. What files held is taken apart beside what comes next.
     pub(crate) fn into_parts(self) -> (Findings, Sources) {
-        drop_beside(self.parsed);
-        (self.found, self.sources.into_inner())
+        let sources = self.sources.into_inner();
+        if sources.iter().map(|file| file.text.len()).sum::<usize>() > TAKEN_APART_HERE_MAX {
+            drop_beside(self.parsed);
+        }
+        (self.found, sources)
     }
 }
 

@@ -2,7 +2,11 @@
 //!
 //! What comes out never depends on which thread was faster.
 
-use std::{num::NonZero, panic::resume_unwind, thread};
+use std::{
+    num::NonZero,
+    panic::resume_unwind,
+    thread::{self, ScopedJoinHandle},
+};
 
 /// So much to do is worth a thread, which takes some 50 microseconds to begin: this many steps take longer.
 const WORTH_A_THREAD: usize = 64;
@@ -11,17 +15,22 @@ const WORTH_A_THREAD: usize = 64;
 /// after the first.
 pub fn together<A: Send, B: Send>(
     steps: usize,
-    one: impl FnOnce() -> A + Send,
+    one: impl Fn() -> A + Sync,
     other: impl FnOnce() -> B,
 ) -> (A, B) {
     if steps < WORTH_A_THREAD {
         return (one(), other());
     }
     thread::scope(|scope| {
-        let one = scope.spawn(one);
+        let thread = thread::Builder::new().spawn_scoped(scope, &one);
         let other = other();
-        (one.join().unwrap_or_else(|panic| resume_unwind(panic)), other)
+        // Where no thread can be begun it is done here.
+        (thread.map_or_else(|_| one(), join), other)
     })
+}
+
+fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// Does the same for each of some steps, on all cores where that is worth it. What comes out is in their order.
@@ -33,10 +42,14 @@ pub fn for_each<T: Sync, R: Send>(steps: &[T], work: impl Fn(&T) -> R + Sync) ->
     let work = &work;
     thread::scope(|scope| {
         let parts = steps.chunks(steps.len().div_ceil(threads));
-        let parts: Vec<_> =
-            parts.map(|part| scope.spawn(move || part.iter().map(work).collect::<Vec<R>>())).collect();
-        let done = parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        done.flatten().collect()
+        let parts: Vec<_> = parts
+            .map(|part| {
+                let all = move || part.iter().map(work).collect::<Vec<R>>();
+                (thread::Builder::new().spawn_scoped(scope, all), all)
+            })
+            .collect();
+        // A part for which no thread can be begun is done here.
+        parts.into_iter().flat_map(|(thread, all)| thread.map_or_else(|_| all(), join)).collect()
     })
 }
 
@@ -63,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_panic_goes_on_in_who_waits() {
-        let panics = || together(1000, || panic!("one"), || ());
+        let panics = || together(1000, || -> u8 { panic!("one") }, || ());
         assert!(std::panic::catch_unwind(panics).is_err());
         let numbers: Vec<usize> = (0..1000).collect();
         assert!(std::panic::catch_unwind(|| for_each(&numbers, |at| assert!(*at < 900))).is_err());

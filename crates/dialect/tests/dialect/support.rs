@@ -256,6 +256,14 @@ pub fn broken(edits: &[(&str, &str)]) -> String {
     findings(&files, DIR)
 }
 
+/// One finding, at a place, that says all of this.
+pub fn says(found: &str, parts: &[&str]) {
+    assert_eq!(found.lines().count(), 1, "{found}");
+    for part in parts {
+        assert!(found.contains(part), "{part}: {found}");
+    }
+}
+
 /// A case of a table: what it is about, and what is replaced in the sound agent.
 pub type Case<'c> = (&'c str, &'c [(&'c str, &'c str)]);
 

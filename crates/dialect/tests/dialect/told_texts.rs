@@ -1,7 +1,7 @@
 //! Texts that agents are told and that say something else than their author meant.
 
 use crate::piece_support;
-use crate::support::{self, Project, broken, findings_of};
+use crate::support::{self, Project, broken, findings_of, says};
 
 /// The failure prompt of the sound agent, as it begins.
 const PROMPT: &str = "Commit for #{uv-issue}.";
@@ -9,13 +9,6 @@ const PROMPT: &str = "Commit for #{uv-issue}.";
 /// What is found in it with something added.
 fn failure(added: &str) -> String {
     broken(&[(PROMPT, &format!("{PROMPT}\n{added}\n"))])
-}
-
-fn says(found: &str, parts: &[&str]) {
-    assert_eq!(found.lines().count(), 1, "{found}");
-    for part in parts {
-        assert!(found.contains(part), "{part}: {found}");
-    }
 }
 
 #[test]

@@ -1,17 +1,9 @@
 //! What a schema says as a whole, around what a gate reads and what is handed on, and in the files it is written in.
 
-use crate::support::{self, broken, edit};
+use crate::support::{self, broken, edit, says};
 
 const REQUIRED: &str = r#""type": "object", "required": ["next_action", "plan"],"#;
 const TEXT: &str = r#""approach": { "type": "string" }"#;
-
-/// One finding, at a place, that says this.
-fn says(found: &str, parts: &[&str]) {
-    assert_eq!(found.lines().count(), 1, "{found}");
-    for part in parts {
-        assert!(found.contains(part), "{part}: {found}");
-    }
-}
 
 #[test]
 fn what_is_certain_without_being_required() {
