@@ -11,7 +11,7 @@ pub fn outcomes(flow: &Flow, step: &Step<StepId>) -> Vec<Outcome> {
 
 /// The steps that a gate asks when it cannot read an outcome by itself, in the order in which they are asked.
 pub fn judges(gate: &Gate<StepId>) -> Vec<StepId> {
-    graph::judges(gate)
+    graph::judges(gate).collect()
 }
 
 /// The steps that an edge can lead to, each once, in the order of the definition; none for an end.

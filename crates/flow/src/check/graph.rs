@@ -32,18 +32,17 @@ pub(super) fn asked(flow: &Flow, at: usize) -> Vec<&Step<StepId>> {
 }
 
 /// The steps that are asked when a gate cannot read an outcome by itself.
-pub(crate) fn judges(gate: &Gate<StepId>) -> Vec<StepId> {
-    match gate {
-        Gate::Readers(readers) => readers
-            .iter()
-            .filter_map(|reader| match reader {
-                Reader::Judge { step } => Some(*step),
-                _ => None,
-            })
-            .collect(),
-        Gate::Join { judges, .. } => judges.clone(),
-        Gate::Exit | Gate::Always(_) => Vec::new(),
-    }
+pub(crate) fn judges(gate: &Gate<StepId>) -> impl Iterator<Item = StepId> {
+    let (readers, joining): (&[Reader<StepId>], &[StepId]) = match gate {
+        Gate::Readers(readers) => (readers, &[]),
+        Gate::Join { judges, .. } => (&[], judges),
+        Gate::Exit | Gate::Always(_) => (&[], &[]),
+    };
+    let reading = readers.iter().filter_map(|reader| match reader {
+        Reader::Judge { step } => Some(*step),
+        _ => None,
+    });
+    reading.chain(joining.iter().copied())
 }
 
 /// What a step comes to when its answer cannot be used, and leaves nothing.

@@ -44,7 +44,7 @@ fn asked_by_others(flow: &Flow) -> Vec<bool> {
         if let crate::Act::All { members, .. } = &step.act {
             members.iter().for_each(|member| asked[member.0 as usize] = true);
         }
-        graph::judges(&step.gate).into_iter().for_each(|judge| asked[judge.0 as usize] = true);
+        graph::judges(&step.gate).for_each(|judge| asked[judge.0 as usize] = true);
     }
     asked
 }

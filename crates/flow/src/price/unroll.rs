@@ -133,7 +133,7 @@ impl Unrolled {
         visits_max: Option<u32>,
         like: Option<&Followed>,
     ) -> Option<Unrolled> {
-        let asks_judges = flow.steps.iter().any(|step| !judges(&step.gate).is_empty());
+        let asks_judges = flow.steps.iter().any(|step| judges(&step.gate).next().is_some());
         if flow.steps.len() > STEPS_MAX || (flow.conduct.auto_response.is_some() && asks_judges) {
             return None;
         }
@@ -251,7 +251,7 @@ struct States {
 impl Known {
     fn of(flow: &Flow) -> Rc<Known> {
         let live = Live::of(flow, &[flow.entry], true);
-        let judges: Vec<Vec<StepId>> = flow.steps.iter().map(|step| judges(&step.gate)).collect();
+        let judges: Vec<Vec<StepId>> = flow.steps.iter().map(|step| judges(&step.gate).collect()).collect();
         let leaving = judges.iter().map(|judges| vec![OnceCell::new(); judges.len() + 1]).collect();
         Rc::new(Known { live, judges, leaving, closed: closed(flow) })
     }
@@ -287,7 +287,7 @@ impl Known {
 /// What a step comes to by itself, or when this judge was asked.
 fn said(flow: &Flow, step: &Step<StepId>, judge: Option<StepId>) -> BTreeSet<Outcome> {
     let Some(judge) = judge else {
-        if judges(&step.gate).is_empty() {
+        if judges(&step.gate).next().is_none() {
             return outcomes(flow, step);
         }
         let mut alone = step.clone();

@@ -194,7 +194,7 @@ impl Scale<'_> {
 
     /// The judges of a step's answer, each of them.
     fn judges(&self, step: &Step<StepId>) -> u64 {
-        let asks = judges(&step.gate).into_iter().filter_map(|judge| match &self.flow.step(judge).act {
+        let asks = judges(&step.gate).filter_map(|judge| match &self.flow.step(judge).act {
             Act::Ask(ask) => Some(self.ask(ask, AskRole::Judge, self.terms.repairs_max)),
             _ => None,
         });

@@ -190,7 +190,7 @@ impl Rules {
         let step = flow.step(at.at);
         let mut marks = Vec::new();
         if let Some(by) = said.by {
-            let judges = graph::judges(&step.gate);
+            let judges: Vec<StepId> = graph::judges(&step.gate).collect();
             let place = judges.iter().position(|judge| *judge == by).unwrap_or(0);
             marks.extend(judges[..=place].iter().map(|judge| Mark::Step(*judge)));
         }
@@ -442,7 +442,7 @@ pub(super) fn entered(flow: &Flow, id: StepId) -> Vec<Mark> {
     if let Act::All { members, .. } = &flow.step(id).act {
         for member in members {
             found.push(Mark::Step(*member));
-            found.extend(graph::judges(&flow.step(*member).gate).into_iter().map(Mark::Step));
+            found.extend(graph::judges(&flow.step(*member).gate).map(Mark::Step));
         }
     }
     found

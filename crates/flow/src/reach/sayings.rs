@@ -95,7 +95,7 @@ fn read(flow: &Flow, id: StepId, readers: &[Reader<StepId>]) -> Vec<Choice> {
             found.push(Choice { unusable: true, ..Choice::plain(outcome.clone()) });
         }
     }
-    found.extend(judged(flow, &graph::judges(&flow.step(id).gate)));
+    found.extend(judged(flow, graph::judges(&flow.step(id).gate)));
     found
 }
 
@@ -116,14 +116,14 @@ fn outcome_of_first(readers: &[Reader<StepId>]) -> Option<&Outcome> {
 }
 
 /// What judges come to.
-fn judged(flow: &Flow, judges: &[StepId]) -> Vec<Choice> {
+fn judged(flow: &Flow, judges: impl IntoIterator<Item = StepId>) -> Vec<Choice> {
     let mut found = Vec::new();
     for judge in judges {
-        let outcomes = ways::outcomes(flow, flow.step(*judge));
+        let outcomes = ways::outcomes(flow, flow.step(judge));
         let said = outcomes
             .into_iter()
-            .filter(|outcome| *outcome != Outcome::None && ways::is_sayable(flow, *judge, outcome));
-        found.extend(said.map(|outcome| Choice { by: Some(*judge), ..Choice::plain(outcome) }));
+            .filter(|outcome| *outcome != Outcome::None && ways::is_sayable(flow, judge, outcome));
+        found.extend(said.map(|outcome| Choice { by: Some(judge), ..Choice::plain(outcome) }));
     }
     found
 }
@@ -137,7 +137,7 @@ fn joins(flow: &Flow, members: &[StepId], rules: &[JoinRule], judges: &[StepId])
             wanted.push(Choice::plain(rule.outcome.clone()));
         }
     }
-    wanted.extend(judged(flow, judges));
+    wanted.extend(judged(flow, judges.iter().copied()));
     let way = |choice: &Choice, said: &[Vec<Said>]| {
         let by_rule = choice.by.is_none() && choice.outcome != Outcome::None;
         let members = together(rules, said, by_rule.then_some(&choice.outcome))?;

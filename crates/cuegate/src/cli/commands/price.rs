@@ -44,9 +44,9 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
     };
     // Rules for persons exist only where somebody is there, and what a run costs at most holds for both.
     let there = there.and_then(|(definition, found)| Some((definition, found?)));
-    let dearest = match there {
-        Some((definition, dearer)) if cost(&dearer) > cost(&found) => (definition, dearer),
-        _ => (definition, found),
+    let (dearest, other) = match there {
+        Some((there, dearer)) if cost(&dearer) > cost(&found) => ((there, dearer), Some((definition, found))),
+        there => ((definition, found), there),
     };
     if args.json {
         print::json(&cuegate_view::price_json(&dearest.1, &dearest.0.sources));
@@ -54,7 +54,7 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
         print::data(&cuegate_view::price(&dearest.1, &dearest.0.sources));
     }
     // The program ends: taking a large definition apart first would be time for nothing.
-    std::mem::forget(dearest);
+    std::mem::forget((dearest, other));
     Ok(exit::DONE)
 }
 
