@@ -84,9 +84,8 @@ impl Names<'_> {
         let given: BTreeSet<&str> = self.given.iter().map(|(given, _)| *given).collect();
         let lost: Vec<(&&str, &Vec<Span>)> =
             self.said.iter().filter(|(name, _)| !given.contains(*name)).collect();
-        let is_idle = |name: &str| {
-            !self.said.contains_key(name) && !self.aside.contains(name) && !ENDS.contains(&name)
-        };
+        let is_idle =
+            |name: &str| !self.said.contains_key(name) && !self.aside.contains(name) && !ENDS.contains(&name);
         let idle: Vec<(&str, Span)> = self.given.iter().copied().filter(|(name, _)| is_idle(name)).collect();
         for (said, places) in &lost {
             let near = nearest(said, idle.iter().map(|(name, _)| *name));

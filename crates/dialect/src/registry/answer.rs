@@ -172,7 +172,7 @@ fn for_step(step: &StepDefinition<'_>, written: &Written<'_, '_>, shared: Schema
         if let Some((field, _)) = &gate.field {
             let pointer = pointer_of(field);
             if !gate.misread {
-                check_words(step.id, gate, &pointer, &sent, written.desk);
+                check_words(step, gate, &pointer, &sent, written.desk);
             }
             say_intents(&mut sent, &pointer);
             allow_abort(&mut sent, &pointer);

@@ -18,18 +18,15 @@ pub(super) fn meaning(word: &str) -> Option<Intent> {
 
 /// Reports words that decide nothing and intents that no word decides. A schema that lists no words allows all.
 pub(super) fn check_words(
-    id: &str,
+    step: &StepDefinition<'_>,
     gate: &GateDefinition<'_>,
     pointer: &str,
     schema: &Value,
     desk: &Desk<'_>,
 ) {
-    let Some((field, span)) = &gate.field else { return };
+    let (id, Some((field, span))) = (step.id, &gate.field) else { return };
     let Some(words) = listed(schema.pointer(pointer)) else {
         return check_free(id, (field, *span), schema.pointer(pointer), desk);
-    };
-    let push = |message: String, hint: &str| {
-        desk.found.push(Diagnostic::warning(codes::UNUSED_WORD, *span, message).step(id).hint(hint));
     };
     if none_can_be_said(gate, &words) {
         let allowed: Vec<&str> = gate.intents.iter().map(|(intent, _)| intent.as_str()).collect();
@@ -45,17 +42,14 @@ pub(super) fn check_words(
         );
         return;
     }
-    let allows =
-        |intent: Intent| intent == Intent::Abort || gate.intents.iter().any(|(known, _)| *known == intent);
+    // That a transition leads on from what is not allowed is said of the transition.
+    let allows = |intent: Intent| {
+        intent == Intent::Abort
+            || gate.intents.iter().any(|(known, _)| *known == intent)
+            || step.transitions.iter().flatten().any(|transition| transition.intent == intent)
+    };
     let useless: Vec<&str> =
         words.iter().filter(|word| !meaning(word).is_some_and(allows)).map(String::as_str).collect();
-    if !useless.is_empty() {
-        let message = format!(
-            "the schema of `{id}` lists {} at `{field}`, which its gate does not allow",
-            list(&useless)
-        );
-        push(message, "take the words out of the schema, or allow what they stand for");
-    }
     let lost: Vec<&str> = gate
         .intents
         .iter()
@@ -63,10 +57,28 @@ pub(super) fn check_words(
         .filter(|(intent, _)| !words.iter().any(|word| meaning(word) == Some(*intent)))
         .map(|(intent, _)| intent.as_str())
         .collect();
-    if !lost.is_empty() {
-        let message = format!("the schema of `{id}` lists no word for {} at `{field}`", list(&lost));
-        push(message, "add the intent to the schema's `enum`, or take it out of `allowedIntents`");
-    }
+    let what = format!("the schema of `{id}` lists");
+    let (message, hint) = match (useless.is_empty(), lost.is_empty()) {
+        (true, true) => return,
+        (false, true) => (
+            format!("{what} {} at `{field}`, which its gate does not allow", list(&useless)),
+            "take the words out of the schema, or allow what they stand for",
+        ),
+        (true, false) => (
+            format!("{what} no word for {} at `{field}`", list(&lost)),
+            "add the intent to the schema's `enum`, or take it out of `allowedIntents`",
+        ),
+        // Often one word that is misspelt.
+        (false, false) => (
+            format!(
+                "{what} {} at `{field}`, which its gate does not allow, and no word for {}",
+                list(&useless),
+                list(&lost)
+            ),
+            "`allowedIntents` and the schema's `enum` have to agree",
+        ),
+    };
+    desk.found.push(Diagnostic::warning(codes::UNUSED_WORD, *span, message).step(id).hint(hint));
 }
 
 /// Whether no word of a schema stands for any intent that leads on. One that stands in for an unreadable intent does.

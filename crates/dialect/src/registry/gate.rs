@@ -231,7 +231,9 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         let allowed = |intent: &Intent| {
             *intent == Intent::Abort || gate.misread || gate.intents.iter().any(|(known, _)| known == intent)
         };
-        if let Some((intent, span)) = gate.fallback.filter(|(intent, _)| !allowed(intent)) {
+        // That a transition leads on from what is not allowed is said of the transition.
+        let is_said = |intent: &Intent| allowed(intent) || self.transition(*intent).is_some();
+        if let Some((intent, span)) = gate.fallback.filter(|(intent, _)| !is_said(intent)) {
             let message = format!("`fallbackIntent` is `{}`, which `{id}` does not allow", intent.as_str());
             self.push(
                 Diagnostic::error(codes::INVALID_VALUE, span, message)

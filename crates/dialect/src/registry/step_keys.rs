@@ -6,23 +6,30 @@ use crate::codes;
 use crate::findings::Findings;
 use crate::json::{Entry, Json, Kind};
 
+/// Where the steps of a registry stand, and those that answer before a step completes the run.
+const SECTIONS: [&str; 3] = ["steps", "validationSteps", "completionSteps"];
+
 /// Says of each step that calls itself otherwise than its key does which of the two is wrong, where all others agree:
 /// then the key is read as what they say.
 pub(super) fn check_keys(registry: &Json, found: &Findings) {
-    let Some(Kind::Object(steps)) = registry.get("steps").map(|steps| &steps.kind) else { return };
-    for entry in steps {
-        let Some(written) = entry.value.get("stepId").filter(|written| written.as_text() != Some(&entry.key))
-        else {
-            continue;
-        };
-        let Some(id) = written.as_text().filter(|id| !steps.iter().any(|other| other.key.as_ref() == *id))
-        else {
-            continue;
-        };
-        if !is_named(registry, id) || is_named(registry, &entry.key) {
-            continue;
+    for section in SECTIONS {
+        let Some(Kind::Object(steps)) = registry.get(section).map(|steps| &steps.kind) else { continue };
+        for entry in steps {
+            let Some(written) =
+                entry.value.get("stepId").filter(|written| written.as_text() != Some(&entry.key))
+            else {
+                continue;
+            };
+            let Some(id) =
+                written.as_text().filter(|id| !steps.iter().any(|other| other.key.as_ref() == *id))
+            else {
+                continue;
+            };
+            let is_named = |id: &str| is_named(registry, section, id);
+            if is_named(id) && !is_named(&entry.key) {
+                replace(entry, id, written.span, found);
+            }
         }
-        replace(entry, id, written.span, found);
     }
 }
 
@@ -37,12 +44,12 @@ fn replace(entry: &Entry, id: &str, written: Span, found: &Findings) {
     found.push(finding.step(&entry.key).meant(id));
 }
 
-/// Whether something of a registry names a step: leads to it, begins with it, reads what it leaves, or validates it.
-fn is_named(registry: &Json, id: &str) -> bool {
-    let validates = ["validationSteps", "completionSteps"]
-        .iter()
-        .any(|key| registry.get(key).is_some_and(|steps| steps.get(id).is_some()));
-    validates || says(registry, id)
+/// Whether something of a registry names a step of a section: leads to it, begins with it, reads what it leaves, or is
+/// another section's step of this name.
+fn is_named(registry: &Json, section: &str, id: &str) -> bool {
+    let others = SECTIONS.iter().filter(|other| **other != section);
+    let mut others = others.filter_map(|other| registry.get(other));
+    others.any(|steps| steps.get(id).is_some()) || says(registry, id)
 }
 
 fn says(json: &Json, id: &str) -> bool {

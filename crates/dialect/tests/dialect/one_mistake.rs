@@ -69,6 +69,79 @@ fn in_a_registry() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+#[test]
+fn in_a_registry_that_completes() {
+    let cases = [
+        ("\"next\": { \"target\"", "\"next\": { \"targt\"", "unknown-key"),
+        ("\"transitions\"", "\"transition\"", "unknown-key"),
+        ("\"structuredGate\"", "\"structureGate\"", "unknown-key"),
+        ("\"steps\": {", "\"stpes\": {", "unknown-key"),
+        ("\"completionSteps\"", "\"completonSteps\"", "unknown-key"),
+        ("\"completionPatterns\"", "\"completionPattern\"", "unknown-key"),
+        ("\"validators\": {", "\"validatrs\": {", "unknown-key"),
+        ("\"validator\": \"clean\"", "\"validator\": \"claen\"", "unknown-validator"),
+        ("\"clean\": {", "\"claen\": {", "unknown-validator"),
+        ("\"dirty\": {", "\"drity\": {", "validator-without-pattern"),
+        ("\"failurePattern\": \"dirty\"", "\"failurePattern\": \"dity\"", "validator-without-pattern"),
+        ("\"adaptation\": \"dirty\"", "\"adaptation\": \"ditry\"", "missing-prompt"),
+        ("[\"next\", \"repeat\", \"complete\"]", "[\"nxt\", \"repeat\", \"complete\"]", "invalid-value"),
+        ("[\"next\", \"repeat\", \"complete\"]", "[\"next\", \"repeat\"]", "transition-without-intent"),
+        ("[\"next\", \"repeat\", \"complete\"]", "[\"repeat\", \"complete\"]", "transition-without-intent"),
+        ("[\"next\", \"repeat\", \"complete\"]", "[\"next\", \"complete\"]", "transition-without-intent"),
+        ("\"repeat\": { \"target\": \"initial.fix\" },", "", "intent-without-transition"),
+        (
+            "\"complete\": { \"target\": \"complete.fix\" }",
+            "\"complete\": { \"target\": \"complete.fx\" }",
+            "unknown-target",
+        ),
+        ("\"complete.fix\": {\n      \"stepId\"", "\"complete.fx\": {\n      \"stepId\"", "step-id-mismatch"),
+        ("\"initial.fix\": {\n      \"stepId\"", "\"initial.fx\": {\n      \"stepId\"", "step-id-mismatch"),
+        ("\"entryStep\": \"initial.fix\"", "\"entryStep\": \"initial.fx\"", "unknown-target"),
+        ("\"fallbackIntent\": \"next\"", "\"fallbackIntent\": \"nxt\"", "invalid-value"),
+        ("\"handoffFields\": [\"approach\"]", "\"handoffFields\": [\"aproach\"]", "handoff-not-in-schema"),
+        ("{uv-initial_fix_approach}", "{uv-initial_fix_aproach}", "unknown-variable"),
+        ("{uv-issue}", "{uv-isue}", "unknown-variable"),
+        ("\"const\": \"complete\"", "\"const\": \"next\"", "intent-mismatch"),
+        (
+            "\"intentField\": \"next_action.action\"",
+            "\"intentField\": \"next_action.acton\"",
+            "intent-mismatch",
+        ),
+        ("\"c2\": \"continuation\"", "\"c2\": \"continuaton\"", "missing-prompt"),
+        ("\"c3\": \"fix\"", "\"c3\": \"fx\"", "missing-prompt"),
+        ("\"edition\": \"default\"", "\"edition\": \"defalt\"", "missing-prompt"),
+        ("\"maxAttempts\": 2", "\"maxAttempts\": \"two\"", "wrong-type"),
+        ("\"action\": \"retry\"", "\"action\": \"rety\"", "invalid-value"),
+        ("\"successWhen\": \"empty\"", "\"successWhen\": \"emty\"", "invalid-value"),
+        ("\"detect:graph\"", "\"detect:grph\"", "invalid-value"),
+        ("\"permissionMode\": \"acceptEdits\"", "\"permissionMode\": \"acceptEdit\"", "invalid-value"),
+        ("prompts/system.md\"", "prompts/systm.md\"", "missing-prompt"),
+        ("\"file\": \"fix.json\"", "\"file\": \"fx.json\"", "unresolved-schema"),
+        ("#/definitions/initial.fix", "#/definitions/initial.fx", "unresolved-schema"),
+        ("\"initial.fix\": { \"type\"", "\"initial.fx\": { \"type\"", "unresolved-schema"),
+        (
+            "\"required\": [\"stepId\", \"next_action\", \"approach\"]",
+            "\"required\": [\"stepId\", \"next_action\", \"aproach\"]",
+            "impossible-schema",
+        ),
+        (
+            "\"approach\": { \"type\": \"string\" }",
+            "\"aproach\": { \"type\": \"string\" }",
+            "impossible-schema",
+        ),
+    ];
+    const DIR: &str = ".agent/solver";
+    let files = support::project(cuegate_testkit::definitions::COMPLETE);
+    let found = not_one(&cases, files.clone(), |files| support::findings(files, DIR));
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    let words = [
+        ("\"continue\", \"retry\"", "\"contine\", \"retry\"", "lists `contine` at"),
+        ("\"continue\", \"retry\"", "\"retry\"", "lists no word for `next`"),
+        ("\"next\", \"wait\"", "\"wait\"", "lists no word for `next`"),
+    ];
+    assert_eq!(not_said(&words, &files, |files| support::findings(files, DIR)), "");
+}
+
 /// The same where what is found is one line that says something, of whatever severity.
 fn not_said(cases: &[(&str, &str, &str)], files: &Project, found: impl Fn(&Project) -> String) -> String {
     let check = |(from, to, says): &(&str, &str, &str)| {
@@ -104,6 +177,11 @@ fn the_key_of_a_step() {
         (
             "    \"closure.fix\": {\n      \"stepId\": \"closure.fix\", \"name\": \"Close\"",
             "    \"closure.fx\": {\n      \"stepId\": \"closure.fix\", \"name\": \"Close\"",
+            "the step of key `closure.fx` calls itself",
+        ),
+        (
+            "    \"closure.fix\": {\n      \"stepId\": \"closure.fix\", \"name\": \"Clean",
+            "    \"closure.fx\": {\n      \"stepId\": \"closure.fix\", \"name\": \"Clean",
             "the step of key `closure.fx` calls itself",
         ),
         ("\"stepId\": \"continuation.fix\"", "\"stepId\": \"zork\"", "make"),
