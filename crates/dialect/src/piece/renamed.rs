@@ -30,12 +30,11 @@ struct Names<'j> {
 /// Reports the names of a piece that were changed in one place only, in the place of what was found where the old ones are
 /// said; they are read as the old ones.
 pub(super) fn check_names(piece: &Json, found: &Findings) {
-    let has = |code: &str| found.has(|known| known.code == code);
     // What is said and nobody has was found there: in most pieces there is nothing of the kind.
-    if has(codes::UNKNOWN_FACET) {
+    if found.has(|known| known.code == codes::UNKNOWN_FACET) {
         check_facets(piece, found);
     }
-    if has(codes::UNKNOWN_TARGET) {
+    if found.has(|known| known.code == codes::UNKNOWN_TARGET) {
         check_movements(piece, found);
     }
 }

@@ -17,6 +17,7 @@ come without: the schema does not list the field in `required`, or it allows `nu
 or there is no schema. Where an input is required, a run in which that happens fails; in a prompt that reads it
 directly, as `{uv-STEP_KEY}`, and in a failure prompt nothing stands in its place. Or an input is required behind
 a step that goes on by its fallback when its answer cannot be used, and then leaves nothing: the finding shows how.
+Where the schema allows nothing but `null`, each run that comes there fails, which can be meant: that is a note.
 
 List the field in `required` of the schema, with a type that is not `null`. Or declare it as an input that has a
 `default` or is `\"required\": false`.
@@ -36,14 +37,20 @@ pub(super) fn check(
             let id = StepId(index as u32);
             let producer = passing.by_name.get(&*need.from).copied();
             let Some(producer) = producer.filter(|producer| *producer != id) else { continue };
-            if never_left(flow, &need, producer) {
-                continue;
-            }
             // A path that passes the other step by is an error of its own.
             if passing.dominance.is_avoidable(id, producer) || !is_put(live, id, &need) {
                 continue;
             }
             let said = || need.say(step);
+            if never_left(flow, &need, producer) {
+                let message = format!(
+                    "{}, which is always `null` and counts as nothing: each run that comes here fails",
+                    said()
+                );
+                let finding = Diagnostic::note(CODE.name, need.span, message);
+                found.push(finding.step(&step.name).hint("see that this is what you want"));
+                continue;
+            }
             let finding = match why_missing(flow, flow.step(producer), &need.key) {
                 Some((why, hint)) => {
                     let hint = match need.by {
@@ -99,7 +106,7 @@ fn fallen_back(said: &str, need: &Need, trace: Trace) -> Diagnostic {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{codes_of, draft, failing, findings_of, hand_on, need, prompt, schema};
-    use crate::{Act, Draft, Extractor, Gate, Outcome, Piece, Reader, Source, Target};
+    use crate::{Act, Draft, Extractor, Gate, Outcome, Piece, Reader, Severity, Source, Target};
     use serde_json::{Value, json};
 
     /// `a` leaves a plan, of which its schema says this.
@@ -151,9 +158,12 @@ mod tests {
             );
         }
         assert!(said(reads(json!({"enum": ["x", 1]}), &["plan"])).is_empty());
-        assert!(
-            said(reads(json!({"type": "null"}), &["plan"])).is_empty(),
-            "whoever requires that means to fail"
+        // Whoever requires that means to fail.
+        let found = findings_of(reads(json!({"type": "null"}), &["plan"]));
+        assert_eq!(found[0].severity, Severity::Note);
+        assert_eq!(
+            found[0].message,
+            "`b` reads `a.plan`, which is always `null` and counts as nothing: each run that comes here fails"
         );
     }
 
