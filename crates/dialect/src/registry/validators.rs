@@ -12,6 +12,7 @@ use super::failure_texts;
 use super::failure_values::{Asked, Use, report_unused};
 use super::gate::outcome;
 use super::generation::Generation;
+use super::index::StepIndex;
 use super::inputs::DeclaredInput;
 use super::kinds::StepKind;
 use super::matter::User;
@@ -82,8 +83,9 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
 
     /// Adds to a draft, for each closure step with validators, the step that runs them.
     pub(crate) fn lower(&self, draft: &mut Draft) {
+        let patterns = StepIndex::of(self.registry.patterns.iter().map(|pattern| pattern.name));
         for validator in &self.registry.validators {
-            self.check_pattern(validator);
+            self.check_pattern(validator, &patterns);
         }
         let mut uses = Vec::new();
         let ways = Ways::of(draft);
@@ -100,11 +102,11 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         report_unused(self.registry, &uses, &self.compiler.desk.found);
     }
 
-    fn check_pattern(&self, validator: &ValidatorDefinition<'_>) {
-        let names: Vec<&str> = self.registry.patterns.iter().map(|pattern| pattern.name).collect();
-        let Some(written) = validator.pattern.filter(|written| !names.contains(&written.text)) else {
+    fn check_pattern(&self, validator: &ValidatorDefinition<'_>, patterns: &StepIndex<'_>) {
+        let Some(written) = validator.pattern.filter(|written| !patterns.has(written.text)) else {
             return;
         };
+        let names: Vec<&str> = self.registry.patterns.iter().map(|pattern| pattern.name).collect();
         if self.registry.misread && names.is_empty() {
             return;
         }
@@ -184,7 +186,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         let counted = matches!(validation.on_failure, OnFailure::Retry(1..));
         if counted {
             draft.counters.push(Counter { name: format!("{} attempts", validation.id).into() });
-            self.check_origins(validation, &origins, draft);
+            self.check_origins(validation, &origins, (draft, ways));
             if let OnFailure::Retry(max) = validation.on_failure {
                 draft.keys.push(Key::new("maxAttempts", validation.span, max, 0, Turn::Counter(counter)));
             }
@@ -272,11 +274,15 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
     }
 
     /// Who is told to mend what a validator found has to be able to.
-    fn check_origins(&self, validation: &ValidationStep<'_>, origins: &[Name], draft: &Draft) {
+    fn check_origins(
+        &self,
+        validation: &ValidationStep<'_>,
+        origins: &[Name],
+        (draft, ways): (&Draft, &Ways),
+    ) {
         // Where nobody hands off, nobody is told anything.
         let told = |name: &Name| *name.text != *validation.id || self.entries.contains(&validation.id);
-        let boundary =
-            |name: &Name| draft.steps.iter().find(|step| *step.name == *name.text).map(|step| &step.boundary);
+        let boundary = |name: &Name| ways.places.get(&*name.text).map(|at| &draft.steps[*at].boundary);
         let weak: Vec<&str> = origins
             .iter()
             .filter(|origin| told(origin) && boundary(origin).is_some_and(is_too_weak))
@@ -352,7 +358,9 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                 // Who misspells a value means one that there is.
                 for (name, _) in &mut prompt.failure_values {
                     let known = condition.validator.extract.iter().map(|(known, _)| known.text);
-                    if let Some(meant) = nearest(name, known) {
+                    if !known.clone().any(|known| known == name.as_str())
+                        && let Some(meant) = nearest(name, known)
+                    {
                         *name = meant.to_owned();
                     }
                 }
