@@ -119,5 +119,6 @@ mod schemas_keys;
 mod support;
 #[cfg(test)]
 mod told_texts;
+mod two_mistakes;
 #[cfg(test)]
 mod whole_schemas;

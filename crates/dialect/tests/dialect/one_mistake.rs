@@ -7,7 +7,7 @@ use crate::piece_support;
 use crate::support::{self, Project, broken, edit, findings_of, load};
 
 /// Replaces the first place in the first file that has it.
-fn first(mut files: Project, from: &str, to: &str) -> Project {
+pub fn first(mut files: Project, from: &str, to: &str) -> Project {
     let fits = |(_, bytes): &(&String, &mut Vec<u8>)| String::from_utf8_lossy(bytes).contains(from);
     let (_, bytes) = files.iter_mut().find(fits).unwrap_or_else(|| panic!("nothing has {from}"));
     *bytes = String::from_utf8(bytes.clone()).unwrap().replacen(from, to, 1).into_bytes();
@@ -30,109 +30,103 @@ fn place(line: &str) -> &str {
     at.split_once(':').map_or(at, |(_, at)| at)
 }
 
+/// What is changed in a registry, into what, and the code of what is found.
+pub const IN_A_REGISTRY: &[(&str, &str, &str)] = &[
+    ("\"next\": { \"target\"", "\"next\": { \"targt\"", "unknown-key"),
+    ("\"transitions\"", "\"transition\"", "unknown-key"),
+    ("\"structuredGate\"", "\"structureGate\"", "unknown-key"),
+    ("\"steps\": {", "\"stpes\": {", "unknown-key"),
+    ("[\"next\", \"repeat\"],", "[\"nxt\", \"repeat\"],", "invalid-value"),
+    ("[\"next\", \"repeat\"],", "[\"zork\", \"repeat\"],", "invalid-value"),
+    ("[\"next\", \"repeat\"],", "7,", "wrong-type"),
+    ("\"next\": { \"target\"", "\"nxt\": { \"target\"", "invalid-value"),
+    ("\"next\": { \"target\"", "\"zork\": { \"target\"", "invalid-value"),
+    (WHOLE, "{ \"condition\": \"approach\", \"targets\": {} }", "invalid-value"),
+    (WHOLE, "{ \"target\": \"closure.fix\" }", "wrong-direction"),
+    ("\"stepKind\": \"work\"", "\"stepKind\": \"wrok\"", "invalid-value"),
+    ("\"entryStep\": \"initial.fix\"", "\"entryStep\": 5", "wrong-type"),
+    ("\"c1\": \"steps\"", "\"c1\": \"stesp\"", "missing-prompt"),
+    ("{ \"approach\": { \"from\": \"initial.fix.approach\" } }", "[\"approach\"]", "wrong-type"),
+    (
+        "{ \"next\": { \"target\": \"continuation.fix\" }, \"repeat\": { \"target\": \"initial.fix\" } }",
+        "{}",
+        "intent-without-transition",
+    ),
+    ("\"schemasBase\": \".agent/fixer/schemas\"", "\"schemasBase\": \"schema\"", "unresolved-schema"),
+    ("#/$defs/closure.fix", "#/$defs/closure.fx", "unresolved-schema"),
+    ("\"userPromptsBase\": \"", "\"userPromptsBase\": \"../../../../", "escapes-root"),
+    ("\"maxAttempts\": 2", "\"maxAttempts\": 1e400", "invalid-json"),
+    ("{uv-approach}", "{uv-aproach}", "unknown-variable"),
+    ("\"reason\": { \"type\": \"string\" }", "\"reason\": { \"$ref\": \"#/$defs/x\" }", "unresolved-schema"),
+];
+
+/// A transition.
+const WHOLE: &str = "{ \"target\": \"continuation.fix\" }";
+
 #[test]
 fn in_a_registry() {
-    let whole = "{ \"target\": \"continuation.fix\" }";
-    let cases = [
-        ("\"next\": { \"target\"", "\"next\": { \"targt\"", "unknown-key"),
-        ("\"transitions\"", "\"transition\"", "unknown-key"),
-        ("\"structuredGate\"", "\"structureGate\"", "unknown-key"),
-        ("\"steps\": {", "\"stpes\": {", "unknown-key"),
-        ("[\"next\", \"repeat\"],", "[\"nxt\", \"repeat\"],", "invalid-value"),
-        ("[\"next\", \"repeat\"],", "[\"zork\", \"repeat\"],", "invalid-value"),
-        ("[\"next\", \"repeat\"],", "7,", "wrong-type"),
-        ("\"next\": { \"target\"", "\"nxt\": { \"target\"", "invalid-value"),
-        ("\"next\": { \"target\"", "\"zork\": { \"target\"", "invalid-value"),
-        (whole, "{ \"condition\": \"approach\", \"targets\": {} }", "invalid-value"),
-        (whole, "{ \"target\": \"closure.fix\" }", "wrong-direction"),
-        ("\"stepKind\": \"work\"", "\"stepKind\": \"wrok\"", "invalid-value"),
-        ("\"entryStep\": \"initial.fix\"", "\"entryStep\": 5", "wrong-type"),
-        ("\"c1\": \"steps\"", "\"c1\": \"stesp\"", "missing-prompt"),
-        ("{ \"approach\": { \"from\": \"initial.fix.approach\" } }", "[\"approach\"]", "wrong-type"),
-        (
-            "{ \"next\": { \"target\": \"continuation.fix\" }, \"repeat\": { \"target\": \"initial.fix\" } }",
-            "{}",
-            "intent-without-transition",
-        ),
-        ("\"schemasBase\": \".agent/fixer/schemas\"", "\"schemasBase\": \"schema\"", "unresolved-schema"),
-        ("#/$defs/closure.fix", "#/$defs/closure.fx", "unresolved-schema"),
-        ("\"userPromptsBase\": \"", "\"userPromptsBase\": \"../../../../", "escapes-root"),
-        ("\"maxAttempts\": 2", "\"maxAttempts\": 1e400", "invalid-json"),
-        ("{uv-approach}", "{uv-aproach}", "unknown-variable"),
-        (
-            "\"reason\": { \"type\": \"string\" }",
-            "\"reason\": { \"$ref\": \"#/$defs/x\" }",
-            "unresolved-schema",
-        ),
-    ];
-    let found = not_one(&cases, support::sound(), |files| support::findings(files, support::DIR));
+    let found = not_one(IN_A_REGISTRY, support::sound(), |files| support::findings(files, support::DIR));
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// The same of a registry with completions.
+pub const IN_A_REGISTRY_THAT_COMPLETES: &[(&str, &str, &str)] = &[
+    ("\"next\": { \"target\"", "\"next\": { \"targt\"", "unknown-key"),
+    ("\"transitions\"", "\"transition\"", "unknown-key"),
+    ("\"structuredGate\"", "\"structureGate\"", "unknown-key"),
+    ("\"steps\": {", "\"stpes\": {", "unknown-key"),
+    ("\"completionSteps\"", "\"completonSteps\"", "unknown-key"),
+    ("\"completionPatterns\"", "\"completionPattern\"", "unknown-key"),
+    ("\"validators\": {", "\"validatrs\": {", "unknown-key"),
+    ("\"validator\": \"clean\"", "\"validator\": \"claen\"", "unknown-validator"),
+    ("\"clean\": {", "\"claen\": {", "unknown-validator"),
+    ("\"dirty\": {", "\"drity\": {", "validator-without-pattern"),
+    ("\"failurePattern\": \"dirty\"", "\"failurePattern\": \"dity\"", "validator-without-pattern"),
+    ("\"adaptation\": \"dirty\"", "\"adaptation\": \"ditry\"", "missing-prompt"),
+    ("[\"next\", \"repeat\", \"complete\"]", "[\"nxt\", \"repeat\", \"complete\"]", "invalid-value"),
+    ("[\"next\", \"repeat\", \"complete\"]", "[\"next\", \"repeat\"]", "transition-without-intent"),
+    ("[\"next\", \"repeat\", \"complete\"]", "[\"repeat\", \"complete\"]", "transition-without-intent"),
+    ("[\"next\", \"repeat\", \"complete\"]", "[\"next\", \"complete\"]", "transition-without-intent"),
+    ("\"repeat\": { \"target\": \"initial.fix\" },", "", "intent-without-transition"),
+    (
+        "\"complete\": { \"target\": \"complete.fix\" }",
+        "\"complete\": { \"target\": \"complet.fix\" }",
+        "unknown-target",
+    ),
+    ("\"complete.fix\": {\n      \"stepId\"", "\"complete.fx\": {\n      \"stepId\"", "step-id-mismatch"),
+    ("\"initial.fix\": {\n      \"stepId\"", "\"initial.fx\": {\n      \"stepId\"", "step-id-mismatch"),
+    ("\"entryStep\": \"initial.fix\"", "\"entryStep\": \"intial.fix\"", "unknown-target"),
+    ("\"fallbackIntent\": \"next\"", "\"fallbackIntent\": \"nxt\"", "invalid-value"),
+    ("\"handoffFields\": [\"approach\"]", "\"handoffFields\": [\"aproach\"]", "handoff-not-in-schema"),
+    ("{uv-initial_fix_approach}", "{uv-initial_fix_aproach}", "unknown-variable"),
+    ("{uv-issue}", "{uv-isue}", "unknown-variable"),
+    ("\"const\": \"complete\"", "\"const\": \"next\"", "intent-mismatch"),
+    ("\"intentField\": \"next_action.action\"", "\"intentField\": \"next_action.acton\"", "intent-mismatch"),
+    ("\"c2\": \"continuation\"", "\"c2\": \"continuaton\"", "missing-prompt"),
+    ("\"c3\": \"fix\"", "\"c3\": \"fx\"", "missing-prompt"),
+    ("\"edition\": \"default\"", "\"edition\": \"defalt\"", "missing-prompt"),
+    ("\"maxAttempts\": 2", "\"maxAttempts\": \"two\"", "wrong-type"),
+    ("\"action\": \"retry\"", "\"action\": \"rety\"", "invalid-value"),
+    ("\"successWhen\": \"empty\"", "\"successWhen\": \"emty\"", "invalid-value"),
+    ("\"detect:graph\"", "\"detect:grph\"", "invalid-value"),
+    ("\"permissionMode\": \"acceptEdits\"", "\"permissionMode\": \"acceptEdit\"", "invalid-value"),
+    ("prompts/system.md\"", "prompts/systm.md\"", "missing-prompt"),
+    ("\"file\": \"fix.json\"", "\"file\": \"fx.json\"", "unresolved-schema"),
+    ("#/definitions/initial.fix", "#/definitions/initial.fx", "unresolved-schema"),
+    ("\"initial.fix\": { \"type\"", "\"initial.fx\": { \"type\"", "unresolved-schema"),
+    (
+        "\"required\": [\"stepId\", \"next_action\", \"approach\"]",
+        "\"required\": [\"stepId\", \"next_action\", \"aproach\"]",
+        "impossible-schema",
+    ),
+    ("\"approach\": { \"type\": \"string\" }", "\"aproach\": { \"type\": \"string\" }", "impossible-schema"),
+];
+
 #[test]
 fn in_a_registry_that_completes() {
-    let cases = [
-        ("\"next\": { \"target\"", "\"next\": { \"targt\"", "unknown-key"),
-        ("\"transitions\"", "\"transition\"", "unknown-key"),
-        ("\"structuredGate\"", "\"structureGate\"", "unknown-key"),
-        ("\"steps\": {", "\"stpes\": {", "unknown-key"),
-        ("\"completionSteps\"", "\"completonSteps\"", "unknown-key"),
-        ("\"completionPatterns\"", "\"completionPattern\"", "unknown-key"),
-        ("\"validators\": {", "\"validatrs\": {", "unknown-key"),
-        ("\"validator\": \"clean\"", "\"validator\": \"claen\"", "unknown-validator"),
-        ("\"clean\": {", "\"claen\": {", "unknown-validator"),
-        ("\"dirty\": {", "\"drity\": {", "validator-without-pattern"),
-        ("\"failurePattern\": \"dirty\"", "\"failurePattern\": \"dity\"", "validator-without-pattern"),
-        ("\"adaptation\": \"dirty\"", "\"adaptation\": \"ditry\"", "missing-prompt"),
-        ("[\"next\", \"repeat\", \"complete\"]", "[\"nxt\", \"repeat\", \"complete\"]", "invalid-value"),
-        ("[\"next\", \"repeat\", \"complete\"]", "[\"next\", \"repeat\"]", "transition-without-intent"),
-        ("[\"next\", \"repeat\", \"complete\"]", "[\"repeat\", \"complete\"]", "transition-without-intent"),
-        ("[\"next\", \"repeat\", \"complete\"]", "[\"next\", \"complete\"]", "transition-without-intent"),
-        ("\"repeat\": { \"target\": \"initial.fix\" },", "", "intent-without-transition"),
-        (
-            "\"complete\": { \"target\": \"complete.fix\" }",
-            "\"complete\": { \"target\": \"complete.fx\" }",
-            "unknown-target",
-        ),
-        ("\"complete.fix\": {\n      \"stepId\"", "\"complete.fx\": {\n      \"stepId\"", "step-id-mismatch"),
-        ("\"initial.fix\": {\n      \"stepId\"", "\"initial.fx\": {\n      \"stepId\"", "step-id-mismatch"),
-        ("\"entryStep\": \"initial.fix\"", "\"entryStep\": \"initial.fx\"", "unknown-target"),
-        ("\"fallbackIntent\": \"next\"", "\"fallbackIntent\": \"nxt\"", "invalid-value"),
-        ("\"handoffFields\": [\"approach\"]", "\"handoffFields\": [\"aproach\"]", "handoff-not-in-schema"),
-        ("{uv-initial_fix_approach}", "{uv-initial_fix_aproach}", "unknown-variable"),
-        ("{uv-issue}", "{uv-isue}", "unknown-variable"),
-        ("\"const\": \"complete\"", "\"const\": \"next\"", "intent-mismatch"),
-        (
-            "\"intentField\": \"next_action.action\"",
-            "\"intentField\": \"next_action.acton\"",
-            "intent-mismatch",
-        ),
-        ("\"c2\": \"continuation\"", "\"c2\": \"continuaton\"", "missing-prompt"),
-        ("\"c3\": \"fix\"", "\"c3\": \"fx\"", "missing-prompt"),
-        ("\"edition\": \"default\"", "\"edition\": \"defalt\"", "missing-prompt"),
-        ("\"maxAttempts\": 2", "\"maxAttempts\": \"two\"", "wrong-type"),
-        ("\"action\": \"retry\"", "\"action\": \"rety\"", "invalid-value"),
-        ("\"successWhen\": \"empty\"", "\"successWhen\": \"emty\"", "invalid-value"),
-        ("\"detect:graph\"", "\"detect:grph\"", "invalid-value"),
-        ("\"permissionMode\": \"acceptEdits\"", "\"permissionMode\": \"acceptEdit\"", "invalid-value"),
-        ("prompts/system.md\"", "prompts/systm.md\"", "missing-prompt"),
-        ("\"file\": \"fix.json\"", "\"file\": \"fx.json\"", "unresolved-schema"),
-        ("#/definitions/initial.fix", "#/definitions/initial.fx", "unresolved-schema"),
-        ("\"initial.fix\": { \"type\"", "\"initial.fx\": { \"type\"", "unresolved-schema"),
-        (
-            "\"required\": [\"stepId\", \"next_action\", \"approach\"]",
-            "\"required\": [\"stepId\", \"next_action\", \"aproach\"]",
-            "impossible-schema",
-        ),
-        (
-            "\"approach\": { \"type\": \"string\" }",
-            "\"aproach\": { \"type\": \"string\" }",
-            "impossible-schema",
-        ),
-    ];
     const DIR: &str = ".agent/solver";
     let files = support::project(cuegate_testkit::definitions::COMPLETE);
-    let found = not_one(&cases, files.clone(), |files| support::findings(files, DIR));
+    let found = not_one(IN_A_REGISTRY_THAT_COMPLETES, files.clone(), |files| support::findings(files, DIR));
     assert!(found.is_empty(), "{}", found.join("\n"));
     let words = [
         ("\"continue\", \"retry\"", "\"contine\", \"retry\"", "lists `contine` at"),
@@ -311,18 +305,20 @@ fn in_a_check_flow() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// The same of a piece.
+pub const IN_A_PIECE: &[(&str, &str, &str)] = &[
+    ("        next: implement\n", "        nxt: implement\n", "unknown-key"),
+    ("  - name: implement\n", "  - name: COMPLETE\n", "step-name"),
+    ("  - name: implement\n", "  - description: x\n", "missing-key"),
+    ("    edit: true\n", "    <<: { edit: true }\n", "invalid-yaml"),
+    ("initial_movement", "initial_movment", "unknown-key"),
+    ("rules:", "ruls:", "unknown-key"),
+];
+
 #[test]
 fn in_a_piece() {
-    let cases = [
-        ("        next: implement\n", "        nxt: implement\n", "unknown-key"),
-        ("  - name: implement\n", "  - name: COMPLETE\n", "step-name"),
-        ("  - name: implement\n", "  - description: x\n", "missing-key"),
-        ("    edit: true\n", "    <<: { edit: true }\n", "invalid-yaml"),
-        ("initial_movement", "initial_movment", "unknown-key"),
-        ("rules:", "ruls:", "unknown-key"),
-    ];
     let found =
-        not_one(&cases, piece_support::sound(), |files| findings_of(piece_support::load(files, |_| {})));
+        not_one(IN_A_PIECE, piece_support::sound(), |files| findings_of(piece_support::load(files, |_| {})));
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
