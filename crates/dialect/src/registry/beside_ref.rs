@@ -1,10 +1,11 @@
-//! What stands beside a `$ref`: it is dropped when a schema is resolved, so that it is reported.
+//! What stands beside a `$ref`. Before draft 2019-09 it is dropped when a schema is resolved, so that it is reported; since
+//! then both hold.
 
 use cuegate_flow::Diagnostic;
 
 use crate::codes;
 use crate::findings::Findings;
-use crate::json::{Json, Kind};
+use crate::json::{Entry, Json, Kind};
 use crate::nearest::list;
 
 /// Keys that constrain no answer: notes, and definitions that references lead to.
@@ -24,11 +25,28 @@ const NOTES: [&str; 13] = [
     "$defs",
 ];
 
-/// Reports each `$ref` of a schema file that has constraints beside it. Said once a place, however often the file is
-/// read: findings that repeat each other exactly are dropped.
-pub(super) fn check_refs(schema: &Json, found: &Findings) {
+/// Whether what stands beside a `$ref` counts in a schema file: where it names a draft in which it does.
+pub(super) fn counts_beside_ref(file: &Json) -> bool {
+    let draft = file.get("$schema").and_then(Json::as_text).unwrap_or_default();
+    draft.contains("://json-schema.org/draft/20")
+}
+
+/// Whether an entry beside a `$ref` says something of what the schema is about. What references lead to does not.
+pub(super) fn is_beside_ref(entry: &Entry) -> bool {
+    !matches!(&*entry.key, "$ref" | "$defs" | "definitions" | "$id" | "$schema")
+}
+
+/// Reports each `$ref` of a schema file that has constraints beside it and drops them. Said once a place, however often the
+/// file is read: findings that repeat each other exactly are dropped.
+pub(super) fn check_refs(file: &Json, found: &Findings) {
+    if !counts_beside_ref(file) {
+        walk(file, found);
+    }
+}
+
+fn walk(schema: &Json, found: &Findings) {
     match &schema.kind {
-        Kind::List(items) => items.iter().for_each(|item| check_refs(item, found)),
+        Kind::List(items) => items.iter().for_each(|item| walk(item, found)),
         Kind::Object(entries) => {
             check_one(schema, found);
             for entry in entries {
@@ -40,8 +58,8 @@ pub(super) fn check_refs(schema: &Json, found: &Findings) {
                         "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas"
                         | "dependencies",
                         Kind::Object(named),
-                    ) => named.iter().for_each(|entry| check_refs(&entry.value, found)),
-                    _ => check_refs(&entry.value, found),
+                    ) => named.iter().for_each(|entry| walk(&entry.value, found)),
+                    _ => walk(&entry.value, found),
                 }
             }
         }

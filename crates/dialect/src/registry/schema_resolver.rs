@@ -8,14 +8,14 @@ use std::sync::Arc;
 use cuegate_flow::Span;
 use serde_json::{Map, Value};
 
-use super::beside_ref::check_refs;
+use super::beside_ref::{check_refs, counts_beside_ref, is_beside_ref};
 use super::schema_shape::{close, merge};
 use super::schema_words::check_words;
 use crate::Files;
 use crate::desk::Desk;
 use crate::files::{join, lies_in};
 use crate::findings::Findings;
-use crate::json::{Json, Kind};
+use crate::json::{Entry, Json, Kind};
 
 /// Why a schema cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -198,36 +198,51 @@ impl Resolver<'_, '_> {
             }
             _ => return Ok(json.to_value()),
         };
-        if let Some(reference) = json.get("$ref").and_then(Json::as_text) {
-            // What stands beside a `$ref` has no force before draft 2019-09, the draft these files are written in.
-            let at = json.get("$ref").map(|reference| reference.span);
-            let followed = self.reference(reference, path, depth);
-            // The innermost one is to blame, unless what it leads to is too much altogether.
-            if followed.as_ref().is_err_and(|fault| !matches!(fault, SchemaFault::TooMuch(_))) {
-                self.at = self.at.or(at);
-            }
-            return followed;
-        }
-        let all_of = json.get("allOf");
-        let mut own = Map::with_capacity(entries.len() + 1);
-        for entry in entries.iter().filter(|entry| &*entry.key != "allOf") {
-            own.insert(entry.key.to_string(), self.keyword(&entry.key, &entry.value, path, depth)?);
-        }
-        let Some(Kind::List(bases)) = all_of.map(|all_of| &all_of.kind) else {
-            if let Some(other) = all_of {
-                own.insert("allOf".to_owned(), other.to_value());
-            }
-            return Ok(Value::Object(own));
+        let Some(reference) = json.get("$ref").filter(|reference| reference.as_text().is_some()) else {
+            return self.parts(entries, Vec::new(), path, depth);
         };
-        let bases: Vec<Value> =
-            bases.iter().map(|base| self.schema(base, path, depth + 1)).collect::<Result<_, _>>()?;
-        Ok(merge(bases, own))
+        let followed = self.reference(reference.as_text().unwrap_or_default(), path, depth);
+        // The innermost one is to blame, unless what it leads to is too much altogether.
+        if followed.as_ref().is_err_and(|fault| !matches!(fault, SchemaFault::TooMuch(_))) {
+            self.at = self.at.or(Some(reference.span));
+        }
+        let followed = followed?;
+        let document = self.documents.get(path);
+        match document.is_some_and(|file| counts_beside_ref(file)) && entries.iter().any(is_beside_ref) {
+            true => self.parts(entries, vec![followed], path, depth),
+            false => Ok(followed),
+        }
+    }
+
+    /// The keywords of a schema, with what holds besides: what its `$ref` leads to.
+    fn parts(
+        &mut self,
+        entries: &[Entry],
+        mut bases: Vec<Value>,
+        path: &str,
+        depth: usize,
+    ) -> Result<Value, SchemaFault> {
+        let (mut own, mut all_of) = (Map::with_capacity(entries.len() + 1), None);
+        let is_referred = !bases.is_empty();
+        for entry in entries.iter().filter(|entry| !is_referred || is_beside_ref(entry)) {
+            match &entry.value.kind {
+                Kind::List(parts) if &*entry.key == "allOf" => all_of = Some(parts),
+                _ => {
+                    let value = self.keyword(&entry.key, &entry.value, path, depth)?;
+                    own.insert(entry.key.to_string(), value);
+                }
+            }
+        }
+        for part in all_of.into_iter().flatten() {
+            bases.push(self.schema(part, path, depth + 1)?);
+        }
+        Ok(if is_referred || all_of.is_some() { merge(bases, own) } else { Value::Object(own) })
     }
 
     fn keyword(&mut self, key: &str, json: &Json, path: &str, depth: usize) -> Result<Value, SchemaFault> {
         match (key, &json.kind) {
             // Values of answers, not schemas: what looks like a reference in them is none.
-            ("enum" | "const" | "default" | "examples" | "required", _) => Ok(json.to_value()),
+            ("enum" | "const" | "default" | "examples" | "required" | "allOf", _) => Ok(json.to_value()),
             (
                 "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas"
                 | "dependencies",
@@ -317,6 +332,27 @@ mod tests {
             "y": {"const": 1}});
         let found = json!({"dependencies": {"$ref": {"const": 1}, "enum": {"const": 1}, "b": ["a"]}});
         assert_eq!(one(document, "x"), Ok(found));
+    }
+
+    #[test]
+    fn what_stands_beside_a_reference_counts_where_the_draft_says_so() {
+        let draft = |name: &str| {
+            json!({"$schema": name, "base": {"type": "object", "required": ["a"], "properties": {"a": {}}},
+                "x": {"$ref": "#/base", "required": ["b"], "properties": {"b": {"$ref": "#/base"}},
+                    "allOf": [{"minProperties": 2}], "$defs": {"y": {"$ref": "#/x"}}}})
+        };
+        let base = json!({"type": "object", "required": ["a"], "properties": {"a": {}}, "additionalProperties": false});
+        let both = json!({"type": "object", "required": ["a", "b"], "properties": {"a": {}, "b": base},
+            "minProperties": 2, "additionalProperties": false});
+        let older = ["http://json-schema.org/draft-07/schema#", "https://example.com/draft/2020-12/schema"];
+        for name in older {
+            assert_eq!(one(draft(name), "x"), Ok(base.clone()), "{name}");
+        }
+        for name in
+            ["https://json-schema.org/draft/2019-09/schema", "http://json-schema.org/draft/2020-12/schema#"]
+        {
+            assert_eq!(one(draft(name), "x"), Ok(both.clone()), "{name}");
+        }
     }
 
     #[test]
