@@ -1,6 +1,8 @@
 //! Reading an outcome out of an answer.
 
-use cuegate_flow::{Act, FieldPath, Flow, Fused, Gate, Outcome, Reader, Step, StepId, Str, Template};
+use cuegate_flow::{
+    Act, Edge, Ending, FieldPath, Flow, Fused, Gate, Outcome, Reader, Step, StepId, Str, Target, Template,
+};
 use serde_json::Value;
 
 use crate::{
@@ -102,6 +104,7 @@ pub fn read(
                     // The word that a schema knows need not be the name of what it means.
                     if let Err(misfit) = validate(flow, step, output.as_ref())
                         && validate(flow, step, said.as_ref()).is_err()
+                        && !gives_up(flow, step, (path, words, &outcome), output.as_ref())
                     {
                         return otherwise(readers, output, misfit);
                     }
@@ -375,6 +378,25 @@ fn validate(flow: &Flow, step: &Step<StepId>, output: Option<&Value>) -> Result<
     let problems = flow.schema(schema).problems(output);
     let problems: Vec<String> = problems.iter().map(|problem| brief(problem)).collect();
     if problems.is_empty() { Ok(()) } else { Err(Bad::wrong(problems.join("; "))) }
+}
+
+/// Whether an answer gives up where its definition does not speak of that. Then it fits wherever it would with another word:
+/// what is said around the field (`oneOf`, `if`, an `enum` of the whole) was written for the words that there are.
+fn gives_up(
+    flow: &Flow,
+    step: &Step<StepId>,
+    (path, words, outcome): (&FieldPath, &[(Str, Outcome)], &Outcome),
+    output: Option<&Value>,
+) -> bool {
+    let aborts = |edge: &Edge<StepId>| {
+        edge.on == *outcome && edge.implied && matches!(edge.to, Target::End(Ending::Aborted))
+    };
+    let Some(output) = output.filter(|_| step.edges.iter().any(aborts)) else { return false };
+    words.iter().filter(|(_, other)| other != outcome).any(|(word, _)| {
+        let mut otherwise = output.clone();
+        path.set(&mut otherwise, Value::String(word.to_string()));
+        validate(flow, step, Some(&otherwise)).is_ok()
+    })
 }
 
 /// What is quoted of an answer: enough to recognise it, on one line.

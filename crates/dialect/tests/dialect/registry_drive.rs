@@ -148,6 +148,12 @@ impl Small {
         self
     }
 
+    /// Puts more into a step's schema as a whole.
+    pub fn schema(mut self, step: &str, more: Value) -> Small {
+        put(&mut self.schemas[step], more);
+        self
+    }
+
     /// Writes the prompt of a step where it is looked for when nothing says otherwise.
     pub fn prompt(self, step: &str, text: &str) -> Small {
         let (c2, c3) = step.split_once('.').unwrap();

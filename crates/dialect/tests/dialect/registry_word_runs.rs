@@ -195,6 +195,35 @@ fn an_unreadable_intent_fails_the_run_or_falls_back() {
     );
 }
 
+/// What a schema says around the field was written for the words that it lists.
+#[test]
+fn who_gives_up_fits_where_another_word_would() {
+    let action =
+        |word: &str| json!({"properties": {"next_action": {"properties": {"action": {"const": word}}}}});
+    let answer = |word: &str| json!({"next_action": {"action": word}});
+    let schemas = [
+        json!({"oneOf": [action("next"), action("repeat")]}),
+        json!({"if": action("next"), "then": {"minProperties": 1}, "else": action("repeat")}),
+        json!({"enum": [answer("next"), answer("repeat")]}),
+        json!({"not": action("abort")}),
+    ];
+    for generation in BOTH {
+        for schema in &schemas {
+            let small = small(generation).schema("initial.fix", schema.clone());
+            assert!(!small.findings().contains("error["), "{}", small.findings());
+            assert_eq!(leads(&small, "abort").as_deref(), Some("Aborted"), "{generation:?} {schema}");
+            assert_eq!(leads(&small, "next").as_deref(), Some("continuation.fix"), "{schema}");
+        }
+        // Whatever else is wrong with it is wrong all the same.
+        let small = small(generation)
+            .field("initial.fix", json!({"plan": {"type": "string"}}))
+            .schema("initial.fix", json!({"oneOf": [action("next"), action("repeat")]}));
+        let mut drive = small.drive();
+        drive.say_with("abort", json!({"plan": 1}));
+        assert_eq!(drive.rejected(), 1);
+    }
+}
+
 /// `abort` is always allowed, so that it may stand in for an intent that cannot be read without being listed.
 #[test]
 fn giving_up_may_stand_in_for_an_unreadable_intent() {
