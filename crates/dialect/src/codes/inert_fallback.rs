@@ -7,9 +7,11 @@ pub(super) const CODE: Code = Code {
     page: "\
 inert-fallback: `fallbackIntent` has no effect
 
-An unreadable intent ends the run unless `failFast` is false. `fallbackIntent` alone does nothing.
+An unreadable intent ends the run unless `failFast` is false. `fallbackIntent` alone does nothing. Nor does
+one that is `jump` where only the answer says where to: an answer that cannot be used names no step.
 
-Add `\"failFast\": false`, or remove `fallbackIntent`.
+Add `\"failFast\": false`, or remove `fallbackIntent`. Give `transitions.jump.target`, or fall back to another
+intent.
 ",
 };
 

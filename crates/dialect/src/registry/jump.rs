@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::answer_fit::has_value;
 use super::gate::{Lowering, outcome};
+use super::generation::Generation;
 use super::kinds::{Intent, StepKind};
 use super::select::{check_reachable, lower_select, name, text_of};
 use super::step::{GateDefinition, TargetMode};
@@ -72,6 +73,7 @@ pub(super) fn lower_jump(
         }
     };
     check_answers(lowering, gate, &to);
+    check_fallback(lowering, gate, &to);
     Some(Edge::new(outcome(Intent::Jump), to, span))
 }
 
@@ -116,6 +118,25 @@ fn check_answers(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to:
         let message = format!("answers of `{id}` may leave out `{field}`, and then a `jump` names no step");
         let finding = Diagnostic::note(codes::REFUSED_JUMP, *span, message);
         lowering.push(finding.hint("list it in `required` of the schema, or give `transitions.jump.target`"));
+    }
+}
+
+/// An answer that cannot be used names no step: what falls back to `jump` needs one that is taken then.
+fn check_fallback(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to: &Target<Name>) {
+    let Some((Intent::Jump, span)) = gate.fallback else { return };
+    let needs_answer = match to {
+        Target::Jump { default, .. } | Target::Select { by: Selector::Field(_), default, .. } => {
+            default.is_none()
+        }
+        _ => false,
+    };
+    // That it never acts at all has been said.
+    let acts = lowering.step.generation == Generation::Complete
+        || gate.fail_fast.is_some_and(|(fails_fast, _)| !fails_fast);
+    if needs_answer && acts {
+        let message = "`fallbackIntent` has no effect: an answer that cannot be used names no step for `jump` to lead to";
+        let finding = Diagnostic::warning(codes::INERT_FALLBACK, span, message);
+        lowering.push(finding.hint("give `transitions.jump.target`, or fall back to another intent"));
     }
 }
 

@@ -373,3 +373,39 @@ fn a_transition_leads_to_its_target_or_by_a_value() {
         assert_eq!((drive.way(), drive.end().unwrap().0), (way.to_vec(), EndState::Completed));
     }
 }
+
+/// An answer that cannot be used names no step.
+#[test]
+fn a_fallback_to_jump_needs_a_step_of_its_own() {
+    let to = json!({"to": {"enum": ["continuation.fix"]},
+        "next_action": {"properties": {"action": {"enum": ["next", "repeat", "jump"]}}}});
+    for (mode, jump, acts) in [
+        ("dynamic", Value::Null, false),
+        ("explicit", json!({"targets": {"continuation.fix": "continuation.fix"}}), false),
+        ("conditional", json!({"targets": {"continuation.fix": "continuation.fix"}}), false),
+        ("explicit", json!({"target": "continuation.fix"}), true),
+        (
+            "conditional",
+            json!({"targets": {"continuation.fix": "initial.fix", "default": "continuation.fix"}}),
+            true,
+        ),
+    ] {
+        for generation in BOTH {
+            let fails_fast = if generation == Generation::Complete { Value::Null } else { json!(false) };
+            let gate = json!({"allowedIntents": ["next", "repeat", "jump"], "targetField": "to",
+                "targetMode": mode, "failFast": fails_fast, "fallbackIntent": "jump"});
+            let small = small(generation)
+                .field("initial.fix", to.clone())
+                .with("initial.fix", json!({"structuredGate": gate, "transitions": {"jump": jump}}));
+            let found = small.findings();
+            let said = found.contains("warning[inert-fallback]: `fallbackIntent` has no effect");
+            assert_eq!(said, !acts, "{mode}: {found}");
+            let mut drive = small.drive();
+            while drive.end().is_none() && drive.step() == "initial.fix" {
+                drive.output(json!({"next_action": {"action": "?"}}));
+            }
+            let failed = drive.end().is_some_and(|(state, _)| state == EndState::Failed);
+            assert_eq!(failed, !acts, "{mode} {generation:?}: {:?}", drive.end());
+        }
+    }
+}
