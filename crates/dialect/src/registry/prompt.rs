@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Read, Source, Span, Template};
+use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Read, Source, Span, Str, Template};
 
 use super::foreign;
 use super::index::StepIndex;
@@ -13,6 +13,7 @@ use super::prose::Prose;
 use super::step::StepDefinition;
 use super::step_prompt::keys_of;
 use super::unused::Reads;
+use super::validators::validators_of;
 use super::variables::{Meaning, Scope, Variables};
 use crate::codes;
 use crate::desk::Desk;
@@ -410,7 +411,12 @@ impl<'j> Body<'_, '_, '_, 'j> {
 
     /// Remembers where a step reads what the check of the whole flow may find is not there.
     fn remember(&self, meaning: &Meaning, name: &str, span: Span) {
-        let (Some(step), Scope::Step(_)) = (self.step, self.scope) else { return };
+        let step = match (self.step, self.scope) {
+            (Some(step), Scope::Step(_)) => Str::from(step),
+            // What is said after a validator has failed belongs to the step that ran it.
+            (Some(step), Scope::Remedy(_)) => validators_of(step).into(),
+            _ => return,
+        };
         let source = match meaning {
             Meaning::Unknown => Source::Param(name.into()),
             Meaning::Value(source @ (Source::Handoff { .. } | Source::Fact(Fact::PreviousSummary))) => {
@@ -420,9 +426,9 @@ impl<'j> Body<'_, '_, '_, 'j> {
         };
         let mut places = self.compiler.places.lock();
         // The prompt of one step is compiled at a time.
-        let own = places.iter().rev().take_while(|read| *read.step == *step);
+        let own = places.iter().rev().take_while(|read| read.step == step);
         if !own.into_iter().any(|read| read.source == source) {
-            places.push(Read { step: step.into(), source, span });
+            places.push(Read { step, source, span });
         }
     }
 

@@ -29,6 +29,11 @@ use crate::nearest::{list, nearest, or_hint};
 /// hold a run for ever; the slowest test suites that agents are given finish within it.
 const TIMEOUT_MS: u64 = 10 * 60 * 1000;
 
+/// What the step is called that runs the validators of a closure step.
+pub(super) fn validators_of(closure: &str) -> String {
+    format!("{closure}@validators")
+}
+
 /// What lowering validators needs.
 pub(crate) struct Validations<'v, 'c, 'f, 'j> {
     pub(crate) registry: &'v RegistryDefinition<'j>,
@@ -176,7 +181,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         if conditions.is_empty() {
             return;
         }
-        let name = format!("{}@validators", validation.id);
+        let name = validators_of(validation.id);
         let Some(boundary) = redirect_closing(draft, ways, validation, self.registry.generation, &name)
         else {
             return;

@@ -481,6 +481,30 @@ fn variables_are_shown_where_prompts_read_them() {
 }
 
 #[test]
+fn what_a_failure_prompt_reads_is_shown_there() {
+    let files = first(
+        support::sound(),
+        "Commit for #{uv-issue}.{{/if}}",
+        "Commit.{{/if}}\n{uv-issue}: {uv-continuation_fix_status}",
+    );
+    let found = support::findings(&files, support::DIR);
+    assert!(
+        found.starts_with("f_failed_git-dirty.md:2:13 warning[maybe-unassigned]: the failure prompt of"),
+        "{found}"
+    );
+    assert_eq!(found.lines().count(), 1, "{found}");
+}
+
+#[test]
+fn what_a_step_leaves_may_be_meant() {
+    let files = first(support::sound(), "{uv-initial_fix_approach}", "{uv-initial_fix_aproach}");
+    let loaded = load(&files, support::DIR);
+    let found = check(loaded.draft).diagnostics;
+    let hints: Vec<_> = found.iter().filter_map(|found| found.hint.as_deref()).collect();
+    assert_eq!(hints, ["did you mean `initial_fix_approach`?"]);
+}
+
+#[test]
 fn what_looks_like_a_variable_and_is_none() {
     let mut files = support::sound();
     let path = files.keys().find(|path| path.contains("continuation/fix/f_default.md")).unwrap().clone();

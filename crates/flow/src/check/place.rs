@@ -20,8 +20,13 @@ impl<'r> Places<'r> {
     /// Where the prompt of a step reads something; where nobody says, the step itself. What belongs to a step, as its
     /// check, reads where that step's prompts do.
     pub(super) fn of(&self, step: &Step<StepId>, source: &Source) -> Span {
+        self.known(step, source).unwrap_or(step.span)
+    }
+
+    /// The same, where somebody says.
+    pub(super) fn known(&self, step: &Step<StepId>, source: &Source) -> Option<Span> {
         let at = |name: &str| self.0.get(name)?.iter().find(|read| read.source == *source);
         let owner = || step.name.split_once('/').and_then(|(owner, _)| at(owner));
-        at(&step.name).or_else(owner).map_or(step.span, |read| read.span)
+        at(&step.name).or_else(owner).map(|read| read.span)
     }
 }

@@ -123,7 +123,8 @@ pub(super) fn needs(step: &Step<StepId>, places: &Places<'_>) -> Vec<Need> {
     }
     for (at, edge) in step.edges.iter().enumerate() {
         let remedies = edge.remedy.iter();
-        needs.extend(remedies.flat_map(|remedy| direct(remedy, |_| edge.span, By::Failure(at))));
+        let place = |source: &Source| places.known(step, source).unwrap_or(edge.span);
+        needs.extend(remedies.flat_map(|remedy| direct(remedy, place, By::Failure(at))));
     }
     needs
 }

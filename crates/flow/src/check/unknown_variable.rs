@@ -58,7 +58,15 @@ fn hint(flow: &Flow, step: &Step<StepId>, name: &str, declared: &[&str]) -> Stri
         );
     }
     let inputs = step.inputs.iter().map(|input| &*input.name);
-    let known: Vec<&str> = declared.iter().copied().chain(inputs).chain(KNOWN).collect();
+    // Registries can read what any step leaves, by a name made of both.
+    let leavers = flow.steps.iter().filter(|_| flow.dialect.starts_with("registry"));
+    let direct: Vec<String> = leavers
+        .flat_map(|step| {
+            step.handoff.iter().map(|left| format!("{}_{}", step.name, left.key).replace('.', "_"))
+        })
+        .collect();
+    let direct = direct.iter().map(String::as_str);
+    let known: Vec<&str> = declared.iter().copied().chain(inputs).chain(KNOWN).chain(direct).collect();
     match nearest(name, &known) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("declare a parameter `{name}`, or give it with `--set {name}=VALUE`"),
