@@ -134,6 +134,13 @@ fn a_configuration_that_nobody_understands_starts_nothing() {
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("cuegate.toml:2:1: unknown field `sud`"), "{}", ran.stderr);
     assert_eq!(project.runs(), 0);
+    // Nor does anything else take it for one.
+    let flow = begin(&[])[1];
+    for command in ["check", "price", "simulate", "show", "graph"] {
+        let ran = project.run(&[command, flow]);
+        let says = ran.stderr.contains("cuegate.toml:2:1: unknown field `sud`");
+        assert!(ran.code == 2 && says, "{command}: {} {}", ran.code, ran.stderr);
+    }
 }
 
 #[test]

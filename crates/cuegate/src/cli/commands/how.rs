@@ -19,13 +19,14 @@ pub(super) fn how(
     location: &Location,
     phases: Option<Phases>,
 ) -> Result<Load, Failure> {
+    // Nothing can be done under a configuration that cannot be read, whatever a definition wants of it.
+    let config = config::load(place.home.root())?;
     if !of_piece(location) {
         return match phases {
             None => Ok(Load::default()),
             Some(_) => Err(no_piece(path)),
         };
     }
-    let config = config::load(place.home.root())?;
     Ok(Load {
         separate: phases.or(config.piece.phases) == Some(Phases::Separate),
         interactive: false,
