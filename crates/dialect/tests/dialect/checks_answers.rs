@@ -232,4 +232,7 @@ fn a_check_may_answer_in_capital_letters_or_in_its_own_words() {
     assert_eq!(check("Pass | FAIL"), "");
     assert_eq!(check("string"), "");
     says(&check("good|bad"), "error[invalid-value]: `good|bad` says neither what is well nor what is not");
+    says(&check("pass|ok"), "error[invalid-value]: `pass|ok` does not say what is not well");
+    says(&check("NG"), "error[invalid-value]: `NG` does not say what is well");
+    says(&check("ok|maybe"), "`maybe` of `ok|maybe` means neither that it is well nor that it is not");
 }

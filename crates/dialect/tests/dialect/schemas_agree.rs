@@ -40,6 +40,10 @@ fn others() -> Vec<Value> {
         json!("/"),
         json!("/zzz"),
         json!("."),
+        json!(".\\"),
+        json!("zzz/.Git/zzz"),
+        json!("zzz{c1"),
+        json!("{c1}{zzz}"),
         json!("~zzz"),
         json!("zzz\u{0}"),
         json!([]),
@@ -113,14 +117,20 @@ fn load_in(files: &Project, dir: &str) -> Loaded {
     load_agent(files, &cuegate_dialect::Options { agent_dir: dir.to_owned(), ..Default::default() })
 }
 
-/// The sound agent behind a wall with a host and a path through it.
+/// The sound agent behind a wall with a host and a path through it, with a folder for its log files and paths for its
+/// prompts.
 fn walled() -> Project {
     let (mut files, path) = (support::sound(), format!("{}/agent.json", support::DIR));
     let mut agent = read(&files, &path);
     agent["runner"]["boundaries"]["sandbox"] = json!({
         "network": {"mode": "custom", "trustedDomains": ["example.com"]}, "filesystem": {"allowedPaths": ["out"]},
     });
+    agent["runner"]["logging"] = json!({"directory": "out/logs"});
     files.insert(path, agent.to_string().into_bytes());
+    let path = format!("{}/steps_registry.json", support::DIR);
+    let mut registry = read(&files, &path);
+    registry["pathTemplate"] = json!("{c1}/{c2}/{c3}/f_{edition}_{adaptation}.md");
+    files.insert(path, registry.to_string().into_bytes());
     files
 }
 

@@ -53,9 +53,8 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
             if let Some(text) = fields.required(RESULT) {
                 let good = result(text.text);
                 if good.is_none() {
-                    let message = format!("`{}` says neither what is well nor what is not", text.text);
                     let hint = "write `ok|ng`, `pass|fail`, `boolean` or `string`";
-                    fields.invalid(text.span, message, hint);
+                    fields.invalid(text.span, why_unreadable(text.text), hint);
                 }
                 properties.insert(RESULT.to_owned(), good.unwrap_or_else(|| json!({})));
             }
@@ -76,7 +75,6 @@ fn result(format: &str) -> Option<Value> {
         _ => {}
     }
     let mut allowed: Vec<&str> = format.split('|').map(str::trim).collect();
-    let is_one = |words: [&str; 3], word: &str| words.contains(&&*word.to_lowercase());
     let both = allowed.iter().any(|word| is_one(GOOD, word)) && allowed.iter().any(|word| is_one(BAD, word));
     if !both || !allowed.iter().all(|word| is_one(GOOD, word) || is_one(BAD, word)) {
         return None;
@@ -87,6 +85,26 @@ fn result(format: &str) -> Option<Value> {
         }
     }
     Some(json!({ "type": "string", "enum": allowed }))
+}
+
+/// Whether a word is one of some, in whatever case.
+fn is_one(words: [&str; 3], word: &str) -> bool {
+    words.contains(&&*word.to_lowercase())
+}
+
+/// What the format of a result that cannot be used lacks.
+fn why_unreadable(format: &str) -> String {
+    let words = || format.split('|').map(str::trim);
+    let unknown: Vec<&str> = words().filter(|word| !is_one(GOOD, word) && !is_one(BAD, word)).collect();
+    match (unknown.is_empty(), words().any(|word| is_one(GOOD, word)), words().any(|word| is_one(BAD, word)))
+    {
+        (true, true, _) => format!("`{format}` does not say what is not well"),
+        (true, false, _) => format!("`{format}` does not say what is well"),
+        (false, false, false) => format!("`{format}` says neither what is well nor what is not"),
+        (false, ..) => {
+            format!("{} of `{format}` means neither that it is well nor that it is not", list(&unknown))
+        }
+    }
 }
 
 /// The schema of another field.
