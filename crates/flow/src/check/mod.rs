@@ -4,6 +4,7 @@
 
 mod ambiguous_join;
 mod bound_never_hit;
+mod carried;
 mod closure_skipped;
 mod dominance;
 mod edge_without_outcome;
@@ -23,6 +24,7 @@ mod place;
 mod report_not_yet;
 mod resolve;
 mod retry_without_change;
+mod rows;
 mod step_name;
 mod transition_without_default;
 mod type_mismatch;

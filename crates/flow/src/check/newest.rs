@@ -59,30 +59,13 @@ pub(crate) fn keys(flow: &Flow) -> Vec<Str> {
     keys
 }
 
-/// What the newest value of a name can be when a step is left, given what it can be when the step is entered.
-pub(super) fn after(flow: &Flow, step: &Step<StepId>, key: &str, before: &Values) -> Values {
-    let Some(left) = step.handoff.iter().find(|left| *left.key == *key) else { return before.clone() };
-    let mut values = answered(schema_of(flow, step), &left.path);
-    if values.remove(&Value::Absent) {
-        values.extend(before.iter().cloned());
-    }
-    values
-}
-
-/// Where values select, each with those that select it.
-pub(super) fn select(
-    values: &Values,
-    cases: &[(Str, StepId)],
-    default: Option<StepId>,
-) -> Vec<(StepId, Values)> {
-    let mut found: Vec<(StepId, Values)> = Vec::new();
-    let mut places = BTreeMap::new();
-    let mut add = |to: StepId, value: &Value| {
-        let at = *places.entry(to).or_insert(found.len());
-        if at == found.len() {
-            found.push((to, Values::new()));
+/// Where values select.
+pub(super) fn select(values: &Values, cases: &[(Str, StepId)], default: Option<StepId>) -> Vec<StepId> {
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+    let mut add = |to: StepId| {
+        if seen.insert(to) {
+            found.push(to);
         }
-        found[at].1.insert(value.clone());
     };
     let places_of_cases = Cases::of(cases);
     for value in values {
@@ -91,25 +74,23 @@ pub(super) fn select(
             Value::Absent => None,
             Value::Other => {
                 // It may be any of the cases as well.
-                cases.iter().for_each(|(case, to)| add(*to, &Value::Is(case.clone())));
+                cases.iter().for_each(|(_, to)| add(*to));
                 None
             }
         };
-        if let Some(to) = chosen.or(default) {
-            add(to, value);
-        }
+        chosen.or(default).into_iter().for_each(&mut add);
     }
     found
 }
 
 /// Cases by what they say, so that each of many values finds its own at once.
-struct Cases<'c> {
+pub(super) struct Cases<'c> {
     texts: BTreeMap<&'c str, usize>,
     numbers: BTreeMap<u64, usize>,
 }
 
 impl<'c> Cases<'c> {
-    fn of(cases: &'c [(Str, StepId)]) -> Cases<'c> {
+    pub(super) fn of(cases: &'c [(Str, StepId)]) -> Cases<'c> {
         let (mut texts, mut numbers) = (BTreeMap::new(), BTreeMap::new());
         for (at, (case, _)) in cases.iter().enumerate() {
             texts.entry(&**case).or_insert(at);
@@ -121,14 +102,14 @@ impl<'c> Cases<'c> {
     }
 
     /// The first case that a text is, as [`is_case`] says.
-    fn first(&self, text: &str) -> Option<usize> {
+    pub(super) fn first(&self, text: &str) -> Option<usize> {
         let by_number = number(text).and_then(|number| self.numbers.get(&number));
         self.texts.get(text).into_iter().chain(by_number).min().copied()
     }
 }
 
 /// The bits of a number that a text is; equal numbers have equal bits. What is no number equals nothing.
-fn number(text: &str) -> Option<u64> {
+pub(super) fn number(text: &str) -> Option<u64> {
     let number = text.parse::<f64>().ok().filter(|number| !number.is_nan())?;
     // Both zeros are one.
     Some((number + 0.0).to_bits())
