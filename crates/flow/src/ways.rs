@@ -1,5 +1,7 @@
 //! What a run of a flow can come to: on which steps control can stand, which edges it can take.
 
+use std::collections::HashSet;
+
 use crate::check::graph;
 use crate::check::live::{self, Live};
 use crate::{Act, Edge, FieldPath, Flow, Gate, Outcome, Reader, Schema, Step, StepId, Str};
@@ -16,12 +18,8 @@ pub fn judges(gate: &Gate<StepId>) -> Vec<StepId> {
 
 /// The steps that an edge can lead to, each once, in the order of the definition; none for an end.
 pub fn targets(edge: &Edge<StepId>) -> Vec<StepId> {
-    let mut found = Vec::new();
-    for step in graph::targets(&edge.to) {
-        if !found.contains(&step) {
-            found.push(step);
-        }
-    }
+    let (mut found, mut seen) = (graph::targets(&edge.to), HashSet::new());
+    found.retain(|step| seen.insert(*step));
     found
 }
 

@@ -3,7 +3,7 @@
 //! Each of the places that say the old name would be wrong, and the one that was changed would not. So a name that several
 //! places say and nobody has, beside one that somebody has and no place says, is the mistake of who has it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use cuegate_flow::{Diagnostic, Span};
 
@@ -67,11 +67,12 @@ pub(super) fn check_names(piece: &Json, found: &Findings) {
 
 impl Names<'_> {
     fn report(&self, found: &Findings, say: impl Fn(&str, &str, Span) -> Diagnostic) {
-        let lost = |name: &str| !self.given.iter().any(|(given, _)| *given == name);
+        let given: HashSet<&str> = self.given.iter().map(|(given, _)| *given).collect();
+        let aside: HashSet<&str> = self.aside.iter().copied().collect();
+        let lost = |name: &str| !given.contains(name);
         let lost: Vec<(&&str, &Vec<Span>)> = self.said.iter().filter(|(name, _)| lost(name)).collect();
-        let is_idle = |name: &str| {
-            !self.said.contains_key(name) && !self.aside.contains(&name) && !ENDS.contains(&name)
-        };
+        let is_idle =
+            |name: &str| !self.said.contains_key(name) && !aside.contains(name) && !ENDS.contains(&name);
         let idle: Vec<(&str, Span)> = self.given.iter().copied().filter(|(name, _)| is_idle(name)).collect();
         for (said, places) in &lost {
             let near = nearest(said, idle.iter().map(|(name, _)| *name));

@@ -1,5 +1,6 @@
 //! Compiles prompt files to templates.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Read, Source, Span, Template};
@@ -7,7 +8,7 @@ use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Read, Source, Span, Template
 use super::foreign;
 use super::index::StepIndex;
 use super::matter::{Matters, User, check_matter};
-use super::parameters::same_name;
+use super::parameters::spelled;
 use super::prompt_files::{PromptFile, PromptFiles, Search};
 use super::prose::Prose;
 use super::step::StepDefinition;
@@ -35,7 +36,27 @@ pub(crate) struct Compiler<'c, 'f, 'j> {
     /// What front matters say that the registry does not.
     pub(crate) matters: Matters,
     /// Where prompts of steps read what may not be there.
-    pub(crate) places: Shared<Vec<Read>>,
+    pub(crate) places: Shared<ReadPlaces>,
+}
+
+/// Places where steps read something, each step and what it reads once.
+#[derive(Debug, Default)]
+pub(crate) struct ReadPlaces {
+    /// The places.
+    pub(crate) all: Vec<Read>,
+    /// What the last step of them reads: the prompts of one step are compiled at a time.
+    own: BTreeSet<Source>,
+}
+
+impl ReadPlaces {
+    fn add(&mut self, read: Read) {
+        if self.all.last().is_none_or(|last| last.step != read.step) {
+            self.own.clear();
+        }
+        if self.own.insert(read.source.clone()) {
+            self.all.push(read);
+        }
+    }
 }
 
 /// A compiled prompt.
@@ -47,6 +68,8 @@ pub(crate) struct Prompt {
     pub(crate) used: BTreeSet<String>,
     /// Those of its own text that come from outside the run, and where each stands first.
     pub(crate) from_outside: Vec<(String, Span)>,
+    /// The same by their names.
+    outside: HashSet<String>,
     /// Those of them that nothing gives, which is said of them.
     pub(crate) unknown: Vec<String>,
     /// The variables that its front matter lists.
@@ -62,9 +85,9 @@ pub(crate) struct Prompt {
 }
 
 impl Prompt {
-    /// Whether it reads a variable of this name, however it is spelled.
-    pub(crate) fn reads(&self, name: &str) -> bool {
-        self.used.iter().any(|used| same_name(used, name))
+    /// The variables that it reads, as [`spelled`], to look for many.
+    pub(crate) fn read(&self) -> HashSet<Cow<'_, str>> {
+        self.used.iter().map(|used| spelled(used)).collect()
     }
 }
 
@@ -372,7 +395,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
         let is_own = self.including.is_empty();
         self.prompt.used.insert(name.to_owned());
         let outside = matches!(meaning, Meaning::Unknown | Meaning::Value(Source::Param(_) | Source::Task));
-        if outside && is_own && !self.prompt.from_outside.iter().any(|(known, _)| known == name) {
+        if outside && is_own && self.prompt.outside.insert(name.to_owned()) {
             self.prompt.from_outside.push((name.to_owned(), span));
             if matches!(meaning, Meaning::Unknown) {
                 self.prompt.unknown.push(name.to_owned());
@@ -419,11 +442,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
             _ => return,
         };
         let mut places = self.compiler.places.lock();
-        // The prompt of one step is compiled at a time.
-        let own = places.iter().rev().take_while(|read| *read.step == *step);
-        if !own.into_iter().any(|read| read.source == source) {
-            places.push(Read { step: step.into(), source, span });
-        }
+        places.add(Read { step: step.into(), source, span });
     }
 
     fn unknown_variable(&self, name: &str, span: Span) {

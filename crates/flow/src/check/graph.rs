@@ -1,6 +1,6 @@
 //! What the parts of a flow can lead to.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::{Act, Edge, Flow, Gate, Outcome, Reader, Selector, Step, StepId, Target};
 
@@ -43,6 +43,15 @@ pub(crate) fn takeable(step: &Step<StepId>) -> Vec<usize> {
         }
     }
     found
+}
+
+/// The first edge of each outcome, by its place.
+pub(super) fn by_outcome(step: &Step<StepId>) -> HashMap<&Outcome, usize> {
+    let mut first = HashMap::new();
+    for (at, edge) in step.edges.iter().enumerate() {
+        first.entry(&edge.on).or_insert(at);
+    }
+    first
 }
 
 /// Who is asked where control stands on a step: the step, or its members.

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use super::carried::{Carried, Newest, Uncovered, join};
 use super::dominance::postorder;
 use super::graph::{fallback, judges, outcomes_of_readers, takeable, targets};
+use super::join::Members;
 use super::newest;
 use super::rows::Row;
-use crate::{Act, Flow, Gate, JoinPattern, JoinRule, Outcome, Selector, Span, Step, StepId, Target, Trace};
+use crate::{Act, Flow, Gate, Outcome, Selector, Span, Step, StepId, Target, Trace};
 
 /// Of so many ways out of a step it is looked one by one whether a way is among them.
 const FEW: usize = 16;
@@ -453,8 +454,13 @@ pub(crate) fn outcomes(flow: &Flow, step: &Step<StepId>) -> BTreeSet<Outcome> {
         (Gate::Join { rules, .. }, Act::All { members, .. }) => {
             let sets: Vec<BTreeSet<Outcome>> =
                 members.iter().map(|member| outcomes(flow, flow.step(*member))).collect();
-            let fires = |at: &usize| fires(rules, *at, &sets);
-            (0..rules.len()).filter(fires).map(|at| rules[at].outcome.clone()).collect()
+            let firing = Members::of(&sets).firing(rules);
+            rules
+                .iter()
+                .zip(firing)
+                .filter(|(_, fires)| *fires)
+                .map(|(rule, _)| rule.outcome.clone())
+                .collect()
         }
         (Gate::Join { .. }, _) => BTreeSet::new(),
         (Gate::Exit, Act::Exec { commands }) => {
@@ -470,40 +476,4 @@ pub(crate) fn outcomes(flow: &Flow, step: &Step<StepId>) -> BTreeSet<Outcome> {
             .extend(outcomes(flow, flow.step(judge)).into_iter().filter(|outcome| *outcome != Outcome::None));
     }
     found
-}
-
-/// Whether a rule of a join can be the first that fits, where each member comes to one of its outcomes or to none.
-pub(super) fn fires(rules: &[JoinRule], at: usize, members: &[BTreeSet<Outcome>]) -> bool {
-    let earlier = &rules[..at];
-    let taken: BTreeSet<&Outcome> = earlier
-        .iter()
-        .filter_map(|rule| match &rule.pattern {
-            JoinPattern::Any(any) => Some(any),
-            _ => None,
-        })
-        .flatten()
-        .collect();
-    let can =
-        |member: usize, outcome: &Outcome| members[member].contains(outcome) && !taken.contains(outcome);
-    let exactly = |wanted: &[&Outcome]| {
-        if wanted.len() != members.len() {
-            return false;
-        }
-        let all = wanted.iter().enumerate().all(|(member, outcome)| can(member, outcome));
-        let before = earlier.iter().any(|rule| match &rule.pattern {
-            JoinPattern::All(outcome) => wanted.iter().all(|wanted| *wanted == outcome),
-            JoinPattern::Each(each) => each.iter().eq(wanted.iter().copied()),
-            JoinPattern::Any(_) => false,
-        });
-        all && !before
-    };
-    match &rules[at].pattern {
-        JoinPattern::All(outcome) => exactly(&vec![outcome; members.len()]),
-        JoinPattern::Each(each) => exactly(&each.iter().collect::<Vec<_>>()),
-        // Beside the one that has it the others may come to nothing, which fits no rule about all of them.
-        JoinPattern::Any(any) if members.len() > 1 => {
-            any.iter().any(|outcome| (0..members.len()).any(|member| can(member, outcome)))
-        }
-        JoinPattern::Any(any) => any.iter().any(|outcome| exactly(&[outcome])),
-    }
 }

@@ -9,6 +9,7 @@ mod closure_skipped;
 mod dominance;
 mod edge_without_outcome;
 pub(crate) mod graph;
+mod join;
 mod join_never_fires;
 mod limit_too_low;
 pub(crate) mod live;

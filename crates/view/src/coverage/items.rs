@@ -96,6 +96,7 @@ pub(super) fn items(reach: &Reach) -> Vec<Item> {
         flow,
         walked: ways::walked(flow),
         visited: ways::visited(flow),
+        members: members(flow),
         iterations_max: reach.iterations_max(),
         found: Vec::new(),
     };
@@ -111,10 +112,22 @@ pub(super) fn items(reach: &Reach) -> Vec<Item> {
     found
 }
 
+fn members(flow: &Flow) -> Vec<bool> {
+    let mut members = vec![false; flow.steps.len()];
+    for step in &flow.steps {
+        if let Act::All { members: own, .. } = &step.act {
+            own.iter().for_each(|member| members[member.0 as usize] = true);
+        }
+    }
+    members
+}
+
 struct List<'f> {
     flow: &'f Flow,
     walked: Vec<bool>,
     visited: Vec<bool>,
+    /// By step: whether it is a member of another one.
+    members: Vec<bool>,
     iterations_max: u32,
     found: Vec<Item>,
 }
@@ -146,7 +159,7 @@ impl List<'_> {
         for (index, edge) in step.edges.iter().enumerate().filter(|_| walked || !visited) {
             self.edge(id, step, index, edge, unvisited);
         }
-        let is_judge = visited && !walked && !self.is_member(id);
+        let is_judge = visited && !walked && !self.members[id.0 as usize];
         // What a judge says is an outcome of the step that it decides about.
         if !is_judge {
             self.gate(id, step, walked, unvisited);
@@ -165,13 +178,6 @@ impl List<'_> {
                 }
             }
         }
-    }
-
-    fn is_member(&self, id: StepId) -> bool {
-        self.flow
-            .steps
-            .iter()
-            .any(|step| matches!(&step.act, Act::All { members, .. } if members.contains(&id)))
     }
 
     fn edge(
