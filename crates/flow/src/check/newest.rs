@@ -1,6 +1,6 @@
 //! What the newest handed-on values can be, where values select the way.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
 use crate::{Act, FieldPath, Flow, Schema, Selector, Step, StepId, Str, Target};
 
@@ -67,7 +67,7 @@ pub(super) fn select(values: &Values, cases: &[(Str, StepId)], default: Option<S
             found.push(to);
         }
     };
-    let places_of_cases = Cases::of(cases);
+    let places_of_cases = Cases::of(cases.iter().map(|(case, _)| case));
     for value in values {
         let chosen = match value {
             Value::Is(text) => places_of_cases.first(text).map(|at| cases[at].1),
@@ -84,25 +84,26 @@ pub(super) fn select(values: &Values, cases: &[(Str, StepId)], default: Option<S
 }
 
 /// Cases by what they say, so that each of many values finds its own at once.
-pub(super) struct Cases<'c> {
-    texts: BTreeMap<&'c str, usize>,
-    numbers: BTreeMap<u64, usize>,
+#[derive(Debug, Default)]
+pub(crate) struct Cases {
+    texts: HashMap<Str, usize>,
+    numbers: HashMap<u64, usize>,
 }
 
-impl<'c> Cases<'c> {
-    pub(super) fn of(cases: &'c [(Str, StepId)]) -> Cases<'c> {
-        let (mut texts, mut numbers) = (BTreeMap::new(), BTreeMap::new());
-        for (at, (case, _)) in cases.iter().enumerate() {
-            texts.entry(&**case).or_insert(at);
+impl Cases {
+    pub(crate) fn of<'c>(cases: impl IntoIterator<Item = &'c Str>) -> Cases {
+        let mut found = Cases::default();
+        for (at, case) in cases.into_iter().enumerate() {
+            found.texts.entry(case.clone()).or_insert(at);
             if let Some(number) = number(case) {
-                numbers.entry(number).or_insert(at);
+                found.numbers.entry(number).or_insert(at);
             }
         }
-        Cases { texts, numbers }
+        found
     }
 
-    /// The first case that a text is, as [`is_case`] says.
-    pub(super) fn first(&self, text: &str) -> Option<usize> {
+    /// The first case that a text is, by its place: the same text, or the same number, however it is written.
+    pub(crate) fn first(&self, text: &str) -> Option<usize> {
         let by_number = number(text).and_then(|number| self.numbers.get(&number));
         self.texts.get(text).into_iter().chain(by_number).min().copied()
     }
@@ -115,24 +116,23 @@ pub(super) fn number(text: &str) -> Option<u64> {
     Some((number + 0.0).to_bits())
 }
 
-/// Numbers are equal however they are written.
-pub(crate) fn is_case(case: &str, text: &str) -> bool {
-    let number = |text: &str| text.parse::<f64>().ok();
-    case == text || (number(case).is_some() && number(case) == number(text))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Numbers are equal however they are written.
+    fn is_case(case: &str, text: &str) -> bool {
+        let number = |text: &str| text.parse::<f64>().ok();
+        case == text || (number(case).is_some() && number(case) == number(text))
+    }
+
     #[test]
     fn cases_are_found_as_they_are_compared() {
         let texts = ["a", "1.0", "1", "nan", "-0", "0", "a", "1e0", "inf", "Infinity", "NaN", "", "b"];
-        let cases: Vec<(Str, StepId)> =
-            texts.iter().zip(0..).map(|(text, at)| (Str::from(*text), StepId(at))).collect();
+        let cases: Vec<Str> = texts.map(Str::from).to_vec();
         let found = Cases::of(&cases);
         for text in texts.into_iter().chain(["01", "c", "0.0", "+1"]) {
-            let first = cases.iter().position(|(case, _)| is_case(case, text));
+            let first = cases.iter().position(|case| is_case(case, text));
             assert_eq!(found.first(text), first, "{text}");
         }
     }

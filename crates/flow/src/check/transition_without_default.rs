@@ -39,7 +39,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
             let selecting = Selecting { id: StepId(index as u32), step, edge, index: *at };
             let finding = match by {
                 Selector::Field(path) => {
-                    let cases = Cases::of(cases);
+                    let cases = Cases::of(cases.iter().map(|(case, _)| case));
                     let has_case = |value: &Value| match value {
                         Value::Is(text) => cases.first(text).is_some(),
                         Value::Absent | Value::Other => false,
