@@ -116,9 +116,9 @@ mod tests {
 
     #[test]
     fn many_names_are_compared_at_once() {
-        // Compared in pairs they would be twenty thousand million.
+        // Compared in pairs they would be thousands of millions.
         let (mut files, mut caseless) = (FileNames::default(), CaselessNames::default());
-        for at in 0..200_000 {
+        for at in 0..60_000 {
             let name = format!("reports/{at}.md");
             assert!(files.clash(&name).or(caseless.clash_but_for_case(&name)).is_none());
             files.add(&name, at);

@@ -10,6 +10,7 @@ use super::index::StepIndex;
 use super::matter::{Matters, User, check_matter};
 use super::parameters::spelled;
 use super::prompt_files::{PromptFile, PromptFiles, Search};
+use super::prompt_reads::ReadPlaces;
 use super::prose::Prose;
 use super::step::StepDefinition;
 use super::step_prompt::keys_of;
@@ -37,26 +38,6 @@ pub(crate) struct Compiler<'c, 'f, 'j> {
     pub(crate) matters: Matters,
     /// Where prompts of steps read what may not be there.
     pub(crate) places: Shared<ReadPlaces>,
-}
-
-/// Places where steps read something, each step and what it reads once.
-#[derive(Debug, Default)]
-pub(crate) struct ReadPlaces {
-    /// The places.
-    pub(crate) all: Vec<Read>,
-    /// What the last step of them reads: the prompts of one step are compiled at a time.
-    own: BTreeSet<Source>,
-}
-
-impl ReadPlaces {
-    fn add(&mut self, read: Read) {
-        if self.all.last().is_none_or(|last| last.step != read.step) {
-            self.own.clear();
-        }
-        if self.own.insert(read.source.clone()) {
-            self.all.push(read);
-        }
-    }
 }
 
 /// A compiled prompt.

@@ -175,6 +175,8 @@ fn look_around(flow: &Flow, yields: &Yields, live: &Live, has_trap: bool) -> Vec
 }
 
 #[cfg(test)]
+mod sizes;
+#[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod twins;

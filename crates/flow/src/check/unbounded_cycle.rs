@@ -349,4 +349,15 @@ mod tests {
         assert_eq!(other.len(), 1);
         assert!(other[0].contains("(a --next→ b --on→ c --next→ a)"), "{other:?}");
     }
+
+    #[test]
+    fn what_does_not_go_round_is_not_searched() {
+        let hop = |from: usize, to: usize| (to, vec![super::Hop { from, edge: Some(0), to }]);
+        let next: super::Next = (0..9).map(|at| (at, [hop(at, (at + 1) % 9), hop(at, at)].into())).collect();
+        assert_eq!(super::round(&next, &[].into()).len(), 9);
+        assert!(
+            super::round(&next, &[(3, 4)].into()).is_empty(),
+            "a step that leads to itself is not done with it"
+        );
+    }
 }

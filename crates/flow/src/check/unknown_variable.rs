@@ -1,4 +1,5 @@
-use std::collections::BTreeSet;
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Code, place::Places, unknown_target::nearest};
 use crate::{Act, Diagnostic, Flow, Source, Step, StepId, Str};
@@ -22,6 +23,9 @@ const KNOWN: [&str; 6] =
 
 pub(super) fn check(flow: &Flow, live: &[bool], places: &Places<'_>, found: &mut Vec<Diagnostic>) {
     let declared: Vec<&str> = flow.params.iter().map(|param| &*param.name).collect();
+    let is_declared: HashSet<&str> = declared.iter().copied().collect();
+    // Most definitions give all that they read.
+    let leavers = OnceCell::new();
     for (step, live) in flow.steps.iter().zip(live) {
         let Act::Ask(ask) = &step.act else { continue };
         let unknown: BTreeSet<&Str> = ask
@@ -30,7 +34,7 @@ pub(super) fn check(flow: &Flow, live: &[bool], places: &Places<'_>, found: &mut
             .into_iter()
             .chain(ask.system.iter().flat_map(|system| system.sources()))
             .filter_map(|source| match source {
-                Source::Param(name) if !declared.contains(&&**name) => Some(name),
+                Source::Param(name) if !is_declared.contains(&**name) => Some(name),
                 _ => None,
             })
             .collect();
@@ -42,17 +46,31 @@ pub(super) fn check(flow: &Flow, live: &[bool], places: &Places<'_>, found: &mut
             } else {
                 Diagnostic::warning(CODE.name, span, message)
             };
-            found.push(finding.step(&step.name).hint(hint(flow, step, name, &declared)));
+            found.push(finding.step(&step.name).hint(hint(
+                step,
+                name,
+                leavers.get_or_init(|| all_left(flow)),
+                &declared,
+            )));
         }
     }
 }
 
+/// By name, the first step that hands a value on under it.
+fn all_left(flow: &Flow) -> HashMap<&str, &Str> {
+    let mut leavers = HashMap::new();
+    for step in &flow.steps {
+        for left in &step.handoff {
+            leavers.entry(&*left.key).or_insert(&step.name);
+        }
+    }
+    leavers
+}
+
 /// What to do about a name that nobody gives: take the one that was meant, hand on what some step leaves under it, or
 /// give it from outside.
-fn hint(flow: &Flow, step: &Step<StepId>, name: &str, declared: &[&str]) -> String {
-    let leaver = flow.steps.iter().find(|step| step.handoff.iter().any(|left| *left.key == *name));
-    if let Some(leaver) = leaver {
-        let from = &leaver.name;
+fn hint(step: &Step<StepId>, name: &str, leavers: &HashMap<&str, &Str>, declared: &[&str]) -> String {
+    if let Some(from) = leavers.get(name) {
         return format!(
             "`{from}` hands it on: add `\"{name}\": {{ \"from\": \"{from}.{name}\" }}` to `inputs`"
         );
