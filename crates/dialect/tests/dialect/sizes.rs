@@ -40,7 +40,7 @@ fn commands_of_one_movement_share_its_prompt() {
     let mut text = format!(
         "movements:\n  - name: a\n{ASKS}    rules:\n      - condition: done\n        next: COMPLETE\n    quality_gates:\n"
     );
-    for at in 0..3_000 {
+    for at in 0..300 {
         let _ = writeln!(text, "      - command: \"test {at}\"");
     }
     let loaded = piece(&text);
@@ -54,13 +54,13 @@ fn commands_of_one_movement_share_its_prompt() {
         .filter_map(|edge| edge.remedy.as_ref())
         .flat_map(|remedy| &remedy.pieces)
         .filter_map(|piece| match piece {
-            cuegate_flow::Piece::Text(text) if text.contains("test 2999") && text.contains("test 0") => {
+            cuegate_flow::Piece::Text(text) if text.contains("test 299") && text.contains("test 0") => {
                 Some(text.as_ptr())
             }
             _ => None,
         })
         .collect();
-    assert!(texts.len() >= 3_000 && texts.iter().all(|text| *text == texts[0]));
+    assert!(texts.len() >= 300 && texts.iter().all(|text| *text == texts[0]));
 }
 
 /// A registry of a stage, of which one file is changed.
@@ -92,6 +92,7 @@ fn parameters_are_not_compared_in_pairs() {
 #[test]
 fn what_one_step_leaves_and_another_one_reads_is_not_compared_in_pairs() {
     const COUNT: usize = 6_000;
+    let mut own = String::new();
     let (mut files, agent_dir) = changed("steps_registry.json", |registry| {
         let steps = registry["steps"].as_object_mut().expect("steps");
         let (first, last) = (steps.keys().next().cloned(), steps.keys().last().cloned());
@@ -101,6 +102,8 @@ fn what_one_step_leaves_and_another_one_reads_is_not_compared_in_pairs() {
             left.push(json!(format!("field{at}")));
         }
         let reader = &mut steps[&last];
+        let part = |key: &str| reader[key].as_str().unwrap_or_default().to_owned();
+        own = format!("/{}/{}/", part("c2"), part("c3"));
         for at in 0..COUNT {
             reader["inputs"][format!("field{at}")] = json!({"from": format!("{first}.field{at}")});
         }
@@ -112,7 +115,7 @@ fn what_one_step_leaves_and_another_one_reads_is_not_compared_in_pairs() {
     });
     let reads: String = (0..COUNT).map(|at| format!("{{uv-field{at}}}\n")).collect();
     for (path, text) in &mut files {
-        if path.contains("/prompts/") && path.ends_with(".md") {
+        if path.contains(&own) && path.ends_with(".md") {
             text.extend(reads.as_bytes());
         }
     }
