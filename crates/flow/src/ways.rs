@@ -1,7 +1,11 @@
 //! What a run of a flow can come to: on which steps control can stand, which edges it can take.
 
+use std::collections::HashSet;
+
 use crate::check::graph;
 use crate::check::live::{self, Live};
+use serde_json::Value;
+
 use crate::{Act, Edge, FieldPath, Flow, Gate, Outcome, Reader, Schema, Step, StepId, Str};
 
 /// Every outcome that a step's gate can yield, those of the judges that it asks included, sorted.
@@ -16,12 +20,8 @@ pub fn judges(gate: &Gate<StepId>) -> Vec<StepId> {
 
 /// The steps that an edge can lead to, each once, in the order of the definition; none for an end.
 pub fn targets(edge: &Edge<StepId>) -> Vec<StepId> {
-    let mut found = Vec::new();
-    for step in graph::targets(&edge.to) {
-        if !found.contains(&step) {
-            found.push(step);
-        }
-    }
+    let (mut found, mut seen) = (graph::targets(&edge.to), HashSet::new());
+    found.retain(|step| seen.insert(*step));
     found
 }
 
@@ -29,6 +29,11 @@ pub fn targets(edge: &Edge<StepId>) -> Vec<StepId> {
 /// outcome.
 pub fn is_takeable(step: &Step<StepId>, edge: usize) -> bool {
     graph::is_takeable(step, edge)
+}
+
+/// The edges of a step of which [`is_takeable`] holds, by their places.
+pub fn takeable(step: &Step<StepId>) -> Vec<usize> {
+    graph::takeable(step)
 }
 
 /// The steps on which control can stand, by their ids. Members of parallel steps and judges of answers are asked, and
@@ -56,45 +61,47 @@ pub fn acting(flow: &Flow) -> Vec<bool> {
     Live::of(flow, &[flow.entry], true).monitors
 }
 
-/// Whether an answer that fits its schema can have this outcome. What a definition falls back to needs no such answer;
-/// in the first iteration only, that is the entry's alone.
-pub fn is_sayable(flow: &Flow, id: StepId, outcome: &Outcome) -> bool {
-    let Gate::Readers(readers) = &flow.step(id).gate else { return true };
-    readers.iter().any(|reader| tells(flow, id, reader, outcome))
+/// The outcomes that an answer of a step that fits its schema can have; `None` where there is no answer, so that nothing is
+/// in the way of any. What a definition falls back to needs no such answer; in the first iteration only, that is the
+/// entry's alone.
+pub fn sayable(flow: &Flow, id: StepId) -> Option<HashSet<Outcome>> {
+    let Gate::Readers(readers) = &flow.step(id).gate else { return None };
+    Some(readers.iter().flat_map(|reader| told(flow, id, reader)).collect())
 }
 
-/// Whether a reader of a step's answers can come to an outcome.
-pub(crate) fn tells(flow: &Flow, id: StepId, reader: &Reader<StepId>, outcome: &Outcome) -> bool {
+/// The outcomes that a reader of a step's answers can come to.
+pub(crate) fn told(flow: &Flow, id: StepId, reader: &Reader<StepId>) -> HashSet<Outcome> {
     match reader {
         Reader::Field { path, words, .. } => {
             let schema = match &flow.step(id).act {
                 Act::Ask(ask) => ask.schema.map(|schema| flow.schema(schema)),
                 _ => None,
             };
-            names(schema, path, words, outcome)
+            named(schema, path, words)
         }
-        Reader::Tag { outcomes, .. } => outcomes.contains(outcome),
-        Reader::Said { words, .. } => words.iter().any(|(_, means)| means == outcome),
-        Reader::Judge { step } => is_sayable(flow, *step, outcome),
-        Reader::Otherwise(falls) | Reader::Fallback(falls) => falls == outcome,
-        Reader::FirstFallback(falls) => falls == outcome && flow.entry == id,
-        Reader::Silence(_) => false,
+        Reader::Tag { outcomes, .. } => outcomes.iter().cloned().collect(),
+        Reader::Said { words, .. } => words.iter().map(|(_, means)| means.clone()).collect(),
+        // Where it does not answer, anything may come of it.
+        Reader::Judge { step } => sayable(flow, *step)
+            .unwrap_or_else(|| live::outcomes(flow, flow.step(*step)).into_iter().collect()),
+        Reader::Otherwise(falls) | Reader::Fallback(falls) => HashSet::from([falls.clone()]),
+        Reader::FirstFallback(falls) => HashSet::from_iter((flow.entry == id).then(|| falls.clone())),
+        Reader::Silence(_) => HashSet::new(),
     }
 }
 
-/// Whether a field may hold a word for an outcome: as it is written, or as it is normalised before the schema is asked.
-fn names(schema: Option<&Schema>, path: &FieldPath, words: &[(Str, Outcome)], outcome: &Outcome) -> bool {
-    let mut words = words.iter().filter(|(_, means)| means == outcome).map(|(word, _)| word).peekable();
-    if words.peek().is_none() {
-        return false;
-    }
-    let Some(values) = schema.and_then(|schema| schema.values_at(path)) else { return true };
-    let texts: Vec<String> = values
-        .iter()
-        .map(|value| value.as_str().map_or_else(|| value.to_string(), |text| text.trim().to_lowercase()))
-        .collect();
-    words.any(|word| texts.iter().any(|text| **word == *text))
-        || values.iter().any(|value| value.as_str() == Some(&outcome.to_string()))
+/// The outcomes for which a field may hold a word: as it is written, or as it is normalised before the schema is asked.
+fn named(schema: Option<&Schema>, path: &FieldPath, words: &[(Str, Outcome)]) -> HashSet<Outcome> {
+    let Some(values) = schema.and_then(|schema| schema.values_at(path)) else {
+        return words.iter().map(|(_, means)| means.clone()).collect();
+    };
+    let normal =
+        |value: &Value| value.as_str().map_or_else(|| value.to_string(), |text| text.trim().to_lowercase());
+    let texts: HashSet<String> = values.iter().map(normal).collect();
+    let written: HashSet<&str> = values.iter().filter_map(Value::as_str).collect();
+    let is_there =
+        |(word, means): &&(Str, Outcome)| texts.contains(&**word) || written.contains(&*means.to_string());
+    words.iter().filter(is_there).map(|(_, means)| means.clone()).collect()
 }
 
 #[cfg(test)]

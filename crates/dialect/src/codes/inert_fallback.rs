@@ -1,4 +1,4 @@
-//! Found in `registry::gate`.
+//! Found in `registry::gate` and `registry::jump`.
 
 use cuegate_flow::Code;
 

@@ -2,7 +2,7 @@
 //! reported as unknown, with the nearest known key.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{Diagnostic, Span, Str};
 
@@ -160,10 +160,17 @@ impl<'j, 'f> Fields<'j, 'f> {
             self.wrong_type(key, &entry.value, "a list of texts");
             return None;
         };
-        let mut texts: Vec<Text<'j>> = Vec::new();
+        let (mut texts, mut seen) = (Vec::<Text<'j>>::new(), HashSet::new());
+        // Most lists are short.
+        let is_long = items.len() > 16;
         for item in items {
             match as_text(item) {
-                Some(text) if texts.iter().any(|known| known.text == text.text) => {
+                Some(text)
+                    if match is_long {
+                        true => !seen.insert(text.text),
+                        false => texts.iter().any(|known| known.text == text.text),
+                    } =>
+                {
                     let message = format!("`{}` stands twice in `{key}`", text.text);
                     self.push(
                         Diagnostic::warning(codes::DUPLICATE_ITEM, text.span, message).hint("remove one"),

@@ -145,8 +145,15 @@ pub(super) fn of_member(lowering: &Lowering<'_, '_, '_>, asked: &Asked<'_>) -> O
 fn remedy(command: &GateCommand<'_>, prompt: &Template) -> Template {
     let mut page = failed(command);
     page.text(words::GATE_MEND);
-    page.pieces(prompt.pieces.clone());
-    page.template()
+    let mut pieces = page.template().pieces;
+    // Texts of the prompt are shared: it names all commands, and each of them has a remedy.
+    let mut rest = prompt.pieces.iter().cloned().peekable();
+    if let (Some(Piece::Text(last)), Some(Piece::Text(first))) = (pieces.last_mut(), rest.peek()) {
+        *last = format!("{last}{first}").into();
+        rest.next();
+    }
+    pieces.extend(rest);
+    Template { pieces }
 }
 
 fn failed(command: &GateCommand<'_>) -> Page {

@@ -1,5 +1,7 @@
 //! The rules of a parallel movement: what its members' outcomes have to look like.
 
+use std::collections::{HashMap, HashSet};
+
 use cuegate_flow::{Diagnostic, JoinPattern, JoinRule, Outcome};
 
 use super::condition::{Condition, as_argument};
@@ -13,7 +15,7 @@ use crate::nearest::{list, nearest};
 
 /// The rules about members, in their order.
 pub(super) fn rules(movement: &Movement<'_>, members: &[Movement<'_>], found: &Findings) -> Vec<JoinRule> {
-    let check = Check { movement, members, found };
+    let check = Check { movement, members, meanings: Meanings::of(members), found };
     let mut rules = Vec::new();
     for rule in &movement.rules {
         let pattern = match &rule.kind {
@@ -32,20 +34,59 @@ pub(super) fn rules(movement: &Movement<'_>, members: &[Movement<'_>], found: &F
 struct Check<'c, 'j> {
     movement: &'c Movement<'j>,
     members: &'c [Movement<'j>],
+    meanings: Meanings<'c>,
     found: &'c Findings,
+}
+
+/// What members call the rules that words mean.
+struct Meanings<'m> {
+    /// By word: the members that have it, in their order, and what each calls it.
+    by_word: HashMap<&'m str, Vec<(usize, Outcome)>>,
+}
+
+impl<'m> Meanings<'m> {
+    /// A word means the rule of this text, be it one for persons only, else the one of which a judge says whether this
+    /// text holds. A member without rules is done when it has answered.
+    fn of(members: &'m [Movement<'_>]) -> Meanings<'m> {
+        let mut by_word: HashMap<&'m str, Vec<(usize, Outcome)>> = HashMap::new();
+        for (at, member) in members.iter().enumerate() {
+            let written = member.rules.iter().map(|rule| (rule.condition.text, rule));
+            let judged = member.rules.iter().map(|rule| (judged(rule), rule));
+            for (word, rule) in written.chain(judged) {
+                let known = by_word.entry(word).or_default();
+                if known.last().is_none_or(|(last, _)| *last != at) {
+                    known.push((at, named(rule)));
+                }
+            }
+            if member.rules.is_empty() {
+                by_word.entry(NO_RULES).or_default().push((at, outcome(NO_RULES)));
+            }
+        }
+        Meanings { by_word }
+    }
+
+    fn of_word(&self, word: &str) -> &[(usize, Outcome)] {
+        self.by_word.get(word).map_or(&[], Vec::as_slice)
+    }
+
+    /// What one member calls it.
+    fn of_member(&self, at: usize, word: &str) -> Option<&Outcome> {
+        let all = self.of_word(word);
+        all.binary_search_by_key(&at, |(member, _)| *member).ok().map(|at| &all[at].1)
+    }
 }
 
 impl Check<'_, '_> {
     fn all(&self, rule: &Rule<'_>, word: &str) -> JoinPattern {
-        self.known(rule, word, self.members);
-        let own: Vec<Option<Outcome>> = self.members.iter().map(|member| meant(member, word)).collect();
-        let mut said = own.iter().flatten();
+        self.known(rule, word, None);
+        let mut said = self.meanings.of_word(word).iter().map(|(_, own)| own);
         let first = said.next().cloned().unwrap_or_else(|| outcome(word));
         if said.all(|other| *other == first) {
             return JoinPattern::All(first);
         }
         // One says it by itself, of another one a judge says it: they call it differently.
-        JoinPattern::Each(own.into_iter().map(|own| own.unwrap_or_else(|| outcome(word))).collect())
+        let own = |at| self.meanings.of_member(at, word).cloned().unwrap_or_else(|| outcome(word));
+        JoinPattern::Each((0..self.members.len()).map(own).collect())
     }
 
     fn each(&self, rule: &Rule<'_>, words: &[String]) -> JoinPattern {
@@ -59,29 +100,26 @@ impl Check<'_, '_> {
             let finding = Diagnostic::error(codes::INVALID_CONDITION, rule.condition.span, message);
             self.push(finding.hint("name one for each member, in their order, or one for all of them"));
         } else {
-            for (word, member) in words.iter().zip(self.members) {
-                self.known(rule, word, std::slice::from_ref(member));
+            for (at, word) in words.iter().enumerate() {
+                self.known(rule, word, Some(at));
             }
         }
         let own = |(index, word): (usize, &String)| {
-            self.members.get(index).and_then(|member| meant(member, word)).unwrap_or_else(|| outcome(word))
+            self.meanings.of_member(index, word).cloned().unwrap_or_else(|| outcome(word))
         };
         JoinPattern::Each(words.iter().enumerate().map(own).collect())
     }
 
     fn any(&self, rule: &Rule<'_>, words: &[String]) -> JoinPattern {
         for word in words {
-            self.known(rule, word, self.members);
+            self.known(rule, word, None);
         }
-        let mut outcomes: Vec<Outcome> = Vec::new();
+        let (mut outcomes, mut seen) = (Vec::new(), HashSet::new());
         for word in words {
-            let mut own: Vec<Outcome> =
-                self.members.iter().filter_map(|member| meant(member, word)).collect();
-            if own.is_empty() {
-                own.push(outcome(word));
-            }
-            for own in own {
-                if !outcomes.contains(&own) {
+            let own = self.meanings.of_word(word);
+            let unknown = own.is_empty().then(|| outcome(word));
+            for own in own.iter().map(|(_, own)| own.clone()).chain(unknown) {
+                if seen.insert(own.clone()) {
                     outcomes.push(own);
                 }
             }
@@ -89,11 +127,16 @@ impl Check<'_, '_> {
         JoinPattern::Any(outcomes)
     }
 
-    /// Whether a word is a rule of one of some members; a finding when it is not.
-    fn known(&self, rule: &Rule<'_>, word: &str, members: &[Movement<'_>]) -> bool {
+    /// Says so when a word is no rule of a member, or of any.
+    fn known(&self, rule: &Rule<'_>, word: &str, of: Option<usize>) {
+        let members = of.map_or(self.members, |at| &self.members[at..=at]);
+        let is_known = match of {
+            Some(at) => self.meanings.of_member(at, word).is_some(),
+            None => !self.meanings.of_word(word).is_empty(),
+        };
         // Without members there is nothing that it could name, which has been said.
-        if members.is_empty() || members.iter().any(|member| meant(member, word).is_some()) {
-            return true;
+        if members.is_empty() || is_known {
+            return;
         }
         let whose = match members {
             [member] => format!("`{}`", member.name.text),
@@ -110,21 +153,11 @@ impl Check<'_, '_> {
             }
         };
         self.push(Diagnostic::error(codes::UNKNOWN_OUTCOME, rule.condition.span, message).hint(hint));
-        false
     }
 
     fn push(&self, finding: Diagnostic) {
         self.found.push(finding.step(self.movement.name.text));
     }
-}
-
-/// What a member calls the rule that a word means, be it one for persons only: the rule of this text, else the one of
-/// which a judge says whether this text holds. A member without rules is done when it has answered.
-fn meant(member: &Movement<'_>, word: &str) -> Option<Outcome> {
-    let written = member.rules.iter().find(|rule| rule.condition.text == word);
-    let rule = written.or_else(|| member.rules.iter().find(|rule| judged(rule) == word));
-    let done = member.rules.is_empty() && word == NO_RULES;
-    rule.map(named).or_else(|| done.then(|| outcome(NO_RULES)))
 }
 
 /// What holds when a rule does, without the call around it.
@@ -137,16 +170,12 @@ fn judged<'r>(rule: &'r Rule<'_>) -> &'r str {
 
 /// What members can come to, each text once.
 fn conditions<'m>(members: &'m [Movement<'_>]) -> impl Iterator<Item = &'m str> {
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     let of = |member: &'m Movement<'_>| {
         let done = member.rules.is_empty().then_some(NO_RULES);
         member.rules.iter().map(judged).chain(done)
     };
-    members.iter().flat_map(of).filter(move |text| {
-        let new = !seen.contains(text);
-        seen.push(*text);
-        new
-    })
+    members.iter().flat_map(of).filter(move |text| seen.insert(*text))
 }
 
 fn outcome(word: &str) -> Outcome {

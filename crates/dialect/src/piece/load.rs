@@ -10,7 +10,8 @@ use super::movement::{ABORT, COMPLETE, Does, Movement, Reading};
 use super::newer;
 use super::options::PieceOptions;
 use super::renamed;
-use super::reports::{ReportDefinition, clash, clash_but_for_case};
+use super::report_names::{CaselessNames, FileNames};
+use super::reports::ReportDefinition;
 use super::sections::Sections;
 use super::template::Compiler;
 use crate::codes;
@@ -246,34 +247,30 @@ fn check_names(piece: &mut PieceDefinition<'_>, desk: &Desk<'_>) {
 
 /// The names of all reports; findings where two of them get in each other's way.
 fn check_reports(piece: &PieceDefinition<'_>, desk: &Desk<'_>) -> Vec<Str> {
-    let mut names: Vec<Str> = Vec::new();
-    // By the first part of their paths in small letters: others cannot get in their way.
-    let mut folders: HashMap<String, Vec<&ReportDefinition>> = HashMap::new();
+    let mut reports: Vec<&ReportDefinition> = Vec::new();
+    let (mut files, mut caseless) = (FileNames::default(), CaselessNames::default());
     for movement in everyone(piece) {
         let Does::Asks(asked) = &movement.does else { continue };
         for report in &asked.reports {
-            let first = report.name.split('/').next().unwrap_or_default();
-            let known = folders.entry(first.to_lowercase()).or_default();
-            let other =
-                known.iter().find(|other| other.name != report.name && clash(&other.name, &report.name));
-            if let Some(other) = other {
+            if let Some(other) = files.clash_of_others(&report.name).map(|at| reports[at]) {
                 let message = format!("`{}` and `{}` cannot both be files", other.name, report.name);
                 let finding = Diagnostic::error(codes::REPORT_NAME, report.span, message);
                 desk.found.push(finding.step(movement.name.text).hint("rename one of them"));
             }
-            let other = known.iter().find(|other| clash_but_for_case(&other.name, &report.name));
-            if let Some(other) = other {
+            if let Some(other) = caseless.clash_but_for_case(&report.name).map(|at| reports[at]) {
                 let message =
                     format!("`{}` and `{}` are one file where case does not count", other.name, report.name);
                 let finding = Diagnostic::warning(codes::REPORT_NAME, report.span, message);
                 let hint = "write it the same if it is the same report, else call one of them otherwise";
                 desk.found.push(finding.step(movement.name.text).hint(hint));
             }
-            known.push(report);
-            names.push(report.name.clone());
+            files.add(&report.name, reports.len());
+            caseless.add(&report.name, reports.len());
+            reports.push(report);
         }
     }
     check_members(piece, desk);
+    let mut names: Vec<Str> = reports.iter().map(|report| report.name.clone()).collect();
     names.sort();
     names.dedup();
     names
@@ -310,11 +307,11 @@ fn check_permissions(piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
 fn check_members(piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
     for movement in &piece.movements {
         let Does::Parallel(members) = &movement.does else { continue };
-        let mut seen: Vec<(&str, &str, Span)> = Vec::new();
+        let mut seen: HashMap<&str, &str> = HashMap::new();
         for member in members {
             let Does::Asks(asked) = &member.does else { continue };
             for report in &asked.reports {
-                if let Some((_, other, _)) = seen.iter().find(|(name, _, _)| *name == &*report.name) {
+                if let Some(other) = seen.get(&*report.name) {
                     let message = format!(
                         "`{other}` and `{}` write `{}` at the same time",
                         member.name.text, report.name
@@ -322,7 +319,7 @@ fn check_members(piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
                     let finding = Diagnostic::warning(codes::REPORT_NAME, report.span, message);
                     desk.found.push(finding.step(member.name.text).hint("give each its own report"));
                 }
-                seen.push((&report.name, member.name.text, report.span));
+                seen.entry(&report.name).or_insert(member.name.text);
             }
         }
     }

@@ -13,6 +13,7 @@ mod newer;
 mod options;
 mod prompt;
 mod renamed;
+mod report_names;
 mod reports;
 mod rules;
 mod schema;

@@ -3,6 +3,7 @@
 use cuegate_flow::{Diagnostic, Span, Str};
 
 use super::newer;
+use super::report_names::FileNames;
 use super::sections::{Body, Section, Sections, is_path};
 use crate::codes;
 use crate::json::{Fields, Json, Kind, Text};
@@ -37,9 +38,9 @@ pub(crate) fn read(
         report(item, &contracts, sections, step, &mut reports);
     }
     contracts.finish();
-    let mut seen: Vec<ReportDefinition> = Vec::new();
+    let (mut seen, mut names) = (Vec::<ReportDefinition>::new(), FileNames::default());
     for report in reports {
-        match seen.iter().find(|known| clash(&known.name, &report.name)) {
+        match names.clash(&report.name).map(|at| &seen[at]) {
             Some(known) => {
                 let message = if known.name == report.name {
                     format!("the report `{}` stands twice", report.name)
@@ -49,22 +50,13 @@ pub(crate) fn read(
                 let finding = Diagnostic::error(codes::REPORT_NAME, report.span, message).step(step);
                 movement.found.push(finding.hint("give each report a name of its own"));
             }
-            None => seen.push(report),
+            None => {
+                names.add(&report.name, seen.len());
+                seen.push(report);
+            }
         }
     }
     seen
-}
-
-/// Whether two names cannot both be files of one folder.
-pub(crate) fn clash(a: &str, b: &str) -> bool {
-    let below = |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.starts_with('/'));
-    a == b || below(a, b) || below(b, a)
-}
-
-/// Whether two names cannot both be files of one folder on a file system that tells no case, as those of macOS and
-/// Windows, and could elsewhere.
-pub(crate) fn clash_but_for_case(a: &str, b: &str) -> bool {
-    !clash(a, b) && clash(&a.to_lowercase(), &b.to_lowercase())
 }
 
 fn report(
@@ -158,7 +150,7 @@ fn unsafe_name(name: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{clash, clash_but_for_case, unsafe_name};
+    use super::unsafe_name;
 
     #[test]
     fn only_safe_relative_paths_are_names() {
@@ -171,13 +163,5 @@ mod tests {
             assert!(unsafe_name(name).is_some(), "{name}");
         }
         assert!(unsafe_name(&"x".repeat(201)).is_some());
-    }
-
-    #[test]
-    fn a_file_is_no_folder() {
-        assert!(clash("a", "a") && clash("a", "a/b") && clash("a/b/c", "a/b"));
-        assert!(!clash("a", "ab") && !clash("a/b", "a/c"));
-        assert!(clash_but_for_case("a.md", "A.md") && clash_but_for_case("Ä", "ä/b"));
-        assert!(!clash_but_for_case("a.md", "a.md") && !clash_but_for_case("A/b", "a/c"));
     }
 }

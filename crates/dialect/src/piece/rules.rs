@@ -150,27 +150,31 @@ fn read_condition(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner) -> 
 
 /// Equal rules of a member are one outcome.
 fn drop_repeated(rules: &mut Vec<Rule<'_>>, owner: &Fields<'_, '_>) {
-    let mut kept: Vec<Rule<'_>> = Vec::new();
-    for rule in rules.drain(..) {
-        if kept.iter().any(|known| known.condition.text == rule.condition.text) {
+    let mut seen = HashSet::new();
+    rules.retain(|rule| {
+        let is_new = seen.insert(rule.condition.text);
+        if !is_new {
             let message = format!("the condition `{}` stands twice", rule.condition.text);
             let finding = Diagnostic::warning(codes::DUPLICATE_ITEM, rule.condition.span, message);
             owner.push(finding.hint("remove one: the rules of a member name its outcomes, and lead nowhere"));
-        } else {
-            kept.push(rule);
         }
-    }
-    *rules = kept;
+        is_new
+    });
 }
 
 /// Equal conditions that lead to different places: nobody can tell which of them holds. Case tells nothing, as answers
 /// are read without regard to it.
 fn warn_of_repeated(rules: &[Rule<'_>], owner: &Fields<'_, '_>) {
-    for (index, rule) in rules.iter().enumerate() {
+    // Of equal ones the first, and the first that leads elsewhere than that: one of them leads elsewhere than another one.
+    let mut equal: HashMap<String, (&Rule<'_>, Option<&Rule<'_>>)> = HashMap::new();
+    for rule in rules {
         let text = rule.condition.text;
-        let next = rule.next.map(|next| next.text);
-        let mut equal = rules[..index].iter().filter(|known| key(known.condition.text) == key(text));
-        let Some(known) = equal.find(|known| known.next.map(|next| next.text) != next) else { continue };
+        let (first, other) = equal.entry(key(text)).or_insert((rule, None));
+        let known = if next_of(first) == next_of(rule) { *other } else { Some(*first) };
+        if next_of(first) != next_of(rule) {
+            other.get_or_insert(rule);
+        }
+        let Some(known) = known else { continue };
         // Of two equal ones over members the first always counts, which the check of the flow says.
         if rule.kind.is_aggregate() && known.condition.text == text {
             continue;
@@ -186,6 +190,10 @@ fn warn_of_repeated(rules: &[Rule<'_>], owner: &Fields<'_, '_>) {
         let finding = Diagnostic::warning(codes::DUPLICATE_ITEM, rule.condition.span, message);
         owner.push(finding.hint("say in each condition what tells it from the other"));
     }
+}
+
+fn next_of<'j>(rule: &Rule<'j>) -> Option<&'j str> {
+    rule.next.map(|next| next.text)
 }
 
 /// A rule that leads back to its own movement asks the same again, with nothing new.

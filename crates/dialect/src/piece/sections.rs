@@ -1,6 +1,7 @@
 //! The maps of a piece from names to texts: personas, policies, knowledge, instructions, formats of reports.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 
 use cuegate_flow::{Diagnostic, Span, Str};
 
@@ -11,7 +12,7 @@ use crate::json::{Fields, Text};
 use crate::nearest::suggested;
 
 /// Which map.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Section {
     Personas,
     Policies,
@@ -124,6 +125,8 @@ pub(crate) struct Sections<'d, 'f> {
     /// The text of the piece.
     pub(crate) source: Str,
     known: Vec<Known>,
+    /// Where each entry stands, by its map and its name; of equal ones the first.
+    places: HashMap<(Section, Str), usize>,
     /// Maps in which something was looked for that is not there: an entry of theirs may have been meant.
     missed: RefCell<Vec<Section>>,
     /// Where something was looked for in a map that is not there.
@@ -138,6 +141,7 @@ impl<'d, 'f> Sections<'d, 'f> {
             folder: folder.to_owned(),
             source: source.clone(),
             known: Vec::new(),
+            places: HashMap::new(),
             missed: RefCell::default(),
             absent: RefCell::default(),
         };
@@ -150,6 +154,8 @@ impl<'d, 'f> Sections<'d, 'f> {
                         None
                     }
                 };
+                let place = (section, entry.key.clone());
+                sections.places.entry(place).or_insert(sections.known.len());
                 sections.known.push(Known {
                     section,
                     name: entry.key.clone(),
@@ -217,7 +223,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         reference: Text<'_>,
         user: &Fields<'_, '_>,
     ) -> Option<Body> {
-        if let Some(known) = self.known.iter().find(|known| known.is(section, reference.text)) {
+        if let Some(known) = self.place(section, reference.text).map(|at| &self.known[at]) {
             known.used.set(true);
             return known.body.clone();
         }
@@ -262,7 +268,11 @@ impl<'d, 'f> Sections<'d, 'f> {
 
     /// Whether a map has an entry of this name.
     pub(crate) fn has(&self, section: Section, name: &str) -> bool {
-        self.known.iter().any(|known| known.is(section, name))
+        self.place(section, name).is_some()
+    }
+
+    fn place(&self, section: Section, name: &str) -> Option<usize> {
+        self.places.get(&(section, name.into())).copied()
     }
 
     fn names(&self, section: Section) -> impl Iterator<Item = &str> {
@@ -285,12 +295,6 @@ impl<'d, 'f> Sections<'d, 'f> {
             let hint = format!("name it as `{}` of a movement, or remove it", known.section.user());
             self.desk.found.push(finding.hint(hint));
         }
-    }
-}
-
-impl Known {
-    fn is(&self, section: Section, name: &str) -> bool {
-        self.section == section && *self.name == *name
     }
 }
 

@@ -1,9 +1,11 @@
 //! What validators and failure patterns declare, and no failure prompt reads.
 
+use std::collections::{HashMap, HashSet};
+
 use cuegate_flow::{Diagnostic, Span};
 
 use super::definition::RegistryDefinition;
-use super::validation::{FailurePattern, ValidatorDefinition};
+use super::validation::ValidatorDefinition;
 use crate::codes;
 use crate::findings::Findings;
 use crate::json::Text;
@@ -36,12 +38,15 @@ pub(super) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
         .flat_map(|validation| &validation.conditions)
         .map(|condition| condition.text)
         .collect();
-    let lost = conditions.iter().any(|name| !registry.validators.iter().any(|known| known.name == *name))
+    let conditions: HashSet<&str> = conditions.into_iter().collect();
+    let defined: HashSet<&str> = registry.validators.iter().map(|known| known.name).collect();
+    let uses = Uses::of(registry, uses);
+    let lost = !conditions.is_subset(&defined)
         || registry.validations.iter().any(|validation| validation.misread)
         || (registry.misread && registry.validations.is_empty());
     for validator in &registry.validators {
         let name = validator.name;
-        if !conditions.contains(&name) {
+        if !conditions.contains(name) {
             if lost {
                 continue;
             }
@@ -52,17 +57,16 @@ pub(super) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
             );
             continue;
         }
-        let Some(read) = read(uses, |used| used.validator.name == name) else { continue };
-        let told = patterns_told(registry, validator, uses);
+        let own = uses.by_validator.get(name).map_or(&[][..], Vec::as_slice);
+        let Some(read) = read(own) else { continue };
+        let told = validator.pattern.and_then(|named| uses.told.get(named.text));
         let is_unread = |param: &&Text<'_>| {
-            let promised =
-                told.iter().any(|pattern| pattern.params.iter().any(|known| known.text == param.text));
-            !promised && !read.contains(&param.text)
+            let promised = told.is_some_and(|told| told.contains(param.text));
+            !promised && !read.contains(param.text)
         };
         let unread: Vec<&Text<'_>> =
             validator.extract.iter().map(|(param, _)| param).filter(is_unread).collect();
-        let asks =
-            uses.iter().any(|used| used.validator.name == name && !matches!(used.asked, Asked::Nothing));
+        let asks = own.iter().any(|used| !matches!(used.asked, Asked::Nothing));
         if let ([first, _, ..], false) = (&unread[..], asks) {
             let names: Vec<&str> = unread.iter().map(|param| param.text).collect();
             let message =
@@ -76,16 +80,16 @@ pub(super) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
             found.push(unused(param.text, param.span, message));
         }
     }
+    let patterns: HashSet<&str> = registry.patterns.iter().map(|known| known.name).collect();
+    let named: HashSet<&str> =
+        registry.validators.iter().flat_map(|known| known.pattern).map(|named| named.text).collect();
     let names = |validator: &ValidatorDefinition<'_>| {
-        let named = validator.pattern;
-        named.is_some_and(|named| registry.patterns.iter().any(|known| known.name == named.text))
+        validator.pattern.is_some_and(|named| patterns.contains(named.text))
     };
     let lost = !registry.validators.iter().all(names) || (registry.misread && registry.validators.is_empty());
     for pattern in &registry.patterns {
         let name = pattern.name;
-        let of =
-            |validator: &ValidatorDefinition<'_>| validator.pattern.is_some_and(|named| named.text == name);
-        if !registry.validators.iter().any(of) {
+        if !named.contains(name) {
             if lost {
                 continue;
             }
@@ -96,11 +100,12 @@ pub(super) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
             );
             continue;
         }
-        if !uses.iter().any(|used| of(used.validator) && matches!(used.asked, Asked::Prompt(_))) {
+        let own = uses.by_pattern.get(name).map_or(&[][..], Vec::as_slice);
+        if !own.iter().any(|used| matches!(used.asked, Asked::Prompt(_))) {
             continue;
         }
-        let Some(read) = read(uses, |used| of(used.validator)) else { continue };
-        for param in pattern.params.iter().filter(|param| !read.contains(&param.text)) {
+        let Some(read) = read(own) else { continue };
+        for param in pattern.params.iter().filter(|param| !read.contains(param.text)) {
             let message = format!("the prompt of failure pattern `{name}` does not read `{}`", param.text);
             found.push(unused(param.text, param.span, message));
         }
@@ -113,9 +118,9 @@ fn unused(param: &str, span: Span, message: String) -> Diagnostic {
 }
 
 /// The values that the failure prompts of some uses read; `None` when that is unknown for one of them.
-fn read<'u>(uses: &'u [Use<'_, '_>], of: impl Fn(&Use<'_, '_>) -> bool) -> Option<Vec<&'u str>> {
-    let mut read = Vec::new();
-    for used in uses.iter().filter(|used| of(used)) {
+fn read<'u>(uses: &[&'u Use<'_, '_>]) -> Option<HashSet<&'u str>> {
+    let mut read = HashSet::new();
+    for used in uses {
         match &used.asked {
             Asked::Prompt(values) => read.extend(values.iter().map(|(name, _)| name.as_str())),
             Asked::Nothing => {}
@@ -125,19 +130,31 @@ fn read<'u>(uses: &'u [Use<'_, '_>], of: impl Fn(&Use<'_, '_>) -> bool) -> Optio
     Some(read)
 }
 
-/// The failure patterns whose `params` are compared with a prompt: what is wrong with those is said there.
-fn patterns_told<'r, 'j>(
-    registry: &'r RegistryDefinition<'j>,
-    validator: &ValidatorDefinition<'_>,
-    uses: &[Use<'_, '_>],
-) -> Vec<&'r FailurePattern<'j>> {
-    let prompted = |pattern: &&FailurePattern<'_>| {
-        uses.iter().any(|used| {
-            used.validator.pattern.is_some_and(|named| named.text == pattern.name)
-                && matches!(used.asked, Asked::Prompt(_))
-        })
-    };
-    let own =
-        |pattern: &&FailurePattern<'_>| validator.pattern.is_some_and(|named| named.text == pattern.name);
-    registry.patterns.iter().filter(own).filter(prompted).collect()
+/// Uses by what they are of.
+struct Uses<'u, 'v, 'j> {
+    by_validator: HashMap<&'j str, Vec<&'u Use<'v, 'j>>>,
+    by_pattern: HashMap<&'j str, Vec<&'u Use<'v, 'j>>>,
+    /// By failure pattern whose `params` are compared with a prompt: these. What is wrong with them is said there.
+    told: HashMap<&'j str, HashSet<&'j str>>,
+}
+
+impl<'u, 'v, 'j> Uses<'u, 'v, 'j> {
+    fn of(registry: &RegistryDefinition<'j>, uses: &'u [Use<'v, 'j>]) -> Uses<'u, 'v, 'j> {
+        let mut all = Uses { by_validator: HashMap::new(), by_pattern: HashMap::new(), told: HashMap::new() };
+        for used in uses {
+            all.by_validator.entry(used.validator.name).or_default().push(used);
+            if let Some(named) = used.validator.pattern {
+                all.by_pattern.entry(named.text).or_default().push(used);
+            }
+        }
+        let is_prompted = |name: &str| {
+            all.by_pattern
+                .get(name)
+                .is_some_and(|own| own.iter().any(|used| matches!(used.asked, Asked::Prompt(_))))
+        };
+        for pattern in registry.patterns.iter().filter(|pattern| is_prompted(pattern.name)) {
+            all.told.entry(pattern.name).or_default().extend(pattern.params.iter().map(|param| param.text));
+        }
+        all
+    }
 }

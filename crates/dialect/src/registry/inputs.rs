@@ -1,11 +1,14 @@
 //! Inputs of a step: `"inputs": { "approach": { "from": "initial.issue.approach" } }`.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use cuegate_flow::{Diagnostic, Input, Param, Str};
 use serde_json::Value;
 
 use super::gate::handoff_of;
 use super::index::StepIndex;
-use super::parameters::same_name;
+use super::parameters::spelled;
 use super::step::StepDefinition;
 use super::variables::variable_of;
 use crate::codes;
@@ -45,7 +48,7 @@ impl DeclaredInput {
 pub(crate) fn read_inputs(
     id: &str,
     entries: &[&Entry],
-    (steps, index): (&[StepDefinition<'_>], &StepIndex<'_>),
+    (kept, index): (&Kept<'_, '_>, &StepIndex<'_>),
     found: &Findings,
 ) -> Vec<DeclaredInput> {
     let mut inputs = Vec::new();
@@ -55,20 +58,41 @@ pub(crate) fn read_inputs(
             continue;
         };
         // A field may be named by its whole path though it is kept under its last segment.
-        let producer = index.place(&declared.input.step).map(|at| &steps[at]);
-        let left = producer.map(handoff_of).unwrap_or_default();
-        if let Some(left) = left.iter().find(|left| left.path.to_string() == *declared.input.key)
-            && !inputs_key_is_kept(&declared, producer)
+        if let Some(key) = index.place(&declared.input.step).and_then(|at| kept.key(at, &declared.input.key))
         {
-            declared.input.key = left.key.clone();
+            declared.input.key = key;
         }
         inputs.push(declared);
     }
     inputs
 }
 
-fn inputs_key_is_kept(declared: &DeclaredInput, producer: Option<&StepDefinition<'_>>) -> bool {
-    producer.map(handoff_of).unwrap_or_default().iter().any(|left| left.key == declared.input.key)
+/// Under which names steps keep what they leave. Found out once for each step that something is read of.
+pub(crate) struct Kept<'s, 'j> {
+    steps: &'s [StepDefinition<'j>],
+    /// By step: the name of each path that is no name itself.
+    by_path: Vec<OnceLock<HashMap<String, Str>>>,
+}
+
+impl<'s, 'j> Kept<'s, 'j> {
+    /// What these steps leave.
+    pub(crate) fn of(steps: &'s [StepDefinition<'j>]) -> Kept<'s, 'j> {
+        Kept { steps, by_path: steps.iter().map(|_| OnceLock::new()).collect() }
+    }
+
+    /// The name under which a step keeps what it has at a path, where that is no name itself.
+    fn key(&self, at: usize, path: &str) -> Option<Str> {
+        let find = || {
+            let left = handoff_of(&self.steps[at]);
+            let mut by_path = HashMap::new();
+            for left in &left {
+                by_path.entry(left.path.to_string()).or_insert_with(|| left.key.clone());
+            }
+            left.iter().for_each(|left| _ = by_path.remove(&*left.key));
+            by_path
+        };
+        self.by_path[at].get_or_init(find).get(path).cloned()
+    }
 }
 
 fn read_input(id: &str, entry: &Entry, steps: &StepIndex<'_>, found: &Findings) -> Option<DeclaredInput> {
@@ -115,10 +139,14 @@ const OF_EVERY_RUN: [&str; 6] =
 
 /// Reports inputs that hide a parameter of the same name: in their step it cannot be read any more.
 pub(crate) fn check_shadows(inputs: &[(&str, Vec<DeclaredInput>)], params: &[Param], found: &Findings) {
+    let mut by_name = HashMap::new();
+    for param in params {
+        by_name.entry(spelled(&param.name)).or_insert(param);
+    }
     for (step, DeclaredInput { input, .. }) in
         inputs.iter().flat_map(|(step, inputs)| inputs.iter().map(move |input| (step, input)))
     {
-        let param = params.iter().find(|param| same_name(&param.name, &input.name));
+        let param = by_name.get(&spelled(&input.name));
         let message = match (param, OF_EVERY_RUN.into_iter().find(|known| *known == &*input.name)) {
             (Some(param), _) => {
                 format!("the input `{}` of `{step}` hides the parameter `{}`", input.name, param.name)

@@ -1,6 +1,6 @@
 //! Lowers `jump`: the answer's `targetField` wins, else `transitions.jump.target`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{Diagnostic, Edge, FieldPath, Name, Selector, Target};
 use serde_json::Value;
@@ -84,7 +84,8 @@ fn check_answers(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to:
     };
     let Some((_, span)) = gate.target_field.as_ref().filter(|_| schema.can_produce(field)) else { return };
     let id = lowering.step.id;
-    let is_allowed = |value: &Value| among.iter().any(|step| value.as_str() == Some(&*step.text));
+    let steps: HashSet<&str> = among.iter().map(|step| &*step.text).collect();
+    let is_allowed = |value: &Value| value.as_str().is_some_and(|name| steps.contains(name));
     let (allowed, refused): (Vec<Value>, Vec<Value>) = match schema.values_at(field) {
         Some(values) => values.into_iter().filter(|value| !value.is_null()).partition(is_allowed),
         None if schema.can_be(field, &["string"]) => {
@@ -264,11 +265,6 @@ fn chosen_default(rule: &Rule<'_>) -> Option<Name> {
 }
 
 fn distinct(names: impl Iterator<Item = Name>) -> Vec<Name> {
-    let mut kept: Vec<Name> = Vec::new();
-    for name in names {
-        if !kept.iter().any(|known| known.text == name.text) {
-            kept.push(name);
-        }
-    }
-    kept
+    let mut seen = HashSet::new();
+    names.filter(|name| seen.insert(name.text.clone())).collect()
 }

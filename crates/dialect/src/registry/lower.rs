@@ -18,10 +18,10 @@ use super::entries::{entry_step, older_name};
 use super::gate::{LoweredGate, World, lower, outcome};
 use super::generation::Generation;
 use super::index::StepIndex;
-use super::inputs::{DeclaredInput, check_shadows, read_inputs};
+use super::inputs::{DeclaredInput, Kept, check_shadows, read_inputs};
 use super::kinds::{Intent, StepKind};
 use super::matter::User;
-use super::parameters::{same_name, set_parameter};
+use super::parameters::{same_name, set_parameter, spelled};
 use super::permission::effective;
 use super::places::Places;
 use super::program::read_program;
@@ -32,7 +32,7 @@ use super::stages::check_stages;
 use super::step::StepDefinition;
 use super::step_prompt::step_prompt;
 use super::validators::{Validations, targets_of};
-use super::variables::{Scope, Variables};
+use super::variables::{Inputs, Scope, Variables};
 use super::verdict_rule::{check_verdict, lower_verdict};
 use crate::codes;
 use crate::desk::{Desk, Page};
@@ -87,9 +87,9 @@ fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) 
     let compiler = Compiler::new(desk, files, &variables, &registry.steps);
     draft.verdict = lower_verdict(definition, &params, &compiler);
     let entries = enter(definition, &mut draft);
+    let kept = Kept::of(&registry.steps);
     let inputs = for_each(&registry.steps, |step| {
-        let all = (&*registry.steps, &compiler.index);
-        (step.id, read_inputs(step.id, &step.inputs, all, &desk.found))
+        (step.id, read_inputs(step.id, &step.inputs, (&kept, &compiler.index), &desk.found))
     });
     check_shadows(&inputs, &params, &desk.found);
     let lowering = StepLowering {
@@ -115,7 +115,7 @@ fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) 
     report_nowhere(registry, files, desk);
     compiler.matters.report(&desk.found);
     compiler.reads.report(agent, &registry.steps, &inputs, &desk.found);
-    draft.reads = std::mem::take(&mut *compiler.places.lock());
+    draft.reads = std::mem::take(&mut compiler.places.lock().all);
     let needs_task = needs_task(&draft, &registry.steps);
     Lowered { draft, needs_task }
 }
@@ -166,12 +166,13 @@ fn conduct(definition: &Definition<'_, '_, '_>) -> Conduct {
 pub(super) fn params(agent: &AgentDefinition<'_>, set: &[String]) -> Vec<Param> {
     let mut params = agent.params.clone();
     // What the definition tells stands in for a parameter that is not given: empty is not missing.
+    let mut names: HashSet<String> = params.iter().map(|param| spelled(&param.name).into_owned()).collect();
     for param in params.iter_mut().filter(|param| !param.required && param.default.is_none()) {
         let told = agent.told.iter().find(|(name, _)| same_name(name, &param.name));
         param.default = told.map(|(_, text)| text.clone());
     }
     for name in set {
-        if !params.iter().any(|param| same_name(&param.name, name)) {
+        if names.insert(spelled(name).into_owned()) {
             params.push(set_parameter(name));
         }
     }
@@ -310,7 +311,7 @@ impl StepLowering<'_, '_, '_, '_> {
     fn lower(&self, steps: &[StepDefinition<'_>], inputs: &[(&str, Vec<DeclaredInput>)], draft: &mut Draft) {
         let action = self.agent.closure_action;
         let prompt = |(step, (_, inputs)): (&StepDefinition<'_>, &(&str, Vec<DeclaredInput>))| {
-            step_prompt(step, Scope::Step(inputs), action, self.compiler)
+            Inputs::with(inputs, |inputs| step_prompt(step, Scope::Step(inputs), action, self.compiler))
         };
         let prompts = || steps.iter().zip(inputs).map(prompt).collect::<Vec<Template>>();
         let answers = || for_each(steps, |step| self.answer(step));

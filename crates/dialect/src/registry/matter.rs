@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::index::StepIndex;
 use super::matter_slips::{check_slips, joined};
+use super::parameters::spelled;
 use super::prompt::Prompt;
 use super::prompt_files::{PromptFile, PromptKey};
 use super::step::StepDefinition;
@@ -185,8 +186,9 @@ impl Matters {
         if matches!(user, User::Step { step, .. } if step.variables.is_some()) {
             return;
         }
+        let read = prompt.read();
         for name in matter.names("uvVariables") {
-            self.note(file, &format!("uvVariables {name}"), prompt.reads(&name), || {
+            self.note(file, &format!("uvVariables {name}"), read.contains(&spelled(&name)), || {
                 let message = format!("the front matter lists `{name}`, which the prompt does not read");
                 let finding =
                     Diagnostic::warning(codes::UNUSED_VARIABLE, place(file, matter, "uvVariables"), message);

@@ -40,6 +40,7 @@ mod places;
 mod program;
 mod prompt;
 mod prompt_files;
+mod prompt_reads;
 mod prose;
 mod runner;
 mod sandbox;

@@ -1,5 +1,8 @@
 //! The parameters of an agent, and names of variables.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use cuegate_flow::{Diagnostic, Param, ParamRule, ParamType, Span, Str};
 
 use super::param_rule::read_rule;
@@ -36,9 +39,10 @@ const VERSION_FLAG: &str = "--version";
 /// Reads `parameters`.
 pub(crate) fn read_parameters(agent: &Fields<'_, '_>) -> Vec<Param> {
     let mut params: Vec<Param> = Vec::new();
+    let (mut by_name, mut by_flag) = (HashMap::<String, usize>::new(), HashMap::<Str, usize>::new());
     for entry in agent.names("parameters") {
         let Some(param) = read_parameter(entry, agent) else { continue };
-        if let Some(twin) = params.iter().find(|known| same_name(&known.name, &param.name)) {
+        if let Some(twin) = by_name.get(&*spelled(&param.name)).map(|at| &params[*at]) {
             let message = format!("`{}` and `{}` are the same variable", twin.name, param.name);
             agent.push(
                 Diagnostic::error(codes::DUPLICATE_KEY, param.span, message)
@@ -46,12 +50,16 @@ pub(crate) fn read_parameters(agent: &Fields<'_, '_>) -> Vec<Param> {
             );
             continue;
         }
-        if let Some(twin) = params.iter().find(|known| !known.flag.is_empty() && known.flag == param.flag) {
+        if let Some(twin) = by_flag.get(&param.flag).map(|at| &params[*at]) {
             let message = format!("`{}` is the flag of `{}` and of `{}`", param.flag, twin.name, param.name);
             agent.push(
                 Diagnostic::error(codes::DUPLICATE_FLAG, param.span, message)
                     .hint("give one of them another `cli`"),
             );
+        }
+        by_name.insert(spelled(&param.name).into_owned(), params.len());
+        if !param.flag.is_empty() {
+            by_flag.entry(param.flag.clone()).or_insert(params.len());
         }
         params.push(param);
     }
@@ -231,8 +239,15 @@ pub(crate) fn set_parameter(name: &str) -> Param {
 
 /// Whether two names mean the same variable: `iterateMax` is `iterate-max`.
 pub(crate) fn same_name(a: &str, b: &str) -> bool {
-    let plain = |name: &str| !name.bytes().any(|byte| byte.is_ascii_uppercase());
-    a == b || (!(plain(a) && plain(b)) && kebab(a) == kebab(b))
+    a == b || spelled(a) == spelled(b)
+}
+
+/// How a variable is spelled that a name means: [`same_name`] holds of names for which this is equal. Many are found by it.
+pub(crate) fn spelled(name: &str) -> Cow<'_, str> {
+    match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => kebab(name).into(),
+        false => name.into(),
+    }
 }
 
 fn kebab(name: &str) -> String {

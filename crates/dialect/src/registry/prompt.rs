@@ -1,5 +1,6 @@
 //! Compiles prompt files to templates.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Read, Source, Span, Str, Template};
@@ -7,8 +8,9 @@ use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Read, Source, Span, Str, Tem
 use super::foreign;
 use super::index::StepIndex;
 use super::matter::{Matters, User, check_matter};
-use super::parameters::same_name;
+use super::parameters::spelled;
 use super::prompt_files::{PromptFile, PromptFiles, Search};
+use super::prompt_reads::ReadPlaces;
 use super::prose::Prose;
 use super::step::StepDefinition;
 use super::step_prompt::keys_of;
@@ -36,7 +38,7 @@ pub(crate) struct Compiler<'c, 'f, 'j> {
     /// What front matters say that the registry does not.
     pub(crate) matters: Matters,
     /// Where prompts of steps read what may not be there.
-    pub(crate) places: Shared<Vec<Read>>,
+    pub(crate) places: Shared<ReadPlaces>,
 }
 
 /// A compiled prompt.
@@ -48,6 +50,8 @@ pub(crate) struct Prompt {
     pub(crate) used: BTreeSet<String>,
     /// Those of its own text that come from outside the run, and where each stands first.
     pub(crate) from_outside: Vec<(String, Span)>,
+    /// The same by their names.
+    outside: HashSet<String>,
     /// Those of them that nothing gives, which is said of them.
     pub(crate) unknown: Vec<String>,
     /// The variables that its front matter lists.
@@ -63,9 +67,9 @@ pub(crate) struct Prompt {
 }
 
 impl Prompt {
-    /// Whether it reads a variable of this name, however it is spelled.
-    pub(crate) fn reads(&self, name: &str) -> bool {
-        self.used.iter().any(|used| same_name(used, name))
+    /// The variables that it reads, as [`spelled`], to look for many.
+    pub(crate) fn read(&self) -> HashSet<Cow<'_, str>> {
+        self.used.iter().map(|used| spelled(used)).collect()
     }
 }
 
@@ -373,7 +377,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
         let is_own = self.including.is_empty();
         self.prompt.used.insert(name.to_owned());
         let outside = matches!(meaning, Meaning::Unknown | Meaning::Value(Source::Param(_) | Source::Task));
-        if outside && is_own && !self.prompt.from_outside.iter().any(|(known, _)| known == name) {
+        if outside && is_own && self.prompt.outside.insert(name.to_owned()) {
             self.prompt.from_outside.push((name.to_owned(), span));
             if matches!(meaning, Meaning::Unknown) {
                 self.prompt.unknown.push(name.to_owned());
@@ -425,11 +429,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
             _ => return,
         };
         let mut places = self.compiler.places.lock();
-        // The prompt of one step is compiled at a time.
-        let own = places.iter().rev().take_while(|read| read.step == step);
-        if !own.into_iter().any(|read| read.source == source) {
-            places.push(Read { step, source, span });
-        }
+        places.add(Read { step, source, span });
     }
 
     fn unknown_variable(&self, name: &str, span: Span) {

@@ -1,5 +1,7 @@
 //! Lowers conditional transitions: a handed-on value selects the target.
 
+use std::collections::HashSet;
+
 use cuegate_flow::{Diagnostic, FieldPath, Name, Selector, Str, Target};
 use serde_json::Value;
 
@@ -55,25 +57,48 @@ pub(super) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath,
     // What is `null` counts as absent, and selects nothing.
     let values: Option<Vec<Value>> =
         schema.values_at(path).map(|values| values.into_iter().filter(|value| !value.is_null()).collect());
-    let selects = |case: &str| match &values {
-        Some(values) => values.iter().any(|value| is_case(case, value)),
+    let known = values.as_deref().map(Listed::of);
+    let selects = |case: &str| match &known {
+        Some(known) => known.select(case),
         None => schema.can_read(path, case),
     };
+    let mut lost = cases.iter().filter(|(value, _)| !selects(value)).peekable();
+    if lost.peek().is_none() {
+        return;
+    }
     let hint = match &values {
         Some(values) => {
             format!("the schema lists {}", list(&values.iter().map(text_of).collect::<Vec<_>>()))
         }
         None => "the schema allows no such value".to_owned(),
     };
-    for (value, target) in cases.iter().filter(|(value, _)| !selects(value)) {
+    for (value, target) in lost {
         let message = format!("`{path}` is never `{value}`, so that `{}` is not selected by it", target.text);
         lowering.push(Diagnostic::warning(codes::UNREACHABLE_CASE, target.span, message).hint(hint.as_str()));
     }
 }
 
-/// Whether a value selects a case. Numbers are equal however they are written.
-fn is_case(case: &str, value: &Value) -> bool {
-    *case == *text_of(value) || value.as_f64().is_some_and(|number| case.parse() == Ok(number))
+/// Values, to find out whether one of them selects a case. Numbers are equal however they are written.
+struct Listed {
+    texts: HashSet<String>,
+    /// The bits of those that are numbers; both zeros are one.
+    numbers: HashSet<u64>,
+}
+
+impl Listed {
+    fn of(values: &[Value]) -> Listed {
+        let bits = |number: f64| (number + 0.0).to_bits();
+        Listed {
+            texts: values.iter().map(text_of).collect(),
+            numbers: values.iter().filter_map(Value::as_f64).map(bits).collect(),
+        }
+    }
+
+    fn select(&self, case: &str) -> bool {
+        let number =
+            || case.parse::<f64>().is_ok_and(|number| self.numbers.contains(&(number + 0.0).to_bits()));
+        self.texts.contains(case) || number()
+    }
 }
 
 /// A value as `targets` write it.

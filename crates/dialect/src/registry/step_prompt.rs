@@ -1,12 +1,15 @@
 //! The prompt of a step: found, compiled, compared with what the step says about it.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use cuegate_flow::{Diagnostic, Piece, Span, Template};
 
 use super::builtin::{built_in, is_known, meant};
 use super::generation::Generation;
 use super::kinds::StepKind;
 use super::matter::User;
-use super::parameters::same_name;
+use super::parameters::spelled;
 use super::prompt::{Compiler, Prompt};
 use super::prompt_files::{PromptFile, PromptKey, Search};
 use super::runner::ClosureAction;
@@ -51,7 +54,7 @@ pub(crate) fn step_prompt(
                 check_task(step, &prompt, compiler);
             }
             if let Scope::Step(inputs) = scope {
-                compiler.reads.inputs(step.id, inputs, &prompt);
+                compiler.reads.inputs(step.id, inputs.all, &prompt);
             }
             prompt.template
         }
@@ -105,7 +108,7 @@ fn compiled(
     report_unread(step, &prompt, compiler);
     check_task(step, &prompt, compiler);
     if let Scope::Step(inputs) = scope {
-        compiler.reads.inputs(step.id, inputs, &prompt);
+        compiler.reads.inputs(step.id, inputs.all, &prompt);
     }
     prompt.template
 }
@@ -174,9 +177,11 @@ fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Compil
 fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, compiler: &Compiler<'_, '_, '_>) {
     let Some(declared) = &step.variables else { return };
     let found = &compiler.desk.found;
-    let declares = |name: &str| declared.iter().any(|known| same_name(known.text, name));
+    let names: HashSet<Cow<'_, str>> = declared.iter().map(|known| spelled(known.text)).collect();
+    let declares = |name: &str| names.contains(&spelled(name));
     // Of a variable that nothing gives that is said already: it need not be listed as well.
-    let is_given = |name: &String| !prompt.unknown.contains(name);
+    let unknown: HashSet<&String> = prompt.unknown.iter().collect();
+    let is_given = |name: &String| !unknown.contains(name);
     let read = prompt.from_outside.iter().filter(|(name, _)| is_given(name));
     for (name, span) in read.filter(|(name, _)| !declares(name)) {
         let message =
@@ -204,7 +209,8 @@ fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler
     let declared = step.variables.as_deref().unwrap_or_default();
     // What is read by a name that nothing gives may be this one, misspelt.
     let is_meant = |name: &str| prompt.unknown.iter().any(|unknown| nearest(unknown, [name]).is_some());
-    let unread = declared.iter().filter(|name| !prompt.reads(name.text));
+    let read = prompt.read();
+    let unread = declared.iter().filter(|name| !read.contains(&spelled(name.text)));
     for name in unread.filter(|name| !is_meant(name.text)) {
         let message =
             format!("`uvVariables` list `{}`, which the prompt of `{}` does not read", name.text, step.id);

@@ -60,7 +60,7 @@ impl Reads {
     /// A prompt that a step is asked with reads some of its inputs.
     pub(super) fn inputs(&self, step: &str, inputs: &[DeclaredInput], prompt: &Prompt) {
         let reads = |declared: &&DeclaredInput| {
-            prompt.used.iter().any(|name| *declared.input.name == **name || declared.variable == *name)
+            prompt.used.contains(&*declared.input.name) || prompt.used.contains(&declared.variable)
         };
         let read = inputs.iter().filter(reads);
         self.inputs.lock().extend(read.map(|read| (step.to_owned(), read.input.name.to_string())));

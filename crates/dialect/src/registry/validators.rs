@@ -1,6 +1,6 @@
 //! Puts validators between a closure step's `closing` or `complete` and the end of the run.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use cuegate_flow::{
     Act, Bound, Counter, CounterId, Diagnostic, Draft, Edge, Ending, Gate, Key, Name, Outcome, Severity,
@@ -21,7 +21,7 @@ use super::prompt::{Compiler, Prompt};
 use super::prompt_files::{PromptKey, Search};
 use super::step::StepDefinition;
 use super::validation::{FailurePattern, OnFailure, ValidationStep, ValidatorDefinition};
-use super::variables::Scope;
+use super::variables::{Inputs, Scope};
 use crate::codes;
 use crate::nearest::{list, nearest, or_hint};
 
@@ -356,7 +356,8 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             Search::Found(file) => {
                 let inputs = self.shared_inputs(&origin_steps);
                 let user = User::Remedy { closure, origins: &origin_steps, pattern, key: keys[file.by] };
-                let prompt = self.compiler.compile(&file, Scope::Remedy(&inputs), user);
+                let prompt =
+                    Inputs::with(&inputs, |inputs| self.compiler.compile(&file, Scope::Remedy(inputs), user));
                 failure_texts::check(&file, condition.validator, validation.id, &self.compiler.desk.found);
                 self.check_values(validation, condition, pattern, &prompt.failure_values);
                 let mut prompt = prompt;
@@ -397,9 +398,10 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
     fn shared_inputs(&self, origins: &[&StepDefinition<'j>]) -> Vec<DeclaredInput> {
         let of = |step| self.inputs_of(step);
         let Some((first, others)) = origins.split_first() else { return Vec::new() };
-        let everywhere = |input: &&DeclaredInput| {
-            others.iter().all(|other| of(other).iter().any(|known| known.input.name == input.input.name))
-        };
+        let names = |step| of(step).iter().map(|known| &*known.input.name).collect::<HashSet<&str>>();
+        let names: Vec<HashSet<&str>> = others.iter().map(|other| names(other)).collect();
+        let everywhere =
+            |input: &&DeclaredInput| names.iter().all(|names| names.contains(&*input.input.name));
         of(first).iter().filter(everywhere).cloned().collect()
     }
 

@@ -1,12 +1,13 @@
 //! What a variable of a prompt means.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use cuegate_flow::{Fact, Param, Source, Str};
 
 use super::gate::handoff_of;
 use super::inputs::DeclaredInput;
-use super::parameters::same_name;
+use super::parameters::spelled;
 use super::step::StepDefinition;
 use super::told::Told;
 
@@ -20,18 +21,60 @@ pub(crate) struct Variables<'v> {
     handed_on: Vec<(String, Source)>,
     /// Where each of these variables stands first among them.
     places: HashMap<String, usize>,
+    /// Where each parameter stands, however it is spelled.
+    by_name: HashMap<Cow<'v, str>, usize>,
 }
 
 /// Where a prompt is used, which decides what it can read.
 #[derive(Clone, Copy)]
 pub(crate) enum Scope<'s> {
     /// The prompt of a step that declares these inputs.
-    Step(&'s [DeclaredInput]),
+    Step(Inputs<'s>),
     /// A failure prompt; what all the steps declare that it can stand in for.
-    Remedy(&'s [DeclaredInput]),
+    Remedy(Inputs<'s>),
     /// The system prompt: told before anything has happened.
     System,
 }
+
+/// What a step declares as inputs, by the variables that read it.
+#[derive(Clone, Copy)]
+pub(crate) struct Inputs<'s> {
+    /// The inputs, in their order.
+    pub(crate) all: &'s [DeclaredInput],
+    /// Where the first stands that each variable reads; of a few they are looked at one by one.
+    places: Option<&'s HashMap<&'s str, usize>>,
+}
+
+impl<'s> Inputs<'s> {
+    /// A few inputs; of many see [`Inputs::with`].
+    pub(crate) fn few(all: &'s [DeclaredInput]) -> Inputs<'s> {
+        Inputs { all, places: None }
+    }
+
+    /// Does something with inputs that are found at once however many there are.
+    pub(crate) fn with<T>(all: &[DeclaredInput], use_them: impl FnOnce(Inputs<'_>) -> T) -> T {
+        if all.len() <= FEW {
+            return use_them(Inputs::few(all));
+        }
+        let mut places = HashMap::new();
+        for (at, declared) in all.iter().enumerate() {
+            places.entry(&*declared.input.name).or_insert(at);
+            places.entry(declared.variable.as_str()).or_insert(at);
+        }
+        use_them(Inputs { all, places: Some(&places) })
+    }
+
+    /// The first that a variable reads.
+    fn find(self, name: &str) -> Option<&'s DeclaredInput> {
+        match self.places {
+            Some(places) => places.get(name).map(|at| &self.all[*at]),
+            None => self.all.iter().find(|known| *known.input.name == *name || known.variable == name),
+        }
+    }
+}
+
+/// So many inputs are looked at one by one.
+const FEW: usize = 16;
 
 /// What a variable means.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,21 +102,23 @@ impl<'v> Variables<'v> {
         for (at, (variable, _)) in handed_on.iter().enumerate() {
             places.entry(variable.clone()).or_insert(at);
         }
-        Variables { params, told, handed_on, places }
+        let mut by_name = HashMap::new();
+        for (at, param) in params.iter().enumerate() {
+            by_name.entry(spelled(&param.name)).or_insert(at);
+        }
+        Variables { params, told, handed_on, places, by_name }
     }
 
     /// What a variable means at a place. What is declared wins over what the engine knows, as in the original.
     pub(crate) fn meaning(&self, name: &str, scope: Scope<'_>) -> Meaning {
         let inputs = match scope {
-            Scope::Step(inputs) | Scope::Remedy(inputs) => inputs,
-            Scope::System => &[],
+            Scope::Step(inputs) | Scope::Remedy(inputs) => Some(inputs),
+            Scope::System => None,
         };
-        if let Some(declared) =
-            inputs.iter().find(|known| *known.input.name == *name || known.variable == name)
-        {
+        if let Some(declared) = inputs.and_then(|inputs| inputs.find(name)) {
             return Meaning::Value(Source::Input(declared.input.name.clone()));
         }
-        if let Some(param) = self.params.iter().find(|param| same_name(&param.name, name)) {
+        if let Some(param) = self.by_name.get(&spelled(name)).map(|at| &self.params[*at]) {
             return Meaning::Value(Source::Param(param.name.clone()));
         }
         let fact = |fact| Meaning::Value(Source::Fact(fact));

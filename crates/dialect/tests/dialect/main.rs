@@ -116,6 +116,7 @@ mod schemas_fit;
 #[cfg(test)]
 mod schemas_keys;
 #[cfg(test)]
+mod sizes;
 mod support;
 #[cfg(test)]
 mod told_texts;

@@ -1,10 +1,6 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-use super::{
-    Code, graph,
-    live::{self, Yields},
-    unmatched_join::tell,
-};
+use super::{Code, graph, join::Members, live::Yields, unmatched_join::tell};
 use crate::{Act, Diagnostic, Flow, Gate, JoinPattern, JoinRule, Outcome, Step, StepId, Target};
 
 pub(super) const CODE: Code = Code {
@@ -24,12 +20,9 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
     for step in &flow.steps {
         let (Gate::Join { rules, .. }, Act::All { members, .. }) = (&step.gate, &step.act) else { continue };
         let outcomes = yields.of_members(members);
-        let counts: Vec<&JoinRule> = rules
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| live::fires(rules, *at, &outcomes))
-            .map(|(_, rule)| rule)
-            .collect();
+        let firing = Members::of(&outcomes).firing(rules);
+        let counts: Vec<&JoinRule> =
+            rules.iter().zip(firing).filter(|(_, fires)| *fires).map(|(rule, _)| rule).collect();
         if let Some((first, second, case)) = overlap(step, &counts, &outcomes) {
             let told = tell(flow, members, &case);
             let message = format!(
@@ -50,21 +43,35 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
     }
 }
 
+/// How many members and rules are looked at for each that there is, before no more is said: two that fit are among the
+/// first as a rule.
+const WORK_MAX: usize = 64;
+
 /// Two rules that fit the same case, with it.
 fn overlap<'r>(
     step: &Step<StepId>,
     rules: &[&'r JoinRule],
     members: &'r [BTreeSet<Outcome>],
 ) -> Option<(&'r JoinRule, &'r JoinRule, Vec<&'r Outcome>)> {
-    for (at, second) in rules.iter().enumerate() {
-        for first in &rules[..at] {
-            if let (JoinPattern::Any(one), JoinPattern::Any(other)) = (&first.pattern, &second.pattern)
-                && other.iter().any(|outcome| !one.contains(outcome))
+    let places = places(step, rules);
+    let size: usize = members.iter().map(BTreeSet::len).sum();
+    let mut work = WORK_MAX * (rules.len() + size) + 10_000;
+    // Rules before the first that leads elsewhere all lead to one place.
+    let apart = places.iter().position(|place| *place != places[0]).unwrap_or(places.len());
+    for (at, second) in rules.iter().enumerate().skip(apart) {
+        let elsewhere = rules[..at].iter().zip(&places).filter(|(_, place)| **place != places[at]);
+        for (first, _) in elsewhere {
+            let (JoinPattern::Any(one), JoinPattern::Any(other)) = (&first.pattern, &second.pattern) else {
+                continue;
+            };
+            work = work.checked_sub(1 + one.len().max(other.len()))?;
+            if other.iter().any(|outcome| !one.contains(outcome))
                 && one.iter().any(|outcome| !other.contains(outcome))
-                && place(step, first) != place(step, second)
-                && let Some(case) = both(one, other, members)
             {
-                return Some((first, second, case));
+                if let Some(case) = both(one, other, members) {
+                    return Some((first, second, case));
+                }
+                work = work.checked_sub(size)?;
             }
         }
     }
@@ -100,14 +107,30 @@ fn both<'r>(
         .collect()
 }
 
-/// Where a rule leads: the steps, or how the run ends.
-fn place(step: &Step<StepId>, rule: &JoinRule) -> Option<(Vec<StepId>, Option<crate::Ending>)> {
-    let edge = step.edges.iter().find(|edge| edge.on == rule.outcome)?;
-    let ending = match &edge.to {
-        Target::End(ending) => Some(ending.clone()),
-        _ => None,
+/// A number for where each rule leads: the steps, or how the run ends.
+fn places(step: &Step<StepId>, rules: &[&JoinRule]) -> Vec<usize> {
+    let edges = graph::by_outcome(step);
+    let mut known: Vec<Option<(Vec<StepId>, Option<crate::Ending>)>> = Vec::new();
+    let mut by_steps: HashMap<Vec<StepId>, Vec<usize>> = HashMap::new();
+    let place = |rule: &&JoinRule| {
+        let to = edges.get(&rule.outcome).map(|at| &step.edges[*at].to);
+        let place = to.map(|to| {
+            let ending = match to {
+                Target::End(ending) => Some(ending.clone()),
+                _ => None,
+            };
+            (graph::targets(to), ending)
+        });
+        let same =
+            by_steps.entry(place.as_ref().map(|(steps, _)| steps.clone()).unwrap_or_default()).or_default();
+        if let Some(number) = same.iter().find(|number| known[**number] == place) {
+            return *number;
+        }
+        same.push(known.len());
+        known.push(place);
+        known.len() - 1
     };
-    Some((graph::targets(&edge.to), ending))
+    rules.iter().map(place).collect()
 }
 
 #[cfg(test)]

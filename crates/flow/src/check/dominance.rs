@@ -63,7 +63,7 @@ impl Dominance {
 
 /// The steps that walks come to, each after those that it leads to first. Walks can be as long as a flow is large, so
 /// that nothing here calls itself.
-fn postorder(ways: &[Vec<u32>], entries: &[u32]) -> Vec<u32> {
+pub(super) fn postorder(ways: &[Vec<u32>], entries: &[u32]) -> Vec<u32> {
     let (mut seen, mut order) = (vec![false; ways.len()], Vec::new());
     for entry in entries {
         let mut open: Vec<(u32, usize)> = Vec::new();

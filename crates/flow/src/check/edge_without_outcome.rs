@@ -1,7 +1,7 @@
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use super::{Code, graph, live::Yields};
-use crate::{Diagnostic, Flow, Gate, Outcome, Step, StepId};
+use crate::{Diagnostic, Flow, Gate, Outcome, StepId};
 
 pub(super) const CODE: Code = Code {
     name: "edge-without-outcome",
@@ -18,8 +18,20 @@ Remove it; or let the gate yield the outcome, move it before the one that takes 
 pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
     for (at, step) in flow.steps.iter().enumerate() {
         let outcomes = yields.of_step(StepId(at as u32));
+        let takeable: HashSet<usize> = graph::takeable(step).into_iter().collect();
+        let of_rules: HashSet<&Outcome> = match &step.gate {
+            Gate::Join { rules, .. } => rules.iter().map(|rule| &rule.outcome).collect(),
+            _ => HashSet::new(),
+        };
         for (index, edge) in step.edges.iter().enumerate().filter(|(_, edge)| !edge.implied) {
-            let Some(why) = why(step, index, outcomes) else { continue };
+            let why = match outcomes.contains(&edge.on) {
+                // That a rule over members never counts is said of the rule.
+                false if of_rules.contains(&edge.on) => continue,
+                false => "nothing yields that outcome",
+                true if takeable.contains(&index) => continue,
+                true if edge.bound.is_some_and(|bound| bound.max == 0) => "it may be taken 0 times",
+                true => "an earlier transition takes all of it",
+            };
             let message = format!("`{}` on `{}` is never taken: {why}", step.name, edge.on);
             found.push(
                 Diagnostic::warning(CODE.name, edge.span, message)
@@ -28,26 +40,6 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
             );
         }
     }
-}
-
-/// Why an edge is never taken.
-fn why(step: &Step<StepId>, index: usize, outcomes: &BTreeSet<Outcome>) -> Option<&'static str> {
-    let edge = &step.edges[index];
-    if !outcomes.contains(&edge.on) {
-        // That a rule over members never counts is said of the rule.
-        let of_rule = match &step.gate {
-            Gate::Join { rules, .. } => rules.iter().any(|rule| rule.outcome == edge.on),
-            _ => false,
-        };
-        return (!of_rule).then_some("nothing yields that outcome");
-    }
-    if graph::is_takeable(step, index) {
-        return None;
-    }
-    Some(match edge.bound {
-        Some(bound) if bound.max == 0 => "it may be taken 0 times",
-        _ => "an earlier transition takes all of it",
-    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! What the parts of a flow can lead to.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::{Act, Edge, Flow, Gate, Outcome, Reader, Selector, Step, StepId, Target};
 
 /// The steps that a target can lead to.
@@ -23,12 +25,42 @@ pub(crate) fn is_takeable(step: &Step<StepId>, edge: usize) -> bool {
     !shadowed && taken.bound.is_none_or(|bound| bound.max > 0)
 }
 
-/// Who is asked where control stands on a step: the step, or its members.
-pub(super) fn asked(flow: &Flow, at: usize) -> Vec<&Step<StepId>> {
-    match &flow.steps[at].act {
-        Act::All { members, .. } => members.iter().map(|member| flow.step(*member)).collect(),
-        _ => vec![&flow.steps[at]],
+/// Of so many edges it is looked one by one which of them comes first.
+const FEW: usize = 16;
+
+/// The edges of a step that [`is_takeable`] says of that they are, in their order.
+pub(crate) fn takeable(step: &Step<StepId>) -> Vec<usize> {
+    if step.edges.len() <= FEW {
+        return (0..step.edges.len()).filter(|edge| is_takeable(step, *edge)).collect();
     }
+    let (mut found, mut taken) = (Vec::new(), HashSet::new());
+    for (at, edge) in step.edges.iter().enumerate() {
+        if !taken.contains(&edge.on) && edge.bound.is_none_or(|bound| bound.max > 0) {
+            found.push(at);
+        }
+        if edge.bound.is_none() {
+            taken.insert(&edge.on);
+        }
+    }
+    found
+}
+
+/// The first edge of each outcome, by its place.
+pub(super) fn by_outcome(step: &Step<StepId>) -> HashMap<&Outcome, usize> {
+    let mut first = HashMap::new();
+    for (at, edge) in step.edges.iter().enumerate() {
+        first.entry(&edge.on).or_insert(at);
+    }
+    first
+}
+
+/// Who is asked where control stands on a step: the step, or its members.
+pub(super) fn asked(flow: &Flow, at: usize) -> impl Iterator<Item = StepId> + '_ {
+    let (members, step) = match &flow.steps[at].act {
+        Act::All { members, .. } => (members.as_slice(), None),
+        _ => (&[][..], Some(StepId(at as u32))),
+    };
+    members.iter().copied().chain(step)
 }
 
 /// The steps that are asked when a gate cannot read an outcome by itself.

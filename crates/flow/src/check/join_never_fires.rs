@@ -1,7 +1,4 @@
-use super::{
-    Code,
-    live::{self, Yields},
-};
+use super::{Code, graph, join::Members, live::Yields};
 use crate::{Act, Diagnostic, Flow, Gate};
 
 pub(super) const CODE: Code = Code {
@@ -21,14 +18,12 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
     for step in &flow.steps {
         let (Gate::Join { rules, .. }, Act::All { members, .. }) = (&step.gate, &step.act) else { continue };
         let outcomes = yields.of_members(members);
-        for (at, rule) in rules.iter().enumerate() {
-            if live::fires(rules, at, &outcomes) {
-                continue;
-            }
-            let span =
-                step.edges.iter().find(|edge| edge.on == rule.outcome).map_or(step.span, |edge| edge.span);
-            let alone = live::fires(std::slice::from_ref(rule), 0, &outcomes);
-            let (why, hint) = if alone {
+        let members = Members::of(&outcomes);
+        let firing = members.firing(rules);
+        let edges = graph::by_outcome(step);
+        for (rule, _) in rules.iter().zip(firing).filter(|(_, fires)| !fires) {
+            let span = edges.get(&rule.outcome).map_or(step.span, |at| step.edges[*at].span);
+            let (why, hint) = if members.fires_alone(rule) {
                 ("an earlier rule fits whenever it does", "move it before that rule, or remove it")
             } else {
                 (

@@ -2,16 +2,23 @@
 //!
 #![doc = include_str!("exactness.md")]
 
-use std::collections::{BTreeSet, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
-use super::graph::{fallback, is_takeable, judges, outcomes_of_readers};
-use super::newest::{self, Value, Values};
-use crate::{
-    Act, Flow, Gate, JoinPattern, JoinRule, Outcome, Selector, Span, Step, StepId, Str, Target, Trace,
-};
+use super::carried::{Carried, Newest, Uncovered, join};
+use super::dominance::postorder;
+use super::graph::{fallback, judges, outcomes_of_readers, takeable, targets};
+use super::join::Members;
+use super::newest;
+use super::rows::Row;
+use crate::{Act, Flow, Gate, Outcome, Selector, Span, Step, StepId, Target, Trace};
+
+/// Of so many ways out of a step it is looked one by one whether a way is among them.
+const FEW: usize = 16;
 
 /// A way that some run takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Way {
     /// The edge, by its place in its step; `None` for a member, a judge, or a monitor's judge.
     pub(crate) edge: Option<usize>,
@@ -36,16 +43,64 @@ pub(crate) struct Live {
     before: Vec<Vec<usize>>,
     /// By monitor: whether it can act.
     pub(crate) monitors: Vec<bool>,
-    /// The names of values that select, and by step what the newest of each can be when it is entered.
-    keys: Vec<Str>,
-    newest: Vec<Vec<Values>>,
-    /// By step: whether it is still to be followed.
-    waiting: Vec<bool>,
+    /// The ways out of steps that have many.
+    many: HashMap<usize, HashSet<Way>>,
+    /// What the newest values that select can be.
+    carried: Carried,
+    /// By step and edge: where an answer of its own leads, where that selects.
+    selected: HashMap<(usize, usize), Arc<[StepId]>>,
     /// By step: the edges that can be taken.
     open: Vec<Vec<usize>>,
-    /// How often a walk to a step was looked for.
+    /// How often a walk to a step was looked for, and a step was followed.
     #[cfg(test)]
     pub(super) searches: std::sync::atomic::AtomicUsize,
+    #[cfg(test)]
+    pub(super) followed: usize,
+}
+
+/// The steps that are still to be followed. Where what follows depends on values, those that others lead to come after
+/// them, so that each is followed once as far as nothing goes round.
+struct Queue {
+    /// By step: its place.
+    ranks: Vec<u32>,
+    /// By step: whether it is in the queue.
+    waiting: Vec<bool>,
+    steps: BinaryHeap<Reverse<(u32, usize, StepId)>>,
+    /// How many have been put in.
+    count: usize,
+}
+
+impl Queue {
+    fn of(flow: &Flow, live: &Live) -> Queue {
+        let count = flow.steps.len();
+        let mut ranks = vec![0; count];
+        if !live.carried.is_empty() {
+            let leads = |(at, step): (usize, &Step<StepId>)| {
+                let edges = live.open[at].iter().flat_map(|edge| targets(&step.edges[*edge].to));
+                edges.chain(judges(&step.gate)).map(|to| to.0).collect()
+            };
+            let ways: Vec<Vec<u32>> = flow.steps.iter().enumerate().map(leads).collect();
+            let entries: Vec<u32> = live.entries.iter().map(|entry| entry.0).collect();
+            (0..)
+                .zip(postorder(&ways, &entries).into_iter().rev())
+                .for_each(|(rank, at)| ranks[at as usize] = rank);
+        }
+        Queue { ranks, waiting: vec![false; count], steps: BinaryHeap::new(), count: 0 }
+    }
+
+    fn push(&mut self, id: StepId) {
+        let at = id.0 as usize;
+        if !std::mem::replace(&mut self.waiting[at], true) {
+            self.count += 1;
+            self.steps.push(Reverse((self.ranks[at], self.count, id)));
+        }
+    }
+
+    fn pop(&mut self) -> Option<StepId> {
+        let Reverse((.., id)) = self.steps.pop()?;
+        self.waiting[id.0 as usize] = false;
+        Some(id)
+    }
 }
 
 impl Live {
@@ -57,7 +112,7 @@ impl Live {
 
     /// The same, where it is known what gates can yield.
     pub(super) fn where_yields(flow: &Flow, yields: &Yields, entries: &[StepId], strict: bool) -> Live {
-        let (count, keys) = (flow.steps.len(), newest::keys(flow));
+        let (count, open) = (flow.steps.len(), open_edges(flow, yields, strict));
         let mut live = Live {
             entries: entries.to_vec(),
             steps: vec![false; count],
@@ -65,62 +120,64 @@ impl Live {
             ends: vec![Vec::new(); count],
             before: vec![Vec::new(); count],
             monitors: vec![false; flow.monitors.len()],
-            newest: vec![vec![Values::new(); keys.len()]; count],
-            waiting: vec![false; count],
-            open: open_edges(flow, yields, strict),
-            keys,
+            many: HashMap::new(),
+            carried: Carried::of(flow, &open, entries),
+            selected: HashMap::new(),
+            open,
             #[cfg(test)]
             searches: std::sync::atomic::AtomicUsize::default(),
+            #[cfg(test)]
+            followed: 0,
         };
-        let nothing = vec![Values::from([Value::Absent]); live.keys.len()];
-        let mut queue = VecDeque::new();
-        entries.iter().for_each(|entry| live.come(*entry, &nothing, &mut queue));
+        let mut queue = Queue::of(flow, &live);
+        for entry in entries {
+            let at = entry.0 as usize;
+            let is_new = !std::mem::replace(&mut live.steps[at], true);
+            if live.carried.begin(at) || is_new {
+                queue.push(*entry);
+            }
+        }
         loop {
-            while let Some(id) = queue.pop_front() {
-                live.waiting[id.0 as usize] = false;
+            while let Some(id) = queue.pop() {
                 live.leave(flow, id, &mut queue);
             }
             live.go_back(flow, &mut queue);
             live.watch(flow, &mut queue);
-            if queue.is_empty() {
+            if queue.steps.is_empty() {
                 return live;
             }
         }
     }
 
-    /// A run comes to a step, with such values. What is new has to be followed.
-    fn come(&mut self, to: StepId, values: &[Values], queue: &mut VecDeque<StepId>) {
-        let at = to.0 as usize;
-        let mut is_new = !std::mem::replace(&mut self.steps[at], true);
-        for (known, values) in self.newest[at].iter_mut().zip(values) {
-            let before = known.len();
-            // The smaller goes into a copy of the larger: where many values select, both have thousands.
-            if values.len() > before {
-                let few = std::mem::replace(known, values.clone());
-                known.extend(few);
-            } else {
-                known.extend(values.iter().cloned());
-            }
-            is_new |= known.len() > before;
-        }
-        if is_new && !std::mem::replace(&mut self.waiting[at], true) {
-            queue.push_back(to);
-        }
-    }
-
-    /// Goes a way.
-    fn go(&mut self, from: usize, way: Way, values: &[Values], queue: &mut VecDeque<StepId>) {
-        if !self.ways[from].contains(&way) {
+    /// Goes a way with such values. What is new at its end has to be followed.
+    fn go(&mut self, from: usize, way: Way, values: &Newest, queue: &mut Queue) {
+        if self.is_new(from, way) {
             self.ways[from].push(way);
             self.before[way.to.0 as usize].push(from);
         }
-        self.come(way.to, values, queue);
+        let to = way.to.0 as usize;
+        let is_new = !std::mem::replace(&mut self.steps[to], true);
+        if self.carried.come(to, values) || is_new {
+            queue.push(way.to);
+        }
+    }
+
+    fn is_new(&mut self, from: usize, way: Way) -> bool {
+        let known = &self.ways[from];
+        if known.len() < FEW {
+            return !known.contains(&way);
+        }
+        self.many.entry(from).or_insert_with(|| known.iter().copied().collect()).insert(way)
     }
 
     /// Follows the ways out of a step.
-    fn leave(&mut self, flow: &Flow, id: StepId, queue: &mut VecDeque<StepId>) {
+    fn leave(&mut self, flow: &Flow, id: StepId, queue: &mut Queue) {
+        #[cfg(test)]
+        {
+            self.followed += 1;
+        }
         let (at, step) = (id.0 as usize, flow.step(id));
-        let entered = self.newest[at].clone();
+        let entered = self.carried.entered(at);
         let members = match &step.act {
             Act::All { members, .. } => members.as_slice(),
             _ => &[],
@@ -128,44 +185,37 @@ impl Live {
         for to in members.iter().copied().chain(judges(&step.gate)) {
             self.go(at, Way { edge: None, to, inner: true }, &entered, queue);
         }
-        let own = self.left(flow, at);
+        let own = self.carried.leaving(flow, at);
         let fallback = fallback(step, self.entries.contains(&id));
         for index in self.open[at].clone() {
             let way = |to: StepId| Way { edge: Some(index), to, inner: false };
             let mut left = own.clone();
             // Who goes on by a fallback leaves nothing, so that what was there stays.
             let fallen = fallback.as_ref().filter(|fallback| *fallback.outcome == step.edges[index].on);
-            for (left, before) in left.iter_mut().zip(&entered).filter(|_| fallen.is_some()) {
-                match fallen.is_some_and(|fallback| fallback.first) {
-                    true => left.extend([Value::Absent]),
-                    false => left.extend(before.iter().cloned()),
-                }
+            if let Some(fallback) = fallen {
+                fall_back(&mut left, &entered, fallback.first);
             }
             match &step.edges[index].to {
                 Target::Step(to) => self.go(at, way(*to), &left, queue),
-                Target::End(_) if !self.ends[at].contains(&index) => self.ends[at].push(index),
+                // Edges are looked at in their order, each time.
+                Target::End(_) if self.ends[at].last().is_none_or(|last| *last < index) => {
+                    self.ends[at].push(index);
+                }
                 Target::End(_) | Target::Origin { .. } => {}
                 Target::Jump { among, default, .. } => {
                     among.iter().for_each(|to| self.go(at, way(*to), &own, queue));
                     default.iter().for_each(|to| self.go(at, way(*to), &left, queue));
                 }
-                Target::Select { by, cases, default } => {
-                    let key = match by {
-                        Selector::Field(_) => None,
-                        Selector::Handoff(key) => self.keys.iter().position(|known| known == key),
-                    };
-                    if let (Selector::Field(_), Some(_), Some(default)) = (by, fallen, default) {
+                Target::Select { by: Selector::Field(_), default, .. } => {
+                    if let (Some(_), Some(default)) = (fallen, default) {
                         self.go(at, way(*default), &left, queue);
                         left.clone_from(&own);
                     }
-                    let values = match by {
-                        Selector::Field(path) => newest::answered(newest::schema_of(flow, step), path),
-                        Selector::Handoff(_) => key.map(|key| left[key].clone()).unwrap_or_default(),
-                    };
-                    for (to, chosen) in newest::select(&values, cases, *default) {
-                        if let Some(key) = key {
-                            left[key] = chosen;
-                        }
+                    let chosen = self.selected(flow, at, index);
+                    chosen.iter().for_each(|to| self.go(at, way(*to), &left, queue));
+                }
+                Target::Select { by: Selector::Handoff(_), .. } => {
+                    for (to, left) in self.carried.select((at, index), &left) {
                         self.go(at, way(to), &left, queue);
                     }
                 }
@@ -173,35 +223,36 @@ impl Live {
         }
     }
 
+    /// Where an edge leads that selects by its step's own answer.
+    fn selected(&mut self, flow: &Flow, at: usize, index: usize) -> Arc<[StepId]> {
+        let find = || match &flow.steps[at].edges[index].to {
+            Target::Select { by: Selector::Field(path), cases, default } => {
+                let values = newest::answered(newest::schema_of(flow, &flow.steps[at]), path);
+                newest::select(&values, cases, *default).into()
+            }
+            _ => [].into(),
+        };
+        self.selected.entry((at, index)).or_insert_with(find).clone()
+    }
+
     /// The edges of a step that can be taken.
     pub(super) fn open_edges(&self, id: StepId) -> &[usize] {
         &self.open[id.0 as usize]
     }
 
-    /// What the newest values can be when a step is left.
-    fn left(&self, flow: &Flow, at: usize) -> Vec<Values> {
-        let step = &flow.steps[at];
-        let own = self.keys.iter().enumerate().map(|(index, key)| {
-            let mut values = newest::after(flow, step, key, &self.newest[at][index]);
-            if let Act::All { members, .. } = &step.act {
-                // Members answer in any order, so that each of them may be the last that leaves it.
-                let member =
-                    |member: &StepId| newest::after(flow, flow.step(*member), key, &self.newest[at][index]);
-                values.extend(members.iter().flat_map(member));
-            }
-            values
-        });
-        own.collect()
+    /// The values that an edge has no case for, of those that there can be when its step is left. It selects by what is
+    /// handed on.
+    pub(super) fn without_case(&self, flow: &Flow, id: StepId, edge: usize) -> Uncovered {
+        self.carried.without_case(flow, (id.0 as usize, edge))
     }
 
-    /// What the newest value of a name can be when a step is left.
-    pub(super) fn leaving(&self, flow: &Flow, id: StepId, key: &str) -> Values {
-        let key = self.keys.iter().position(|known| **known == *key);
-        key.map(|key| self.left(flow, id.0 as usize).swap_remove(key)).unwrap_or_default()
+    /// What the newest values can be, for those that select.
+    pub(super) fn carried(&self) -> &Carried {
+        &self.carried
     }
 
     /// Follows the ways back to who handed off.
-    fn go_back(&mut self, flow: &Flow, queue: &mut VecDeque<StepId>) {
+    fn go_back(&mut self, flow: &Flow, queue: &mut Queue) {
         for at in 0..flow.steps.len() {
             let step = &flow.steps[at];
             let returns = step.edges.iter().any(|edge| matches!(edge.to, Target::Origin { .. }));
@@ -210,7 +261,7 @@ impl Live {
             }
             for index in self.open[at].clone() {
                 let Target::Origin { among } = &step.edges[index].to else { continue };
-                let left = self.left(flow, at);
+                let left = self.carried.leaving(flow, at);
                 for to in self.origins(flow, StepId(at as u32), among) {
                     self.go(at, Way { edge: Some(index), to, inner: false }, &left, queue);
                 }
@@ -244,32 +295,16 @@ impl Live {
     }
 
     /// Follows the ways to the judges of monitors whose cycles can be walked.
-    fn watch(&mut self, flow: &Flow, queue: &mut VecDeque<StepId>) {
+    fn watch(&mut self, flow: &Flow, queue: &mut Queue) {
+        let mut followers = Followers::default();
         for (at, monitor) in flow.monitors.iter().enumerate() {
             let Some(last) = monitor.cycle.last() else { continue };
-            let next = monitor.cycle.iter().cycle().skip(1);
-            if monitor.cycle.iter().zip(next).all(|(from, to)| self.follows(flow, *from, *to)) {
+            if followers.unfollowed(flow, self, &monitor.cycle).is_none() {
                 self.monitors[at] = true;
-                let left = self.left(flow, last.0 as usize);
+                let left = self.carried.leaving(flow, last.0 as usize);
                 self.go(last.0 as usize, Way { edge: None, to: monitor.judge, inner: false }, &left, queue);
             }
         }
-    }
-
-    /// Whether a step that counts can follow another one, with nothing but uncounted ones between them.
-    pub(super) fn follows(&self, flow: &Flow, from: StepId, to: StepId) -> bool {
-        let (mut seen, mut queue) = (BTreeSet::new(), vec![from]);
-        while let Some(at) = queue.pop() {
-            for way in self.ways[at.0 as usize].iter().filter(|way| !way.inner) {
-                if way.to == to {
-                    return true;
-                }
-                if !flow.step(way.to).counts && seen.insert(way.to) {
-                    queue.push(way.to);
-                }
-            }
-        }
-        false
     }
 
     /// The edges of a step that end runs.
@@ -326,6 +361,49 @@ impl Live {
     }
 }
 
+/// Who goes on by a fallback leaves nothing: what was there stays, or there is nothing yet.
+fn fall_back(left: &mut Newest, entered: &Newest, first: bool) {
+    let nothing = Arc::new(Row::one(super::carried::ABSENT));
+    for (key, left) in left {
+        let before = entered.binary_search_by_key(key, |(key, _)| *key).map(|at| &entered[at].1);
+        let stays = if first { Ok(&nothing) } else { before };
+        _ = stays.map(|stays| join(left, stays));
+    }
+}
+
+/// Which steps that count can follow which, with nothing but uncounted ones between them; found once for each step.
+#[derive(Default)]
+pub(super) struct Followers(HashMap<StepId, HashSet<StepId>>);
+
+impl Followers {
+    /// The first step of a cycle that the next one cannot follow, with that one.
+    pub(super) fn unfollowed(
+        &mut self,
+        flow: &Flow,
+        live: &Live,
+        cycle: &[StepId],
+    ) -> Option<(StepId, StepId)> {
+        let mut pairs = cycle.iter().zip(cycle.iter().cycle().skip(1));
+        let missing = pairs.find(|(from, to)| {
+            !self.0.entry(**from).or_insert_with(|| followers(flow, live, **from)).contains(to)
+        });
+        missing.map(|(from, to)| (*from, *to))
+    }
+}
+
+fn followers(flow: &Flow, live: &Live, from: StepId) -> HashSet<StepId> {
+    let (mut found, mut seen, mut queue) = (HashSet::new(), BTreeSet::new(), vec![from]);
+    while let Some(at) = queue.pop() {
+        for way in live.ways[at.0 as usize].iter().filter(|way| !way.inner) {
+            found.insert(way.to);
+            if !flow.step(way.to).counts && seen.insert(way.to) {
+                queue.push(way.to);
+            }
+        }
+    }
+    found
+}
+
 /// A hop from a step for people, and where it is written; without an edge somebody else is asked there.
 pub(super) fn hop(from: &Step<StepId>, edge: Option<usize>) -> (String, Span) {
     match edge.map(|edge| &from.edges[edge]) {
@@ -344,7 +422,7 @@ fn open_edges(flow: &Flow, yields: &Yields, strict: bool) -> Vec<Vec<usize>> {
     let open = |(at, step): (usize, &Step<StepId>)| {
         let outcomes = yields.of_step(StepId(at as u32));
         let yielded = |edge: usize| !strict || outcomes.contains(&step.edges[edge].on);
-        (0..step.edges.len()).filter(|edge| yielded(*edge) && is_takeable(step, *edge)).collect()
+        takeable(step).into_iter().filter(|edge| yielded(*edge)).collect()
     };
     flow.steps.iter().enumerate().map(open).collect()
 }
@@ -376,8 +454,13 @@ pub(crate) fn outcomes(flow: &Flow, step: &Step<StepId>) -> BTreeSet<Outcome> {
         (Gate::Join { rules, .. }, Act::All { members, .. }) => {
             let sets: Vec<BTreeSet<Outcome>> =
                 members.iter().map(|member| outcomes(flow, flow.step(*member))).collect();
-            let fires = |at: &usize| fires(rules, *at, &sets);
-            (0..rules.len()).filter(fires).map(|at| rules[at].outcome.clone()).collect()
+            let firing = Members::of(&sets).firing(rules);
+            rules
+                .iter()
+                .zip(firing)
+                .filter(|(_, fires)| *fires)
+                .map(|(rule, _)| rule.outcome.clone())
+                .collect()
         }
         (Gate::Join { .. }, _) => BTreeSet::new(),
         (Gate::Exit, Act::Exec { commands }) => {
@@ -393,40 +476,4 @@ pub(crate) fn outcomes(flow: &Flow, step: &Step<StepId>) -> BTreeSet<Outcome> {
             .extend(outcomes(flow, flow.step(judge)).into_iter().filter(|outcome| *outcome != Outcome::None));
     }
     found
-}
-
-/// Whether a rule of a join can be the first that fits, where each member comes to one of its outcomes or to none.
-pub(super) fn fires(rules: &[JoinRule], at: usize, members: &[BTreeSet<Outcome>]) -> bool {
-    let earlier = &rules[..at];
-    let taken: BTreeSet<&Outcome> = earlier
-        .iter()
-        .filter_map(|rule| match &rule.pattern {
-            JoinPattern::Any(any) => Some(any),
-            _ => None,
-        })
-        .flatten()
-        .collect();
-    let can =
-        |member: usize, outcome: &Outcome| members[member].contains(outcome) && !taken.contains(outcome);
-    let exactly = |wanted: &[&Outcome]| {
-        if wanted.len() != members.len() {
-            return false;
-        }
-        let all = wanted.iter().enumerate().all(|(member, outcome)| can(member, outcome));
-        let before = earlier.iter().any(|rule| match &rule.pattern {
-            JoinPattern::All(outcome) => wanted.iter().all(|wanted| *wanted == outcome),
-            JoinPattern::Each(each) => each.iter().eq(wanted.iter().copied()),
-            JoinPattern::Any(_) => false,
-        });
-        all && !before
-    };
-    match &rules[at].pattern {
-        JoinPattern::All(outcome) => exactly(&vec![outcome; members.len()]),
-        JoinPattern::Each(each) => exactly(&each.iter().collect::<Vec<_>>()),
-        // Beside the one that has it the others may come to nothing, which fits no rule about all of them.
-        JoinPattern::Any(any) if members.len() > 1 => {
-            any.iter().any(|outcome| (0..members.len()).any(|member| can(member, outcome)))
-        }
-        JoinPattern::Any(any) => any.iter().any(|outcome| exactly(&[outcome])),
-    }
 }

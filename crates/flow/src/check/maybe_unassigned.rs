@@ -5,7 +5,7 @@ use super::{
     unassigned_value::{By, Need, Passing, is_put, needs},
     unread::Unread,
 };
-use crate::{Act, Diagnostic, Flow, Step, StepId, Trace};
+use crate::{Act, Diagnostic, Flow, Handoff, StepId, Trace};
 
 pub(super) const CODE: Code = Code {
     name: "maybe-unassigned",
@@ -42,7 +42,7 @@ pub(super) fn check(
                 continue;
             }
             let said = || need.say(step);
-            if never_left(flow, &need, producer) {
+            if never_left(flow, passing, &need, producer) {
                 let message = format!(
                     "{}, which is always `null` and counts as nothing: each run that comes here fails",
                     said()
@@ -51,7 +51,7 @@ pub(super) fn check(
                 found.push(finding.step(&step.name).hint("see that this is what you want"));
                 continue;
             }
-            let finding = match why_missing(flow, flow.step(producer), &need.key) {
+            let finding = match why_missing(flow, producer, passing.left(flow, producer, &need.key)) {
                 Some((why, hint)) => {
                     let hint = match need.by {
                         By::Input => format!("{hint}, or give the input a `default`"),
@@ -73,18 +73,21 @@ pub(super) fn check(
 
 /// Whether what an input needs of a step is nothing, whatever that answers: who writes that down means the run to fail
 /// there.
-fn never_left(flow: &Flow, need: &Need, producer: StepId) -> bool {
-    let producer = flow.step(producer);
-    let Act::Ask(ask) = &producer.act else { return false };
-    let left = producer.handoff.iter().find(|left| left.key == need.key).filter(|_| need.by == By::Input);
+fn never_left(flow: &Flow, passing: &Passing<'_>, need: &Need, producer: StepId) -> bool {
+    let Act::Ask(ask) = &flow.step(producer).act else { return false };
+    let left = passing.left(flow, producer, &need.key).filter(|_| need.by == By::Input);
     left.zip(ask.schema).is_some_and(|(left, schema)| flow.schema(schema).only_null(&left.path))
 }
 
 /// Why a step that hands a value on may answer without it, and what to do about it.
-fn why_missing(flow: &Flow, producer: &Step<StepId>, key: &str) -> Option<(&'static str, &'static str)> {
+fn why_missing(
+    flow: &Flow,
+    producer: StepId,
+    left: Option<&Handoff>,
+) -> Option<(&'static str, &'static str)> {
     const REQUIRE: &str = "list it in `required` of that schema";
-    let left = producer.handoff.iter().find(|left| *left.key == *key)?;
-    let Act::Ask(ask) = &producer.act else { return None };
+    let left = left?;
+    let Act::Ask(ask) = &flow.step(producer).act else { return None };
     match ask.schema.map(|schema| flow.schema(schema)) {
         None => Some(("they have no schema", "give its answers a schema that requires it")),
         Some(schema) if !schema.requires(&left.path) => Some(("its schema does not require it", REQUIRE)),

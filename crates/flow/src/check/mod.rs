@@ -4,10 +4,12 @@
 
 mod ambiguous_join;
 mod bound_never_hit;
+mod carried;
 mod closure_skipped;
 mod dominance;
 mod edge_without_outcome;
 pub(crate) mod graph;
+mod join;
 mod join_never_fires;
 mod limit_too_low;
 pub(crate) mod live;
@@ -23,6 +25,7 @@ mod place;
 mod report_not_yet;
 mod resolve;
 mod retry_without_change;
+mod rows;
 mod step_name;
 mod transition_without_default;
 mod type_mismatch;
@@ -171,6 +174,8 @@ fn look_around(flow: &Flow, yields: &Yields, live: &Live, has_trap: bool) -> Vec
     around
 }
 
+#[cfg(test)]
+mod sizes;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]

@@ -1,4 +1,7 @@
-use super::{Code, live::Live};
+use super::{
+    Code,
+    live::{Followers, Live},
+};
 use crate::{Diagnostic, Flow};
 
 pub(super) const CODE: Code = Code {
@@ -15,18 +18,14 @@ Name the steps in the order in which runs pass them, each of them.
 };
 
 pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
+    let mut followers = Followers::default();
     for (monitor, acts) in flow.monitors.iter().zip(&live.monitors) {
         if *acts {
             continue;
         }
-        let steps = monitor.cycle.iter().chain(monitor.cycle.first());
-        let names: Vec<&str> = steps.map(|step| &*flow.step(*step).name).collect();
-        let broken = names
-            .windows(2)
-            .zip(monitor.cycle.iter().zip(monitor.cycle.iter().cycle().skip(1)))
-            .find(|(_, (from, to))| !live.follows(flow, **from, **to));
-        let Some((pair, _)) = broken else { continue };
-        let message = format!("`{}` never acts: `{}` does not lead to `{}`", monitor.name, pair[0], pair[1]);
+        let Some((from, to)) = followers.unfollowed(flow, live, &monitor.cycle) else { continue };
+        let (from, to) = (&flow.step(from).name, &flow.step(to).name);
+        let message = format!("`{}` never acts: `{from}` does not lead to `{to}`", monitor.name);
         found.push(
             Diagnostic::warning(CODE.name, monitor.span, message)
                 .step(&flow.step(monitor.judge).name)

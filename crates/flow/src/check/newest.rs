@@ -1,6 +1,6 @@
 //! What the newest handed-on values can be, where values select the way.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
 use crate::{Act, FieldPath, Flow, Schema, Selector, Step, StepId, Str, Target};
 
@@ -59,99 +59,80 @@ pub(crate) fn keys(flow: &Flow) -> Vec<Str> {
     keys
 }
 
-/// What the newest value of a name can be when a step is left, given what it can be when the step is entered.
-pub(super) fn after(flow: &Flow, step: &Step<StepId>, key: &str, before: &Values) -> Values {
-    let Some(left) = step.handoff.iter().find(|left| *left.key == *key) else { return before.clone() };
-    let mut values = answered(schema_of(flow, step), &left.path);
-    if values.remove(&Value::Absent) {
-        values.extend(before.iter().cloned());
-    }
-    values
-}
-
-/// Where values select, each with those that select it.
-pub(super) fn select(
-    values: &Values,
-    cases: &[(Str, StepId)],
-    default: Option<StepId>,
-) -> Vec<(StepId, Values)> {
-    let mut found: Vec<(StepId, Values)> = Vec::new();
-    let mut places = BTreeMap::new();
-    let mut add = |to: StepId, value: &Value| {
-        let at = *places.entry(to).or_insert(found.len());
-        if at == found.len() {
-            found.push((to, Values::new()));
+/// Where values select.
+pub(super) fn select(values: &Values, cases: &[(Str, StepId)], default: Option<StepId>) -> Vec<StepId> {
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+    let mut add = |to: StepId| {
+        if seen.insert(to) {
+            found.push(to);
         }
-        found[at].1.insert(value.clone());
     };
-    let places_of_cases = Cases::of(cases);
+    let places_of_cases = Cases::of(cases.iter().map(|(case, _)| case));
     for value in values {
         let chosen = match value {
             Value::Is(text) => places_of_cases.first(text).map(|at| cases[at].1),
             Value::Absent => None,
             Value::Other => {
                 // It may be any of the cases as well.
-                cases.iter().for_each(|(case, to)| add(*to, &Value::Is(case.clone())));
+                cases.iter().for_each(|(_, to)| add(*to));
                 None
             }
         };
-        if let Some(to) = chosen.or(default) {
-            add(to, value);
-        }
+        chosen.or(default).into_iter().for_each(&mut add);
     }
     found
 }
 
 /// Cases by what they say, so that each of many values finds its own at once.
-struct Cases<'c> {
-    texts: BTreeMap<&'c str, usize>,
-    numbers: BTreeMap<u64, usize>,
+#[derive(Debug, Default)]
+pub(crate) struct Cases {
+    texts: HashMap<Str, usize>,
+    numbers: HashMap<u64, usize>,
 }
 
-impl<'c> Cases<'c> {
-    fn of(cases: &'c [(Str, StepId)]) -> Cases<'c> {
-        let (mut texts, mut numbers) = (BTreeMap::new(), BTreeMap::new());
-        for (at, (case, _)) in cases.iter().enumerate() {
-            texts.entry(&**case).or_insert(at);
+impl Cases {
+    pub(crate) fn of<'c>(cases: impl IntoIterator<Item = &'c Str>) -> Cases {
+        let mut found = Cases::default();
+        for (at, case) in cases.into_iter().enumerate() {
+            found.texts.entry(case.clone()).or_insert(at);
             if let Some(number) = number(case) {
-                numbers.entry(number).or_insert(at);
+                found.numbers.entry(number).or_insert(at);
             }
         }
-        Cases { texts, numbers }
+        found
     }
 
-    /// The first case that a text is, as [`is_case`] says.
-    fn first(&self, text: &str) -> Option<usize> {
+    /// The first case that a text is, by its place: the same text, or the same number, however it is written.
+    pub(crate) fn first(&self, text: &str) -> Option<usize> {
         let by_number = number(text).and_then(|number| self.numbers.get(&number));
         self.texts.get(text).into_iter().chain(by_number).min().copied()
     }
 }
 
 /// The bits of a number that a text is; equal numbers have equal bits. What is no number equals nothing.
-fn number(text: &str) -> Option<u64> {
+pub(super) fn number(text: &str) -> Option<u64> {
     let number = text.parse::<f64>().ok().filter(|number| !number.is_nan())?;
     // Both zeros are one.
     Some((number + 0.0).to_bits())
-}
-
-/// Numbers are equal however they are written.
-pub(crate) fn is_case(case: &str, text: &str) -> bool {
-    let number = |text: &str| text.parse::<f64>().ok();
-    case == text || (number(case).is_some() && number(case) == number(text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Numbers are equal however they are written.
+    fn is_case(case: &str, text: &str) -> bool {
+        let number = |text: &str| text.parse::<f64>().ok();
+        case == text || (number(case).is_some() && number(case) == number(text))
+    }
+
     #[test]
     fn cases_are_found_as_they_are_compared() {
         let texts = ["a", "1.0", "1", "nan", "-0", "0", "a", "1e0", "inf", "Infinity", "NaN", "", "b"];
-        let cases: Vec<(Str, StepId)> =
-            texts.iter().zip(0..).map(|(text, at)| (Str::from(*text), StepId(at))).collect();
+        let cases: Vec<Str> = texts.map(Str::from).to_vec();
         let found = Cases::of(&cases);
         for text in texts.into_iter().chain(["01", "c", "0.0", "+1"]) {
-            let first = cases.iter().position(|(case, _)| is_case(case, text));
+            let first = cases.iter().position(|case| is_case(case, text));
             assert_eq!(found.first(text), first, "{text}");
         }
     }

@@ -1,5 +1,7 @@
+use std::collections::BTreeSet;
+
 use super::{Code, graph, live::Yields};
-use crate::{Diagnostic, Flow, StepId};
+use crate::{Diagnostic, Flow, Outcome, StepId};
 
 pub(super) const CODE: Code = Code {
     name: "outcome-without-edge",
@@ -20,10 +22,11 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
         if step.edges.is_empty() && asked_by_others[index] {
             continue;
         }
-        for outcome in yields.of_step(StepId(index as u32)) {
-            if step.edges.iter().any(|edge| edge.on == *outcome && edge.bound.is_none()) {
-                continue;
-            }
+        let lead_on = step.edges.iter().filter(|edge| edge.bound.is_none());
+        let leading: BTreeSet<&Outcome> = lead_on.map(|edge| &edge.on).collect();
+        let nowhere =
+            yields.of_step(StepId(index as u32)).iter().filter(|outcome| !leading.contains(outcome));
+        for outcome in nowhere {
             found.push(
                 Diagnostic::error(
                     CODE.name,

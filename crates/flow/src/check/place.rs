@@ -1,18 +1,18 @@
 //! Where findings about prompts point to.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::{Read, Source, Span, Step, StepId};
 
 /// What prompts read and where, by the steps that they belong to.
-pub(super) struct Places<'r>(HashMap<&'r str, Vec<&'r Read>>);
+pub(super) struct Places<'r>(HashMap<&'r str, BTreeMap<&'r Source, &'r Read>>);
 
 impl<'r> Places<'r> {
     /// The places of what is read.
     pub(super) fn of_reads(reads: &'r [Read]) -> Places<'r> {
-        let mut places: HashMap<&str, Vec<&Read>> = HashMap::new();
+        let mut places: HashMap<&str, BTreeMap<&Source, &Read>> = HashMap::new();
         for read in reads {
-            places.entry(&read.step).or_default().push(read);
+            places.entry(&read.step).or_default().entry(&read.source).or_insert(read);
         }
         Places(places)
     }
@@ -25,7 +25,7 @@ impl<'r> Places<'r> {
 
     /// The same, where somebody says.
     pub(super) fn known(&self, step: &Step<StepId>, source: &Source) -> Option<Span> {
-        let at = |name: &str| self.0.get(name)?.iter().find(|read| read.source == *source);
+        let at = |name: &str| self.0.get(name)?.get(source);
         let owner = || step.name.split_once('/').and_then(|(owner, _)| at(owner));
         at(&step.name).or_else(owner).map(|read| read.span)
     }

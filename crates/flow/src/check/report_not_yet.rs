@@ -30,7 +30,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
     let reading = Reading { flow, live, walks, writers: &writers, dominance: &dominance };
     let (mut work, mut searches) = (walks.work(), 0);
     for at in (0..flow.steps.len()).filter(|at| walks.far[*at] != FAR) {
-        for step in asked(flow, at) {
+        for step in asked(flow, at).map(|id| flow.step(id)) {
             let Act::Ask(ask) = &step.act else { continue };
             for report in read(ask) {
                 if ask.reports.iter().any(|own| own.name == *report) {
@@ -51,7 +51,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
 fn writers(flow: &Flow) -> BTreeMap<&Str, BTreeSet<usize>> {
     let mut writers: BTreeMap<&Str, BTreeSet<usize>> = BTreeMap::new();
     for at in 0..flow.steps.len() {
-        for step in asked(flow, at) {
+        for step in asked(flow, at).map(|id| flow.step(id)) {
             let Act::Ask(ask) = &step.act else { continue };
             for report in &ask.reports {
                 writers.entry(&report.name).or_default().insert(at);

@@ -2,7 +2,7 @@ use super::{
     Code,
     graph::{asked, fallback},
     live::Live,
-    newest::{self, Value, Values},
+    newest::{self, Cases, Value},
     unassigned_value,
     walk::{Hop, Walks, id},
 };
@@ -27,19 +27,25 @@ struct Selecting<'f> {
     id: StepId,
     step: &'f Step<StepId>,
     edge: &'f Edge<StepId>,
-    cases: &'f [(Str, StepId)],
+    /// Its place.
+    index: usize,
 }
 
 pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
     for (index, step) in flow.steps.iter().enumerate().filter(|(index, _)| live.steps[*index]) {
-        for edge in live.open_edges(StepId(index as u32)) {
-            let edge = &step.edges[*edge];
+        for at in live.open_edges(StepId(index as u32)) {
+            let edge = &step.edges[*at];
             let Target::Select { by, cases, default: None } = &edge.to else { continue };
-            let selecting = Selecting { id: StepId(index as u32), step, edge, cases };
+            let selecting = Selecting { id: StepId(index as u32), step, edge, index: *at };
             let finding = match by {
                 Selector::Field(path) => {
+                    let cases = Cases::of(cases.iter().map(|(case, _)| case));
+                    let has_case = |value: &Value| match value {
+                        Value::Is(text) => cases.first(text).is_some(),
+                        Value::Absent | Value::Other => false,
+                    };
                     let values = newest::answered(newest::schema_of(flow, step), path);
-                    selecting.own(&path.to_string(), &values)
+                    selecting.own(&path.to_string(), values.iter().rfind(|value| !has_case(value)))
                 }
                 Selector::Handoff(key) => selecting.handed_on(live, walks, key),
             };
@@ -49,10 +55,9 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
 }
 
 impl Selecting<'_> {
-    /// What is wrong with a value that the answer itself has.
-    fn own(&self, name: &str, values: &Values) -> Option<Diagnostic> {
-        let without_case = self.without_case(values);
-        let (message, hint) = match without_case.last()? {
+    /// What is wrong with a value that the answer itself has, and that has no case.
+    fn own(&self, name: &str, value: Option<&Value>) -> Option<Diagnostic> {
+        let (message, hint) = match value? {
             Value::Absent => (
                 format!("an answer need not have `{name}`, and then nothing selects"),
                 "list it in `required` of the schema, or add `default`",
@@ -68,14 +73,10 @@ impl Selecting<'_> {
     /// What is wrong with a value that this step or an earlier one leaves.
     fn handed_on(&self, live: &Live, walks: &Walks<'_>, key: &Str) -> Option<Diagnostic> {
         let flow = walks.flow;
-        let asked = asked(flow, self.id.0 as usize);
-        let own: Vec<Values> = asked.into_iter().filter_map(|step| leaves(flow, step, key)).collect();
-        let values = live.leaving(flow, self.id, key);
-        let mine: Values = own.iter().flatten().filter(|value| **value != Value::Absent).cloned().collect();
-        let is_own = |value: &Value| mine.contains(value);
-        let bad = self.without_case(&values);
-        if bad.contains(&Value::Absent) && own.is_empty() {
-            let hops = walks.to(self.id.0 as usize, |hop| !takes_away(flow, hop, key))?;
+        let bad = live.without_case(flow, self.id, self.index);
+        let takes_away = |hop: &Hop| takes_away(flow, live, hop, key);
+        if bad.absent && !bad.leaves {
+            let hops = walks.to(self.id.0 as usize, |hop| !takes_away(hop))?;
             let trace = walks.tell(&hops, self.id.0 as usize);
             let name = &self.step.name;
             let message =
@@ -83,28 +84,24 @@ impl Selecting<'_> {
             let finding = unassigned_value::not_left(self.edge.span, message).trace(trace);
             return Some(finding.hint("add `default`, or lead every path through a step that leaves it"));
         }
-        let others: Values =
-            bad.iter().filter(|value| !is_own(value) && **value != Value::Absent).cloned().collect();
-        let mine = bad.iter().filter(|value| is_own(value)).cloned().collect();
-        self.own(key, &mine)
-            .or_else(|| self.of_others(live, walks, key, &others))
-            .or_else(|| self.own(key, &bad))
+        self.own(key, bad.own.as_ref())
+            .or_else(|| self.of_others(live, walks, key, bad.other.as_ref()?))
+            .or_else(|| self.own(key, bad.last.as_ref()))
     }
 
     /// What is wrong with a value that an earlier step left.
-    fn of_others(&self, live: &Live, walks: &Walks<'_>, key: &Str, bad: &Values) -> Option<Diagnostic> {
-        let (flow, value) = (walks.flow, bad.first()?);
-        let leaves_it =
-            |step: &Step<StepId>| leaves(flow, step, key).is_some_and(|left| left.contains(value));
+    fn of_others(&self, live: &Live, walks: &Walks<'_>, key: &Str, value: &Value) -> Option<Diagnostic> {
+        let flow = walks.flow;
+        let leaves_it = |asked: &StepId| live.carried().can_leave(asked.0 as usize, key, value);
         // Control stands on a parallel step while its members answer.
         let from: Vec<usize> = (0..flow.steps.len())
-            .filter(|at| live.steps[*at] && asked(flow, *at).iter().any(|step| leaves_it(step)))
+            .filter(|at| live.steps[*at] && asked(flow, *at).any(|asked| leaves_it(&asked)))
             .collect();
-        let may = |hop: &Hop| from.binary_search(&hop.from).is_ok() || !takes_away(flow, hop, key);
+        let may = |hop: &Hop| from.binary_search(&hop.from).is_ok() || !takes_away(flow, live, hop, key);
         let search = walks.search(&from, may, |step| step == self.id.0 as usize);
         let hops = search.walk(search.found?);
         let leaver = hops.first().map_or(self.id.0 as usize, |hop| hop.from);
-        let from = &asked(flow, leaver).into_iter().find(|step| leaves_it(step))?.name;
+        let from = &flow.step(asked(flow, leaver).find(leaves_it)?).name;
         let (name, trace) = (&self.step.name, walks.tell(&hops, self.id.0 as usize));
         let what = match value {
             Value::Is(text) => format!("can be `{text}`"),
@@ -119,30 +116,15 @@ impl Selecting<'_> {
                 .trace(trace),
         )
     }
-
-    fn without_case(&self, values: &Values) -> Values {
-        let has_case = |value: &Value| match value {
-            Value::Is(text) => self.cases.iter().any(|(case, _)| newest::is_case(case, text)),
-            Value::Absent | Value::Other => false,
-        };
-        values.iter().filter(|value| !has_case(value)).cloned().collect()
-    }
-}
-
-/// What a step's own answer can leave under a name.
-fn leaves(flow: &Flow, step: &Step<StepId>, key: &str) -> Option<Values> {
-    let left = step.handoff.iter().find(|left| *left.key == *key)?;
-    Some(newest::answered(newest::schema_of(flow, step), &left.path))
 }
 
 /// Whether what was there under a name before is not there any more after this hop. Who goes on by a fallback leaves
 /// nothing.
-fn takes_away(flow: &Flow, hop: &Hop, key: &str) -> bool {
+fn takes_away(flow: &Flow, live: &Live, hop: &Hop, key: &str) -> bool {
     let step = &flow.steps[hop.from];
     let fallback = fallback(step, hop.from == flow.entry.0 as usize);
     let leads = |edge: usize| fallback.is_some_and(|fallback| fallback.leads(&step.edges[edge], id(hop.to)));
-    !hop.edge.is_some_and(leads)
-        && leaves(flow, step, key).is_some_and(|values| !values.contains(&Value::Absent))
+    !hop.edge.is_some_and(leads) && live.carried().always_leaves(hop.from, key)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
+use std::collections::{HashMap, HashSet};
+
 use serde_json::Value;
 
-use super::walk::{FAR, Walks};
+use super::walk::{FAR, Walks, Work};
 use super::{Code, newest};
 use crate::{
     Diagnostic, FieldPath, Flow, Gate, Piece, Reader, Schema, Selector, Step, StepId, Str, Target, Template,
@@ -28,12 +30,14 @@ Correct the schema, the extractor, or what is read.
 };
 
 pub(super) fn check(flow: &Flow, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
+    let (leavers, mut work) = (wholes(flow, walks), walks.work());
     for (at, step) in flow.steps.iter().enumerate() {
         gate(flow, step, found);
         for (index, edge) in step.edges.iter().enumerate() {
             match &edge.to {
                 Target::Select { by: Selector::Handoff(key), cases, default: Some(_) } => {
-                    select(walks, (at, index), key, cases, found);
+                    let leavers = leavers.get(key).map_or(&[][..], Vec::as_slice);
+                    found.extend(select(walks, (at, index), (key, cases), leavers, &mut work));
                 }
                 Target::Jump { field: Some(path), .. } => {
                     let kinds = newest::schema_of(flow, step).and_then(|schema| kinds(schema, path));
@@ -151,29 +155,29 @@ fn gate(flow: &Flow, step: &Step<StepId>, found: &mut Vec<Diagnostic>) {
 fn select(
     walks: &Walks<'_>,
     (at, index): (usize, usize),
-    key: &Str,
-    cases: &[(Str, StepId)],
-    found: &mut Vec<Diagnostic>,
-) {
+    (key, cases): (&Str, &[(Str, StepId)]),
+    leavers: &[(usize, Vec<&'static str>)],
+    work: &mut Work,
+) -> Option<Diagnostic> {
     let flow = walks.flow;
     let (step, edge) = (&flow.steps[at], &flow.steps[at].edges[index]);
+    if leavers.is_empty() {
+        return None;
+    }
     // An entry may be written as JSON.
     let is_written = cases.iter().any(|(case, _)| case.starts_with(['{', '[']));
     let is_own = step.handoff.iter().any(|left| left.key == *key);
     if is_written || is_own || walks.far[at] == FAR {
-        return;
+        return None;
     }
-    let whole = |step: &Step<StepId>, path: &FieldPath| {
-        newest::schema_of(flow, step).and_then(|schema| kinds(schema, path)).filter(|kinds| is_whole(kinds))
-    };
-    for (from, other) in
-        flow.steps.iter().enumerate().filter(|(from, _)| *from != at && walks.far[*from] != FAR)
-    {
-        let Some(left) = other.handoff.iter().find(|left| left.key == *key) else { continue };
-        let Some(kinds) = whole(other, &left.path) else { continue };
+    for (from, kinds) in leavers.iter().filter(|(from, _)| *from != at) {
+        let (from, other) = (*from, &flow.steps[*from]);
         let later: Vec<usize> = walks.out[from].iter().map(|hop| hop.to).collect();
         let leaves = |step: usize| flow.steps[step].handoff.iter().any(|left| left.key == *key);
         let search = walks.search(&later, |hop| !leaves(hop.from), |step| step == at);
+        if !work.spend(search.work) {
+            return None;
+        }
         let Some(reader) = search.found else { continue };
         let mut hops = walks.to(from, |_| true).unwrap_or_default();
         let walk = search.walk(reader);
@@ -185,16 +189,37 @@ fn select(
             step.name,
             edge.on,
             other.name,
-            one_of(&kinds)
+            one_of(kinds)
         );
-        found.push(
+        return Some(
             Diagnostic::warning(CODE.name, edge.span, message)
                 .step(&step.name)
                 .hint("select by a field of it that is text, a number or a truth value")
                 .trace(walks.tell(&hops, at)),
         );
-        return;
     }
+    None
+}
+
+/// By name that selects, the steps that runs come to and that leave lists or objects under it, with what those are.
+fn wholes<'f>(flow: &'f Flow, walks: &Walks<'_>) -> HashMap<&'f Str, Vec<(usize, Vec<&'static str>)>> {
+    let mut found: HashMap<&Str, Vec<(usize, Vec<&'static str>)>> = HashMap::new();
+    let selecting = newest::keys(flow);
+    if selecting.is_empty() {
+        return found;
+    }
+    for (at, step) in flow.steps.iter().enumerate().filter(|(at, _)| walks.far[*at] != FAR) {
+        let Some(schema) = newest::schema_of(flow, step) else { continue };
+        let mut seen = HashSet::new();
+        // The first of a name counts.
+        let selecting = step.handoff.iter().filter(|left| selecting.binary_search(&left.key).is_ok());
+        for left in selecting.filter(|left| seen.insert(&left.key)) {
+            if let Some(kinds) = kinds(schema, &left.path).filter(|kinds| is_whole(kinds)) {
+                found.entry(&left.key).or_default().push((at, kinds));
+            }
+        }
+    }
+    found
 }
 
 /// Whether a prompt says anything about what failed.

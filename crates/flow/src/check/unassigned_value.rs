@@ -1,4 +1,4 @@
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{
     Code,
@@ -7,7 +7,7 @@ use super::{
     misread::Misread,
     place::Places,
 };
-use crate::{Act, Diagnostic, Fact, Flow, Piece, Source, Span, Step, StepId, Str, Template, Trace};
+use crate::{Act, Diagnostic, Fact, Flow, Handoff, Piece, Source, Span, Step, StepId, Str, Template, Trace};
 
 pub(super) const CODE: Code = Code {
     name: "unassigned-value",
@@ -29,15 +29,36 @@ Lead every path through the step that leaves the data, or declare it as an input
 pub(super) struct Passing<'f> {
     pub(super) by_name: HashMap<&'f str, StepId>,
     pub(super) dominance: Dominance,
+    /// What steps leave that leave much, by its names.
+    many: HashMap<StepId, HashMap<&'f str, &'f Handoff>>,
 }
+
+/// So many names are looked at one by one.
+const FEW: usize = 16;
 
 impl<'f> Passing<'f> {
     pub(super) fn of(flow: &'f Flow, live: &Live) -> Passing<'f> {
-        let mut by_name = HashMap::new();
+        let (mut by_name, mut many) = (HashMap::new(), HashMap::new());
         for (at, step) in flow.steps.iter().enumerate() {
-            by_name.entry(&*step.name).or_insert(StepId(at as u32));
+            let id = StepId(at as u32);
+            by_name.entry(&*step.name).or_insert(id);
+            if step.handoff.len() > FEW {
+                let names = step.handoff.iter().rev().map(|left| (&*left.key, left));
+                many.insert(id, names.collect());
+            }
         }
-        Passing { by_name, dominance: Dominance::of(flow, live) }
+        Passing { by_name, dominance: Dominance::of(flow, live), many }
+    }
+
+    /// What a step leaves under a name.
+    pub(super) fn left<'l>(&self, flow: &'l Flow, producer: StepId, key: &str) -> Option<&'l Handoff>
+    where
+        'f: 'l,
+    {
+        match self.many.get(&producer) {
+            Some(names) => names.get(key).copied(),
+            None => flow.step(producer).handoff.iter().find(|left| *left.key == *key),
+        }
     }
 }
 
@@ -119,7 +140,13 @@ pub(super) fn needs(step: &Step<StepId>, places: &Places<'_>) -> Vec<Need> {
         .collect();
     if let Act::Ask(ask) = &step.act {
         needs.extend(direct(&ask.prompt, |source| places.of(step, source), By::Prompt));
-        needs.retain(|need| need.by == By::Input || !is_declared(step, need));
+        // What a step declares as an input, it says there what holds for it.
+        let declared: HashSet<(&str, &str)> = match needs.iter().any(|need| need.by != By::Input) {
+            true => step.inputs.iter().map(|input| (&*input.step, &*input.key)).collect(),
+            false => HashSet::new(),
+        };
+        let is_input = |need: &Need| declared.contains(&(&*need.from, &*need.key));
+        needs.retain(|need| need.by == By::Input || !is_input(need));
     }
     for (at, edge) in step.edges.iter().enumerate() {
         let remedies = edge.remedy.iter();
@@ -138,11 +165,6 @@ fn direct(text: &Template, place: impl Fn(&Source) -> Span, by: By) -> impl Iter
         }
         _ => None,
     })
-}
-
-/// Whether a step declares as an input what it reads: what it says of that holds for it.
-fn is_declared(step: &Step<StepId>, need: &Need) -> bool {
-    step.inputs.iter().any(|input| input.step == need.from && input.key == need.key)
 }
 
 /// Whether a prompt reads the last summary anywhere but where it is shown only when there is one.
@@ -192,7 +214,7 @@ fn examine(
         );
     };
     let left = &flow.step(producer).handoff;
-    if !left.iter().any(|handoff| handoff.key == *key) {
+    if passing.left(flow, producer, key).is_none() {
         if misread.has(producer) {
             return None;
         }

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::walk::{Hop, Walks, id};
 use super::{Code, live::Live};
-use crate::{Act, CounterId, Diagnostic, Flow};
+use crate::{Act, CounterId, Diagnostic, Flow, components::Components};
 
 pub(super) const CODE: Code = Code {
     name: "unbounded-cycle",
@@ -230,9 +230,10 @@ fn is_same(watched: &[usize], cycle: &[usize]) -> bool {
 /// A shortest cycle of at least two steps.
 fn nearest(next: &Next, without: &BTreeSet<(usize, usize)>) -> Option<Vec<usize>> {
     let mut best: Option<Vec<usize>> = None;
+    let round = round(next, without);
     // Looking for a shorter one goes no farther than the best so far, and no longer than a flow deserves.
     let mut work = 200_000_usize;
-    for start in next.keys() {
+    for start in &round {
         let longest = best.as_ref().map_or(usize::MAX, |best| best.len() - 1);
         if longest < 2 || work == 0 {
             break;
@@ -240,7 +241,8 @@ fn nearest(next: &Next, without: &BTreeSet<(usize, usize)>) -> Option<Vec<usize>
         let mut came: BTreeMap<usize, usize> = BTreeMap::new();
         let mut queue = std::collections::VecDeque::from([(*start, 1)]);
         'search: while let Some((at, length)) = queue.pop_front() {
-            for to in next[&at].keys().filter(|to| **to != at && !without.contains(&(at, **to))) {
+            let on = |to: &&usize| **to != at && !without.contains(&(at, **to)) && round.contains(to);
+            for to in next[&at].keys().filter(on) {
                 work = work.saturating_sub(1);
                 if to == start {
                     let mut cycle = vec![at];
@@ -259,6 +261,18 @@ fn nearest(next: &Next, without: &BTreeSet<(usize, usize)>) -> Option<Vec<usize>
         }
     }
     best
+}
+
+/// The steps that go round by more than a hop to themselves.
+fn round(next: &Next, without: &BTreeSet<(usize, usize)>) -> BTreeSet<usize> {
+    let steps: Vec<usize> = next.keys().copied().collect();
+    let place = |step: &usize| steps.binary_search(step).ok().map(|at| at as u32);
+    let out: Vec<Vec<(usize, usize)>> =
+        next.iter().map(|(from, to)| to.keys().map(|to| (*from, *to)).collect()).collect();
+    let to = |hop: &(usize, usize)| if without.contains(hop) { None } else { place(&hop.1) };
+    let found = Components::of(&out, to, 0..steps.len() as u32);
+    let many = found.iter().filter(|steps| steps.len() > 1).flatten();
+    many.map(|at| steps[*at as usize]).collect()
 }
 
 #[cfg(test)]
@@ -334,5 +348,16 @@ mod tests {
         let other = watched("a: next → b, done → end\nb: back → a, on → c\nc: next → a");
         assert_eq!(other.len(), 1);
         assert!(other[0].contains("(a --next→ b --on→ c --next→ a)"), "{other:?}");
+    }
+
+    #[test]
+    fn what_does_not_go_round_is_not_searched() {
+        let hop = |from: usize, to: usize| (to, vec![super::Hop { from, edge: Some(0), to }]);
+        let next: super::Next = (0..9).map(|at| (at, [hop(at, (at + 1) % 9), hop(at, at)].into())).collect();
+        assert_eq!(super::round(&next, &[].into()).len(), 9);
+        assert!(
+            super::round(&next, &[(3, 4)].into()).is_empty(),
+            "a step that leads to itself is not done with it"
+        );
     }
 }

@@ -1,4 +1,5 @@
-use std::collections::BTreeSet;
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Code, place::Places, unknown_target::nearest};
 use crate::{Act, Diagnostic, Flow, Source, Step, StepId, Str};
@@ -22,6 +23,9 @@ const KNOWN: [&str; 6] =
 
 pub(super) fn check(flow: &Flow, live: &[bool], places: &Places<'_>, found: &mut Vec<Diagnostic>) {
     let declared: Vec<&str> = flow.params.iter().map(|param| &*param.name).collect();
+    let is_declared: HashSet<&str> = declared.iter().copied().collect();
+    // Most definitions give all that they read.
+    let left = OnceCell::new();
     for (step, live) in flow.steps.iter().zip(live) {
         let Act::Ask(ask) = &step.act else { continue };
         let unknown: BTreeSet<&Str> = ask
@@ -30,7 +34,7 @@ pub(super) fn check(flow: &Flow, live: &[bool], places: &Places<'_>, found: &mut
             .into_iter()
             .chain(ask.system.iter().flat_map(|system| system.sources()))
             .filter_map(|source| match source {
-                Source::Param(name) if !declared.contains(&&**name) => Some(name),
+                Source::Param(name) if !is_declared.contains(&**name) => Some(name),
                 _ => None,
             })
             .collect();
@@ -42,30 +46,47 @@ pub(super) fn check(flow: &Flow, live: &[bool], places: &Places<'_>, found: &mut
             } else {
                 Diagnostic::warning(CODE.name, span, message)
             };
-            found.push(finding.step(&step.name).hint(hint(flow, step, name, &declared)));
+            found.push(finding.step(&step.name).hint(hint(
+                step,
+                name,
+                left.get_or_init(|| all_left(flow)),
+                &declared,
+            )));
         }
     }
 }
 
+/// What steps hand on.
+struct Left<'f> {
+    /// By name, the first step that hands a value on under it.
+    by_key: HashMap<&'f str, &'f Str>,
+    /// The names made of step and key, by which registries can read what any step leaves.
+    direct: Vec<String>,
+}
+
+fn all_left(flow: &Flow) -> Left<'_> {
+    let (mut by_key, mut direct) = (HashMap::new(), Vec::new());
+    for step in &flow.steps {
+        for left in &step.handoff {
+            by_key.entry(&*left.key).or_insert(&step.name);
+            if flow.dialect.starts_with("registry") {
+                direct.push(format!("{}_{}", step.name, left.key).replace('.', "_"));
+            }
+        }
+    }
+    Left { by_key, direct }
+}
+
 /// What to do about a name that nobody gives: take the one that was meant, hand on what some step leaves under it, or
 /// give it from outside.
-fn hint(flow: &Flow, step: &Step<StepId>, name: &str, declared: &[&str]) -> String {
-    let leaver = flow.steps.iter().find(|step| step.handoff.iter().any(|left| *left.key == *name));
-    if let Some(leaver) = leaver {
-        let from = &leaver.name;
+fn hint(step: &Step<StepId>, name: &str, left: &Left<'_>, declared: &[&str]) -> String {
+    if let Some(from) = left.by_key.get(name) {
         return format!(
             "`{from}` hands it on: add `\"{name}\": {{ \"from\": \"{from}.{name}\" }}` to `inputs`"
         );
     }
     let inputs = step.inputs.iter().map(|input| &*input.name);
-    // Registries can read what any step leaves, by a name made of both.
-    let leavers = flow.steps.iter().filter(|_| flow.dialect.starts_with("registry"));
-    let direct: Vec<String> = leavers
-        .flat_map(|step| {
-            step.handoff.iter().map(|left| format!("{}_{}", step.name, left.key).replace('.', "_"))
-        })
-        .collect();
-    let direct = direct.iter().map(String::as_str);
+    let direct = left.direct.iter().map(String::as_str);
     let known: Vec<&str> = declared.iter().copied().chain(inputs).chain(KNOWN).chain(direct).collect();
     match nearest(name, &known) {
         Some(near) => format!("did you mean `{near}`?"),

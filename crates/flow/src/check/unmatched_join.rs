@@ -1,6 +1,6 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
-use super::{Code, live::Yields};
+use super::{Code, join::Cases, live::Yields};
 use crate::{Act, Diagnostic, Flow, Gate, JoinPattern, JoinRule, Outcome, StepId};
 
 pub(super) const CODE: Code = Code {
@@ -45,7 +45,7 @@ pub(super) fn tell(flow: &Flow, members: &[StepId], case: &[&Outcome]) -> Vec<St
 /// Outcomes of all members that no rule fits.
 fn unmatched<'o>(rules: &[JoinRule], members: &'o [BTreeSet<Outcome>]) -> Option<Vec<&'o Outcome>> {
     let named = |outcome: &&Outcome| matches!(outcome, Outcome::Named(_));
-    let taken: Vec<&Outcome> = rules
+    let taken: HashSet<&Outcome> = rules
         .iter()
         .filter_map(|rule| match &rule.pattern {
             JoinPattern::Any(any) => Some(any),
@@ -61,10 +61,10 @@ fn unmatched<'o>(rules: &[JoinRule], members: &'o [BTreeSet<Outcome>]) -> Option
         return None;
     }
     // Every other rule fits one of the cases that are left, so that one more case than rules is enough.
-    let mut places = vec![0; free.len()];
+    let (mut places, cases) = (vec![0; free.len()], Cases::of(rules, members));
     for _ in 0..=rules.len() {
         let case: Vec<&Outcome> = free.iter().zip(&places).map(|(all, at)| all[*at]).collect();
-        if !rules.iter().any(|rule| is_exactly(&rule.pattern, &case)) {
+        if !cases.fit(&case) {
             return Some(case);
         }
         if !count(&mut places, &free) {
@@ -72,14 +72,6 @@ fn unmatched<'o>(rules: &[JoinRule], members: &'o [BTreeSet<Outcome>]) -> Option
         }
     }
     None
-}
-
-fn is_exactly(pattern: &JoinPattern, case: &[&Outcome]) -> bool {
-    match pattern {
-        JoinPattern::All(wanted) => case.iter().all(|outcome| *outcome == wanted),
-        JoinPattern::Each(each) => each.iter().eq(case.iter().copied()),
-        JoinPattern::Any(_) => false,
-    }
 }
 
 /// The next case; `false` after the last one.

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use crate::check::graph::{is_takeable, targets};
+use crate::check::graph::{takeable, targets};
 use crate::components::Components;
 use crate::{Flow, Step, StepId};
 
@@ -42,7 +42,7 @@ impl Ways {
             .iter()
             .map(|step| {
                 let mut ways = Vec::new();
-                for (_, edge) in step.edges.iter().enumerate().filter(|(at, _)| is_takeable(step, *at)) {
+                for edge in takeable(step).into_iter().map(|at| &step.edges[at]) {
                     let remedy = edge.remedy.is_some();
                     ways.extend(targets(&edge.to).into_iter().map(|to| Way { to: to.0, remedy }));
                 }

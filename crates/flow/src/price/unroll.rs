@@ -262,9 +262,14 @@ impl Known {
         self.leaving[at.0 as usize][place].get_or_init(|| {
             let step = flow.step(at);
             let judge = judge.map(|place| self.judges[at.0 as usize][place as usize]);
+            let mut by_outcome: HashMap<&Outcome, Vec<usize>> = HashMap::new();
+            for (index, edge) in step.edges.iter().enumerate() {
+                by_outcome.entry(&edge.on).or_default().push(index);
+            }
             let leaving = |outcome: Outcome| {
-                let edges = step.edges.iter().enumerate().filter(|(_, edge)| edge.on == outcome);
-                let edges = edges.map(|(index, edge)| (index, self.targets(at, index, edge))).collect();
+                let edges = by_outcome.get(&outcome).into_iter().flatten();
+                let edges =
+                    edges.map(|index| (*index, self.targets(at, *index, &step.edges[*index]))).collect();
                 Leaving { failed: matches!(outcome, Outcome::Fail(_)), edges }
             };
             said(flow, step, judge).into_iter().map(leaving).collect()

@@ -1,8 +1,10 @@
 //! What one visit of a step costs at most.
 
+use std::collections::BTreeSet;
+
 use super::Terms;
 use crate::check::graph::{judges, outcomes_of_readers};
-use crate::{Act, Ask, Conduct, Edge, Flow, Gate, Reader, Role, Step, StepId, Target};
+use crate::{Act, Ask, Conduct, Edge, Flow, Gate, Outcome, Reader, Role, Step, StepId, Target};
 
 /// What an ask is for, as it is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -230,18 +232,19 @@ pub(super) fn rejected(flow: &Flow) -> Vec<bool> {
 /// means, or leaves that to a judge, and nothing else can be wrong with it: an answer of several parts can be half an
 /// answer, a target can lead nowhere, an empty text can be none, and who may not write can have written.
 fn can_be_rejected(step: &Step<StepId>, ask: &Ask) -> bool {
+    let unbound = step.edges.iter().filter(|edge| edge.bound.is_none());
+    let open: BTreeSet<&Outcome> = unbound.map(|edge| &edge.on).collect();
     let leads = |edge: &Edge<StepId>| {
         let named = match &edge.to {
             Target::Select { .. } => true,
             Target::Jump { field, .. } => field.is_some(),
             _ => false,
         };
-        let others = step.edges.iter().filter(|other| other.on == edge.on);
-        !named && others.map(|other| other.bound).any(|bound| bound.is_none())
+        !named && open.contains(&edge.on)
     };
     // What only a judge says is the judge's to say otherwise.
     let own = match &step.gate {
-        Gate::Readers(readers) => Some(outcomes_of_readers(readers)),
+        Gate::Readers(readers) => Some(outcomes_of_readers(readers).into_iter().collect::<BTreeSet<_>>()),
         _ => None,
     };
     let says = |edge: &&Edge<StepId>| own.as_ref().is_none_or(|own| own.contains(&edge.on));

@@ -1,13 +1,14 @@
 //! Situations, and what can follow on one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use super::sayings::{cases, picks, sayings, selected};
+use super::sayings::{Key, picks, sayings, selected, values};
 use super::{Choice, Left, Mark, Pick};
+use crate::check::graph;
 use crate::check::live::Live;
-use crate::check::{graph, newest};
+use crate::check::newest::Cases;
 use crate::watch::{forget, seen};
-use crate::{Act, CounterId, Edge, Flow, Monitor, Outcome, Selector, StepId, Str, Target, Verdict};
+use crate::{Act, CounterId, Edge, Flow, Monitor, Outcome, Selector, Step, StepId, Str, Target, Verdict};
 
 /// How a run stands: where control is, and all that decides about what follows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -55,8 +56,12 @@ pub(super) struct Rules {
     sayings: Vec<Vec<Choice>>,
     /// By step and edge.
     picks: Vec<Vec<Vec<(Pick, StepId)>>>,
-    /// The cases of each key.
-    cases: Vec<Vec<Str>>,
+    /// The same with their cases.
+    values: Vec<Key>,
+    /// By step and edge that selects by what is handed on: its cases.
+    cases: HashMap<(StepId, usize), Cases>,
+    /// By step: the edges of each outcome, in their order.
+    edges: Vec<HashMap<Outcome, Vec<usize>>>,
     /// Whether situations are told apart by more than where control stands.
     pub(super) exact: bool,
     counters_max: Vec<u32>,
@@ -71,7 +76,8 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn new(flow: &Flow, exact: bool, iterations_max: u32) -> Rules {
-        let keys = newest::keys(flow);
+        let values = values(flow);
+        let keys: Vec<Str> = values.iter().map(|value| value.name.clone()).collect();
         let ids = || (0..flow.steps.len() as u32).map(StepId);
         let edges = || flow.steps.iter().flat_map(|step| &step.edges);
         let mut counters_max = vec![0; flow.counters.len()];
@@ -95,13 +101,15 @@ impl Rules {
             finished_max = finished_max.max(iterations_max);
         }
         Rules {
-            sayings: ids().map(|id| sayings(flow, &keys, id)).collect(),
+            sayings: ids().map(|id| sayings(flow, &values, id)).collect(),
             picks: flow
                 .steps
                 .iter()
                 .map(|step| step.edges.iter().map(|edge| picks(flow, step, edge)).collect())
                 .collect(),
-            cases: keys.iter().map(|key| cases(flow, key)).collect(),
+            cases: by_text(flow),
+            values,
+            edges: flow.steps.iter().map(by_outcome).collect(),
             keys,
             exact,
             counters_max,
@@ -142,9 +150,9 @@ impl Rules {
         for (counter, max) in situation.counters.iter_mut().zip(&self.counters_max) {
             *counter = (*counter).min(*max);
         }
-        for (value, cases) in situation.newest.iter_mut().zip(&self.cases) {
-            *value =
-                value.take().and_then(|text| cases.iter().find(|case| newest::is_case(case, &text)).cloned());
+        for (value, key) in situation.newest.iter_mut().zip(&self.values) {
+            let case = value.take().and_then(|text| key.by_text.first(&text));
+            *value = case.map(|at| key.cases[at].clone());
         }
         if !self.returns {
             situation.origins.clear();
@@ -217,8 +225,9 @@ impl Rules {
     /// The edges that an outcome can take, each with those before it that are used up.
     fn open(&self, flow: &Flow, at: &Situation, outcome: &Outcome) -> Vec<(usize, Vec<usize>)> {
         let (mut open, mut spent) = (Vec::new(), Vec::new());
-        let edges = flow.step(at.at).edges.iter().enumerate();
-        for (index, edge) in edges.filter(|(_, edge)| edge.on == *outcome) {
+        let all = &flow.step(at.at).edges;
+        let own = self.edges[at.at.0 as usize].get(outcome).map_or(&[][..], Vec::as_slice);
+        for (index, edge) in own.iter().map(|index| (*index, &all[*index])) {
             match edge.bound {
                 None => {
                     open.push((index, spent));
@@ -261,12 +270,15 @@ impl Rules {
             Target::Select { by: Selector::Handoff(key), cases, default } if self.exact => {
                 let own = said.leaves.iter().find(|(left, _)| left == key).map(|(_, value)| value.clone());
                 let newest = || {
-                    let place = self.keys.iter().position(|known| known == key)?;
+                    let place = self.keys.binary_search(key).ok()?;
                     at.newest[place].clone().map(Left::Is)
                 };
                 let own = own.filter(|value| *value != Left::Absent);
                 let value = own.or_else(newest).unwrap_or(Left::Absent);
-                selected(cases, *default, &value).map(|to| (Pick::Any, Some(to))).into_iter().collect()
+                selected((cases, &self.cases[&(at.at, index)]), *default, &value)
+                    .map(|to| (Pick::Any, Some(to)))
+                    .into_iter()
+                    .collect()
             }
             Target::Origin { .. } | Target::Select { by: Selector::Handoff(_), .. } => {
                 let ways = self.live.ways[at.at.0 as usize].iter();
@@ -330,7 +342,7 @@ impl Rules {
             next.origins.insert(next.at, at.visit);
         }
         for (key, value) in &choice.leaves {
-            let Some(place) = self.keys.iter().position(|known| known == key) else { continue };
+            let Some(place) = self.keys.binary_search(key).ok() else { continue };
             match value {
                 Left::Absent => {}
                 Left::Is(text) => next.newest[place] = Some(text.clone()),
@@ -443,6 +455,28 @@ pub(super) fn entered(flow: &Flow, id: StepId) -> Vec<Mark> {
         for member in members {
             found.push(Mark::Step(*member));
             found.extend(graph::judges(&flow.step(*member).gate).map(Mark::Step));
+        }
+    }
+    found
+}
+
+/// The edges of each outcome of a step.
+fn by_outcome(step: &Step<StepId>) -> HashMap<Outcome, Vec<usize>> {
+    let mut edges: HashMap<Outcome, Vec<usize>> = HashMap::new();
+    for (at, edge) in step.edges.iter().enumerate() {
+        edges.entry(edge.on.clone()).or_default().push(at);
+    }
+    edges
+}
+
+/// The cases of the edges that select by what is handed on.
+fn by_text(flow: &Flow) -> HashMap<(StepId, usize), Cases> {
+    let mut found = HashMap::new();
+    for (id, step) in (0..).map(StepId).zip(&flow.steps) {
+        for (at, edge) in step.edges.iter().enumerate() {
+            if let Target::Select { by: Selector::Handoff(_), cases, .. } = &edge.to {
+                found.insert((id, at), Cases::of(cases.iter().map(|(case, _)| case)));
+            }
         }
     }
     found

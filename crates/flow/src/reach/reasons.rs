@@ -19,11 +19,12 @@ pub fn reasons(reach: &Reach, unmet: &BTreeSet<Mark>, iterations_max: u32) -> BT
     }
     // Where nothing is counted and remembered, nothing that is can be in the way.
     let variants = if reach.is_exact() { variants(reach.flow()) } else { Vec::new() };
-    for Variant { flow, why, without } in variants {
+    for make in variants {
         let left: Vec<&Mark> = unmet.iter().filter(|mark| !found.contains_key(mark)).collect();
         if left.is_empty() {
             break;
         }
+        let Variant { flow, why, without } = make(reach.flow());
         let otherwise = match flow {
             Some(flow) => Reach::of(Arc::new(flow), reach.iterations_max()),
             None => Reach::within(reach.flow().clone(), reach.iterations_max(), 0),
@@ -56,32 +57,44 @@ pub fn reasons(reach: &Reach, unmet: &BTreeSet<Mark>, iterations_max: u32) -> BT
     found
 }
 
-/// The flow without one of the things that forestall others, and at last without all that is counted (`None`); and what
-/// is said where that makes the difference.
-fn variants(flow: &Flow) -> Vec<Variant> {
-    let mut found = Vec::new();
+/// So many monitors are left out one by one: each time all that runs can do is followed anew. Of more it is said that it
+/// is one of them.
+const MONITORS_MAX: usize = 32;
+
+/// Makes the flow without one of the things that forestall others, and at last without all that is counted (`None`); and
+/// what is said where that makes the difference. A flow may be large, so that each is made when it is looked at.
+type Make = Box<dyn Fn(&Flow) -> Variant>;
+
+fn variants(flow: &Flow) -> Vec<Make> {
+    let mut found: Vec<Make> = Vec::new();
     if flow.verdict.can_fire() {
-        let verdict = Verdict::Flow;
-        let why = "the verdict ends the run first".to_owned();
-        found.push(Variant { flow: Some(Flow { verdict, ..flow.clone() }), why, without: None });
+        found.push(Box::new(|flow| {
+            let flow = Flow { verdict: Verdict::Flow, ..flow.clone() };
+            Variant { flow: Some(flow), why: "the verdict ends the run first".to_owned(), without: None }
+        }));
     }
-    for (index, monitor) in flow.monitors.iter().enumerate() {
-        let mut without = flow.clone();
-        without.monitors.remove(index);
-        let why = format!("the monitor `{}` acts first", monitor.name);
-        found.push(Variant { flow: Some(without), why, without: Some(index) });
+    for index in 0..flow.monitors.len().min(MONITORS_MAX) {
+        found.push(Box::new(move |flow| {
+            let mut without = flow.clone();
+            let monitor = without.monitors.remove(index);
+            let why = format!("the monitor `{}` acts first", monitor.name);
+            Variant { flow: Some(without), why, without: Some(index) }
+        }));
     }
     if flow.monitors.len() > 1 {
-        let why = "monitors act first".to_owned();
-        let flow = Flow { monitors: Vec::new(), ..flow.clone() };
-        found.push(Variant { flow: Some(flow), why, without: None });
+        found.push(Box::new(|flow| {
+            let flow = Flow { monitors: Vec::new(), ..flow.clone() };
+            Variant { flow: Some(flow), why: "monitors act first".to_owned(), without: None }
+        }));
     }
-    let bounded = flow.steps.iter().flat_map(|step| &step.edges).any(|edge| edge.bound.is_some());
-    let why = match bounded {
-        true => "bounds of ways come first, or what else is counted or was left before",
-        false => "what is counted on the way, or was left before, comes first",
-    };
-    found.push(Variant { flow: None, why: why.to_owned(), without: None });
+    found.push(Box::new(|flow| {
+        let bounded = flow.steps.iter().flat_map(|step| &step.edges).any(|edge| edge.bound.is_some());
+        let why = match bounded {
+            true => "bounds of ways come first, or what else is counted or was left before",
+            false => "what is counted on the way, or was left before, comes first",
+        };
+        Variant { flow: None, why: why.to_owned(), without: None }
+    }));
     found
 }
 

@@ -1,30 +1,38 @@
 //! What can be said at a step, whatever stands in the run: its outcomes, how they are come to, what is handed on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::members::{Said, together};
 use super::{Choice, Left, Pick};
 use crate::check::graph;
-use crate::check::newest::{self, Value};
+use crate::check::newest::{self, Cases, Value};
 use crate::{
-    Act, Edge, Flow, Gate, JoinRule, Outcome, Reader, Schema, Selector, Step, StepId, Str, Target, ways,
+    Act, Edge, Flow, Gate, Handoff, JoinRule, Outcome, Reader, Schema, Selector, Step, StepId, Str, Target,
+    ways,
 };
 
 /// The most that is told apart at one step.
 const SAYINGS_MAX: usize = 256;
 
 /// Everything that can be said at a step. Edges are taken later.
-pub(super) fn sayings(flow: &Flow, keys: &[Str], id: StepId) -> Vec<Choice> {
+pub(super) fn sayings(flow: &Flow, keys: &[Key], id: StepId) -> Vec<Choice> {
     let step = flow.step(id);
+    let place = |key: &Str| keys.binary_search_by(|known| known.name.cmp(key)).ok();
+    // By name, the first that is left under each.
+    let mut left: Vec<(usize, &Handoff)> =
+        step.handoff.iter().filter_map(|handoff| Some((place(&handoff.key)?, handoff))).collect();
+    left.sort_by_key(|(key, _)| *key);
+    left.dedup_by_key(|(key, _)| *key);
     let mut found = match (&step.gate, &step.act) {
         (Gate::Join { rules, judges }, Act::All { members, .. }) => joins(flow, members, rules, judges),
-        (Gate::Readers(readers), _) => read(flow, id, readers),
+        (Gate::Readers(readers), _) => read(flow, id, readers, !left.is_empty()),
         _ => ways::outcomes(flow, step).into_iter().map(Choice::plain).collect(),
     };
-    for key in keys {
-        let Some(handoff) = step.handoff.iter().find(|handoff| handoff.key == *key) else { continue };
+    for (key, handoff) in left {
         let schema = newest::schema_of(flow, step);
-        let values = expanded(flow, schema, &newest::answered(schema, &handoff.path), key, &handoff.path);
+        let cases = &keys[key].cases;
+        let values = expanded(schema, &newest::answered(schema, &handoff.path), cases, &handoff.path);
+        let key = &handoff.key;
         let with = |choice: &Choice, value: &Left| {
             let mut choice = choice.clone();
             choice.leaves.push((key.clone(), value.clone()));
@@ -45,53 +53,66 @@ pub(super) fn sayings(flow: &Flow, keys: &[Str], id: StepId) -> Vec<Choice> {
 
 /// The values that can select, by each case that something else can be.
 fn expanded(
-    flow: &Flow,
     schema: Option<&Schema>,
     values: &BTreeSet<Value>,
-    key: &str,
+    cases: &[Str],
     path: &crate::FieldPath,
 ) -> Vec<Left> {
     let mut found: Vec<Left> = values.iter().map(Left::from).collect();
     if values.contains(&Value::Other) {
         let can = |case: &&Str| schema.is_none_or(|schema| schema.can_read(path, case));
-        found.extend(cases(flow, key).iter().filter(can).map(|case| Left::Is(case.clone())));
+        found.extend(cases.iter().filter(can).map(|case| Left::Is(case.clone())));
     }
     found
 }
 
-/// The cases by which a handed-on value selects anywhere.
-pub(super) fn cases(flow: &Flow, key: &str) -> Vec<Str> {
-    let edges = flow.steps.iter().flat_map(|step| &step.edges);
-    let mut found: Vec<Str> = Vec::new();
-    for edge in edges {
-        if let Target::Select { by: Selector::Handoff(by), cases, .. } = &edge.to
-            && **by == *key
-        {
-            found.extend(cases.iter().map(|(case, _)| case.clone()));
+/// A name of handed-on values that select.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) name: Str,
+    /// The cases by which they select anywhere, sorted, each once.
+    pub(super) cases: Vec<Str>,
+    /// The same by what they say.
+    pub(super) by_text: Cases,
+}
+
+/// All names of handed-on values that select, sorted.
+pub(super) fn values(flow: &Flow) -> Vec<Key> {
+    let mut found: BTreeMap<&Str, BTreeSet<&Str>> = BTreeMap::new();
+    for edge in flow.steps.iter().flat_map(|step| &step.edges) {
+        if let Target::Select { by: Selector::Handoff(by), cases, .. } = &edge.to {
+            found.entry(by).or_default().extend(cases.iter().map(|(case, _)| case));
         }
     }
-    found.sort();
-    found.dedup();
-    found
+    let key = |(name, cases): (&Str, BTreeSet<&Str>)| Key {
+        name: name.clone(),
+        by_text: Cases::of(cases.iter().copied()),
+        cases: cases.into_iter().cloned().collect(),
+    };
+    found.into_iter().map(key).collect()
 }
 
 /// What answers come to that a gate reads.
-fn read(flow: &Flow, id: StepId, readers: &[Reader<StepId>]) -> Vec<Choice> {
+fn read(flow: &Flow, id: StepId, readers: &[Reader<StepId>], leaves: bool) -> Vec<Choice> {
     let outcomes = ways::outcomes(flow, flow.step(id));
     let falls = |reader: &Reader<StepId>| matches!(reader, Reader::Fallback(_) | Reader::FirstFallback(_));
     let mut found = Vec::new();
+    let own = |reader: &&Reader<StepId>| !falls(reader) && !matches!(reader, Reader::Judge { .. });
+    let all = |which: &dyn Fn(&&Reader<StepId>) -> bool| -> HashSet<Outcome> {
+        readers.iter().filter(which).flat_map(|reader| ways::told(flow, id, reader)).collect()
+    };
+    let (own, fallen) = (all(&own), all(&|reader| falls(reader)));
+    let says_more = leaves || selects(flow.step(id));
     for outcome in &outcomes {
-        let tells = |reader: &&Reader<StepId>| ways::tells(flow, id, reader, outcome);
-        let own = |reader: &&Reader<StepId>| !falls(reader) && !matches!(reader, Reader::Judge { .. });
-        let said = readers.iter().filter(own).any(|reader| tells(&reader));
+        let said = own.contains(outcome);
         if said {
             found.push(Choice::plain(outcome.clone()));
         }
         // What is fallen back to is come to without what an answer says beside it. Where both lead to the same, one is
         // enough; a fallback of the first iteration comes before there is anything else to go by.
-        let beside = !said
-            || (says_more(flow, id) && !matches!(outcome_of_first(readers), Some(first) if first == outcome));
-        if beside && readers.iter().filter(|reader| falls(reader)).any(|reader| tells(&reader)) {
+        let beside =
+            !said || (says_more && !matches!(outcome_of_first(readers), Some(first) if first == outcome));
+        if beside && fallen.contains(outcome) {
             found.push(Choice { unusable: true, ..Choice::plain(outcome.clone()) });
         }
     }
@@ -99,12 +120,10 @@ fn read(flow: &Flow, id: StepId, readers: &[Reader<StepId>]) -> Vec<Choice> {
     found
 }
 
-/// Whether answers of a step say more than their outcome: what selects, here or later.
-fn says_more(flow: &Flow, id: StepId) -> bool {
-    let step = flow.step(id);
+/// Whether answers of a step say where it goes on, besides their outcome.
+fn selects(step: &Step<StepId>) -> bool {
     let selects = |edge: &Edge<StepId>| matches!(edge.to, Target::Select { .. } | Target::Jump { .. });
-    let keys = newest::keys(flow);
-    step.edges.iter().any(selects) || step.handoff.iter().any(|left| keys.contains(&left.key))
+    step.edges.iter().any(selects)
 }
 
 /// What is fallen back to in the first iteration only.
@@ -119,10 +138,9 @@ fn outcome_of_first(readers: &[Reader<StepId>]) -> Option<&Outcome> {
 fn judged(flow: &Flow, judges: impl IntoIterator<Item = StepId>) -> Vec<Choice> {
     let mut found = Vec::new();
     for judge in judges {
-        let outcomes = ways::outcomes(flow, flow.step(judge));
-        let said = outcomes
-            .into_iter()
-            .filter(|outcome| *outcome != Outcome::None && ways::is_sayable(flow, judge, outcome));
+        let (outcomes, sayable) = (ways::outcomes(flow, flow.step(judge)), ways::sayable(flow, judge));
+        let can = |outcome: &Outcome| sayable.as_ref().is_none_or(|sayable| sayable.contains(outcome));
+        let said = outcomes.into_iter().filter(|outcome| *outcome != Outcome::None && can(outcome));
         found.extend(said.map(|outcome| Choice { by: Some(judge), ..Choice::plain(outcome) }));
     }
     found
@@ -131,23 +149,24 @@ fn judged(flow: &Flow, judges: impl IntoIterator<Item = StepId>) -> Vec<Choice> 
 /// What the members of a parallel step come to together: each outcome of it, and each of theirs.
 fn joins(flow: &Flow, members: &[StepId], rules: &[JoinRule], judges: &[StepId]) -> Vec<Choice> {
     let said: Vec<Vec<Said>> = members.iter().map(|member| said_by(flow, *member)).collect();
-    let mut wanted: Vec<Choice> = Vec::new();
-    for rule in rules {
-        if !wanted.iter().any(|choice| choice.outcome == rule.outcome) {
-            wanted.push(Choice::plain(rule.outcome.clone()));
-        }
-    }
+    let mut seen = HashSet::new();
+    let new = rules.iter().filter(|rule| seen.insert(&rule.outcome));
+    let mut wanted: Vec<Choice> = new.map(|rule| Choice::plain(rule.outcome.clone())).collect();
     wanted.extend(judged(flow, judges.iter().copied()));
     let way = |choice: &Choice, said: &[Vec<Said>]| {
         let by_rule = choice.by.is_none() && choice.outcome != Outcome::None;
         let members = together(rules, said, by_rule.then_some(&choice.outcome))?;
         Some(Choice { members, ..choice.clone() })
     };
-    let mut found: Vec<Choice> = wanted.iter().filter_map(|choice| way(choice, &said)).collect();
+    let mut found: Vec<Choice> =
+        wanted.iter().filter_map(|choice| way(choice, &said)).take(SAYINGS_MAX).collect();
     // At last, what no rule fits, when nobody decides then.
     wanted.push(Choice::plain(Outcome::None));
     for (member, all) in said.iter().enumerate() {
         for one in all.iter().filter(|one| one.is_some()) {
+            if found.len() >= SAYINGS_MAX {
+                return found;
+            }
             if found.iter().any(|choice| choice.members[member] == *one) {
                 continue;
             }
@@ -156,22 +175,22 @@ fn joins(flow: &Flow, members: &[StepId], rules: &[JoinRule], judges: &[StepId])
             found.extend(wanted.iter().find_map(|choice| way(choice, &said)));
         }
     }
-    found.truncate(SAYINGS_MAX);
     found
 }
 
 /// What a member can come to; at last nothing.
 fn said_by(flow: &Flow, member: StepId) -> Vec<Said> {
-    let outcomes = ways::outcomes(flow, flow.step(member));
-    let named = |outcome: &Outcome| *outcome != Outcome::None && told(flow, member, outcome);
+    let (outcomes, told) = (ways::outcomes(flow, flow.step(member)), told(flow, member));
+    let told = |outcome: &Outcome| told.as_ref().is_none_or(|told| told.contains(outcome));
+    let named = |outcome: &Outcome| *outcome != Outcome::None && told(outcome);
     outcomes.into_iter().filter(named).map(Some).chain([None]).collect()
 }
 
-/// Whether a member's answer can come to an outcome: a bad one is none, whatever its definition falls back to.
-fn told(flow: &Flow, member: StepId, outcome: &Outcome) -> bool {
-    let Gate::Readers(readers) = &flow.step(member).gate else { return true };
+/// What a member's answer can come to, where it is read: a bad one is none, whatever its definition falls back to.
+fn told(flow: &Flow, member: StepId) -> Option<HashSet<Outcome>> {
+    let Gate::Readers(readers) = &flow.step(member).gate else { return None };
     let falls = |reader: &&Reader<StepId>| !matches!(reader, Reader::Fallback(_) | Reader::FirstFallback(_));
-    readers.iter().filter(falls).any(|reader| ways::tells(flow, member, reader, outcome))
+    Some(readers.iter().filter(falls).flat_map(|reader| ways::told(flow, member, reader)).collect())
 }
 
 /// What an answer can say that selects among the steps that an edge can lead to, and to which of them that leads. Nothing
@@ -188,17 +207,18 @@ pub(super) fn picks(flow: &Flow, step: &Step<StepId>, edge: &Edge<StepId>) -> Ve
                     cases.iter().map(|(case, _)| case).filter(can).map(|case| Left::Is(case.clone())),
                 );
             }
-            let leads = |value: Left| Some((selected(cases, *default, &value)?, value));
+            let by_text = Cases::of(cases.iter().map(|(case, _)| case));
+            let leads = |value: Left| Some((selected((cases, &by_text), *default, &value)?, value));
             found.into_iter().filter_map(leads).map(|(to, value)| (Pick::Field(value), to)).collect()
         }
         Target::Jump { field: Some(path), among, default } => {
             let listed = schema.and_then(|schema| schema.values_at(path));
             let can = schema.is_none_or(|schema| schema.can_produce(path));
+            let texts = listed.as_ref().map(|all| all.iter().filter_map(|value| value.as_str()).collect());
+            let texts: Option<HashSet<&str>> = texts;
             let named = |to: &&StepId| {
                 let name = &*flow.step(**to).name;
-                let lists =
-                    |all: &Vec<serde_json::Value>| all.iter().any(|value| value.as_str() == Some(name));
-                can && listed.as_ref().is_none_or(lists)
+                can && texts.as_ref().is_none_or(|texts| texts.contains(name))
                     && schema.is_none_or(|schema| schema.can_read(path, name))
             };
             let mut found: Vec<(Pick, StepId)> =
@@ -221,9 +241,13 @@ pub(super) fn picks(flow: &Flow, step: &Step<StepId>, edge: &Edge<StepId>) -> Ve
 }
 
 /// The step that a value selects.
-pub(super) fn selected(cases: &[(Str, StepId)], default: Option<StepId>, value: &Left) -> Option<StepId> {
+pub(super) fn selected(
+    (cases, by_text): (&[(Str, StepId)], &Cases),
+    default: Option<StepId>,
+    value: &Left,
+) -> Option<StepId> {
     let case = match value {
-        Left::Is(text) => cases.iter().find(|(case, _)| newest::is_case(case, text)).map(|(_, to)| *to),
+        Left::Is(text) => by_text.first(text).map(|at| cases[at].1),
         Left::Absent | Left::Other => None,
     };
     case.or(default)

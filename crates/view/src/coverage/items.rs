@@ -1,5 +1,8 @@
 //! What runs of a flow can come by, item by item.
 
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
 use cuegate_flow::{
     Act, Edge, Ending, Flow, Gate, Outcome, Reader, Selector, Span, Step, StepId, Str, Target,
     reach::{Mark, Reach},
@@ -96,6 +99,8 @@ pub(super) fn items(reach: &Reach) -> Vec<Item> {
         flow,
         walked: ways::walked(flow),
         visited: ways::visited(flow),
+        members: members(flow),
+        outcomes: flow.steps.iter().map(|_| OnceCell::new()).collect(),
         iterations_max: reach.iterations_max(),
         found: Vec::new(),
     };
@@ -111,10 +116,33 @@ pub(super) fn items(reach: &Reach) -> Vec<Item> {
     found
 }
 
+/// What is asked of a step for each of its outcomes and edges.
+struct Outcomes {
+    yielded: BTreeSet<Outcome>,
+    /// `None` where there is no answer.
+    sayable: Option<HashSet<Outcome>>,
+    takeable: HashSet<usize>,
+    leading: HashSet<Outcome>,
+}
+
+fn members(flow: &Flow) -> Vec<bool> {
+    let mut members = vec![false; flow.steps.len()];
+    for step in &flow.steps {
+        if let Act::All { members: own, .. } = &step.act {
+            own.iter().for_each(|member| members[member.0 as usize] = true);
+        }
+    }
+    members
+}
+
 struct List<'f> {
     flow: &'f Flow,
     walked: Vec<bool>,
     visited: Vec<bool>,
+    /// By step: whether it is a member of another one.
+    members: Vec<bool>,
+    /// By step: what its gate can yield, what of that its answers can say, and which edges can be taken.
+    outcomes: Vec<OnceCell<Outcomes>>,
     iterations_max: u32,
     found: Vec<Item>,
 }
@@ -146,7 +174,7 @@ impl List<'_> {
         for (index, edge) in step.edges.iter().enumerate().filter(|_| walked || !visited) {
             self.edge(id, step, index, edge, unvisited);
         }
-        let is_judge = visited && !walked && !self.is_member(id);
+        let is_judge = visited && !walked && !self.members[id.0 as usize];
         // What a judge says is an outcome of the step that it decides about.
         if !is_judge {
             self.gate(id, step, walked, unvisited);
@@ -165,13 +193,6 @@ impl List<'_> {
                 }
             }
         }
-    }
-
-    fn is_member(&self, id: StepId) -> bool {
-        self.flow
-            .steps
-            .iter()
-            .any(|step| matches!(&step.act, Act::All { members, .. } if members.contains(&id)))
     }
 
     fn edge(
@@ -213,30 +234,42 @@ impl List<'_> {
         if edge.bound.is_some_and(|bound| bound.max == 0) {
             return Some("its bound is 0");
         }
-        if !ways::is_takeable(step, index) {
+        if !self.outcomes(id).takeable.contains(&index) {
             return Some("a way before it takes every such outcome");
         }
-        self.bar_outcome(id, step, &edge.on)
+        self.bar_outcome(id, &edge.on)
     }
 
     /// Why a step never has an outcome.
-    fn bar_outcome(&self, id: StepId, step: &Step<StepId>, outcome: &Outcome) -> Option<&'static str> {
-        if !ways::outcomes(self.flow, step).contains(outcome) {
+    fn bar_outcome(&self, id: StepId, outcome: &Outcome) -> Option<&'static str> {
+        let outcomes = self.outcomes(id);
+        if !outcomes.yielded.contains(outcome) {
             return Some("nothing yields the outcome");
         }
-        (!ways::is_sayable(self.flow, id, outcome)).then_some("the schema has no word for the outcome")
+        let is_sayable = outcomes.sayable.as_ref().is_none_or(|sayable| sayable.contains(outcome));
+        (!is_sayable).then_some("the schema has no word for the outcome")
+    }
+
+    fn outcomes(&self, id: StepId) -> &Outcomes {
+        let step = self.flow.step(id);
+        self.outcomes[id.0 as usize].get_or_init(|| Outcomes {
+            yielded: ways::outcomes(self.flow, step).into_iter().collect(),
+            sayable: ways::sayable(self.flow, id),
+            takeable: ways::takeable(step).into_iter().collect(),
+            leading: step.edges.iter().map(|edge| edge.on.clone()).collect(),
+        })
     }
 
     fn gate(&mut self, id: StepId, step: &Step<StepId>, walked: bool, unvisited: Option<&str>) {
         let at = (Some(&step.name), step.span);
-        for outcome in ways::outcomes(self.flow, step) {
+        for outcome in self.outcomes(id).yielded.clone() {
             // Without a way for it, nothing that fits is no outcome but an answer that cannot be used.
-            if outcome == Outcome::None && !step.edges.iter().any(|edge| edge.on == Outcome::None) {
+            if outcome == Outcome::None && !self.outcomes(id).leading.contains(&outcome) {
                 continue;
             }
-            let leads = !walked || step.edges.iter().any(|edge| edge.on == outcome);
+            let leads = !walked || self.outcomes(id).leading.contains(&outcome);
             let barred = unvisited
-                .or_else(|| self.bar_outcome(id, step, &outcome))
+                .or_else(|| self.bar_outcome(id, &outcome))
                 .or((!leads).then_some("it leads nowhere"));
             let name = format!("{}: {}", step.name, words::outcome(step, &outcome));
             self.add(Key::Mark(Mark::Gate(id, outcome)), CoverKind::Gate, name, at, barred);
@@ -298,7 +331,7 @@ impl List<'_> {
     }
 
     fn ends(&mut self) {
-        let flow = self.flow;
+        let (flow, mut known) = (self.flow, HashMap::<String, usize>::new());
         for (index, step) in flow.steps.iter().enumerate() {
             let id = StepId(index as u32);
             if !self.walked[index] {
@@ -306,13 +339,16 @@ impl List<'_> {
             }
             for (place, edge) in step.edges.iter().enumerate() {
                 let Target::End(ending) = &edge.to else { continue };
-                let key = Key::End(end(ending));
                 let barred = self.bar(id, step, place);
-                match self.found.iter_mut().find(|item| item.key == key) {
+                match known.get(&end(ending)).copied() {
                     // One way that can be taken is enough.
-                    Some(known) if barred.is_none() => known.barred = None,
+                    Some(at) if barred.is_none() => self.found[at].barred = None,
                     Some(_) => {}
-                    None => self.add(key, CoverKind::End, end(ending), (None, edge.span), barred),
+                    None => {
+                        known.insert(end(ending), self.found.len());
+                        let key = Key::End(end(ending));
+                        self.add(key, CoverKind::End, end(ending), (None, edge.span), barred);
+                    }
                 }
             }
         }

@@ -1,5 +1,8 @@
 //! The prompts of a check flow: found by path or by parts, and compiled.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use cuegate_flow::{Diagnostic, Span, Str, Template};
 
 use super::definition::{CheckFlow, CheckedStep, PromptPlace, PromptReference};
@@ -11,11 +14,11 @@ use crate::json::Text;
 use crate::nearest::list;
 use crate::registry::agent::AgentDefinition;
 use crate::registry::matter::User;
-use crate::registry::parameters::same_name;
+use crate::registry::parameters::spelled;
 use crate::registry::places::Places;
 use crate::registry::prompt::{Compiler, Prompt};
 use crate::registry::prompt_files::PromptFile;
-use crate::registry::variables::Scope;
+use crate::registry::variables::{Inputs, Scope};
 
 /// The file of a prompt, and its text.
 pub(crate) fn file_of(
@@ -120,7 +123,7 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
         }
         let user = User::Reference { step: step.id, said: &said };
         let start = Span::start_of(file.file);
-        Some((self.compiler.compile(&file, Scope::Step(&[]), user), start))
+        Some((self.compiler.compile(&file, Scope::Step(Inputs::few(&[])), user), start))
     }
 
     fn find<'r, 's>(
@@ -169,14 +172,14 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
         };
         if let Some(declared) = &step.variables {
             let outside = prompts.iter().flat_map(|prompt| &prompt.from_outside);
-            for (name, span) in
-                outside.filter(|(name, _)| !declared.iter().any(|known| same_name(known.text, name)))
-            {
+            let listed: HashSet<Cow<'_, str>> = declared.iter().map(|known| spelled(known.text)).collect();
+            for (name, span) in outside.filter(|(name, _)| !listed.contains(&spelled(name))) {
                 let message =
                     format!("a prompt of `{}` reads `{name}`, which its `variables` do not list", step.id);
                 warn(codes::UNDECLARED_VARIABLE, *span, message, format!("add `{name}` to `variables`"));
             }
-            for name in declared.iter().filter(|name| !prompts.iter().any(|prompt| prompt.reads(name.text))) {
+            let read: HashSet<Cow<'_, str>> = prompts.iter().flat_map(|prompt| prompt.read()).collect();
+            for name in declared.iter().filter(|name| !read.contains(&spelled(name.text))) {
                 let message =
                     format!("`variables` list `{}`, which no prompt of `{}` reads", name.text, step.id);
                 let hint = format!("write `{{uv-{}}}` in a prompt, or remove it from the list", name.text);
