@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::Str;
 use crate::allowed::branches;
-use crate::schema::{Draft, Kinds, found, within, written};
+use crate::schema::{Draft, Kinds, Look, Place, found, within, written};
 use crate::values::listed;
 
 /// The values that can stand at a path of an answer that fits, where they can be listed; some that cannot may be among
@@ -20,7 +20,11 @@ fn candidates_of(schema: &Value, path: &[Str], kinds: Kinds, draft: Draft) -> Op
     let map = schema.as_object()?;
     let kinds = kinds.and(Kinds::of(schema));
     let there = |inner: &&Value| candidates_of(inner, rest, Kinds::ALL, draft);
-    let places = within(map, first, kinds, draft);
+    // What is closed lists nothing: that no value can be there is said elsewhere.
+    let is_named = map.look("properties").is_some_and(|named| named.has(first));
+    let is_closed = |place: &Place<'_>| !is_named && place.schemas.contains(&&Value::Bool(false));
+    let places: Vec<Place<'_>> =
+        within(map, first, kinds, draft).into_iter().filter(|place| !is_closed(place)).collect();
     let of = |branch: &Value| candidates_of(branch, path, kinds, draft);
     let in_values = |all: Vec<&Value>| {
         united(all.into_iter().map(|value| Some(found(value, path).cloned().into_iter().collect())))
