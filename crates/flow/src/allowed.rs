@@ -4,25 +4,20 @@
 //! nothing fits at all. Combined schemas are followed as far as that holds.
 
 mod bounds;
+mod known;
 
 use std::cmp::Ordering;
 
-use crate::schema::{Draft, Look};
+pub(crate) use known::Known;
+
+use crate::fit::Fit;
+use crate::schema::{Draft, Kinds, Look};
 use serde_json::{Map, Value};
 
 use crate::values::listed;
 
 /// The kinds of values that `type` tells apart. Every integer is a number.
 const KINDS: [&str; 6] = ["null", "boolean", "string", "number", "array", "object"];
-
-/// Whether `not` excludes everything.
-fn refuses_all(map: &Map<String, Value>) -> bool {
-    match map.look("not") {
-        Some(Value::Bool(all)) => *all,
-        Some(Value::Object(inner)) => inner.is_empty(),
-        _ => false,
-    }
-}
 
 pub(crate) fn branches<'m>(map: &'m Map<String, Value>, key: &str) -> impl Iterator<Item = &'m Value> {
     map.look(key).and_then(Value::as_array).into_iter().flatten()
@@ -45,13 +40,6 @@ pub(crate) fn can_be(schema: &Value, kinds: &[&str]) -> bool {
     });
     let one_of = |key: &str| !map.has(key) || branches(map, key).any(|branch| can_be(branch, kinds));
     named && branches(map, "allOf").all(|branch| can_be(branch, kinds)) && one_of("anyOf") && one_of("oneOf")
-}
-
-/// What a property has to fit in any case.
-pub(crate) fn subschemas<'v>(schema: &'v Value, name: &str) -> Vec<&'v Value> {
-    let Value::Object(map) = schema else { return Vec::new() };
-    let own = map.look("properties").and_then(|properties| properties.look(name));
-    own.into_iter().chain(branches(map, "allOf").flat_map(|branch| subschemas(branch, name))).collect()
 }
 
 /// Where a schema, in which everything else hangs, admits nothing, and why.
@@ -95,7 +83,7 @@ fn of_kinds(schema: &Value, kinds: &[&str], pointer: &str, draft: Draft) -> Opti
     if map.keys().all(|key| ["type", "title", "description"].contains(&key.as_str())) {
         return None;
     }
-    if refuses_all(map) {
+    if map.look("not").is_some_and(|part| known::takes_all(part, Kinds::ALL)) {
         return fault("has a `not` that excludes every value");
     }
     if let Some(values) = listed(schema, draft) {
@@ -104,7 +92,7 @@ fn of_kinds(schema: &Value, kinds: &[&str], pointer: &str, draft: Draft) -> Opti
             true if lists("enum") => fault("has an empty `enum`"),
             true if map.has("enum") => fault("refuses every value of its own `enum`"),
             true if map.has("const") => fault("refuses its own `const`"),
-            true if by_type(map, pointer, draft).is_some() => by_type(map, pointer, draft),
+            true if by_type(schema, map, pointer, draft).is_some() => by_type(schema, map, pointer, draft),
             true => fault("refuses every value that its parts list"),
             false => None,
         };
@@ -128,21 +116,30 @@ fn of_kinds(schema: &Value, kinds: &[&str], pointer: &str, draft: Draft) -> Opti
     let left = written
         .into_iter()
         .filter(|kind| kinds.contains(kind) || (*kind == "integer" && kinds.contains(&"number")));
-    let found: Option<Vec<_>> = left.map(|kind| of_kind(map, kind, pointer, draft)).collect();
+    let found: Option<Vec<_>> = left.map(|kind| of_kind(schema, map, kind, pointer, draft)).collect();
     found.and_then(|found| found.into_iter().next())
 }
 
 /// Why no value fits a schema of one kind.
-fn by_type(map: &Map<String, Value>, pointer: &str, draft: Draft) -> Option<Impossible> {
+fn by_type(schema: &Value, map: &Map<String, Value>, pointer: &str, draft: Draft) -> Option<Impossible> {
     let kinds = written_kinds(map)?;
     let only = kinds.first().filter(|_| kinds.len() == 1)?;
-    of_kind(map, only, pointer, draft)
+    of_kind(schema, map, only, pointer, draft)
 }
 
 /// Why no value of one kind fits what a schema says about that kind.
-fn of_kind(map: &Map<String, Value>, kind: &str, pointer: &str, draft: Draft) -> Option<Impossible> {
+fn of_kind(
+    schema: &Value,
+    map: &Map<String, Value>,
+    kind: &str,
+    pointer: &str,
+    draft: Draft,
+) -> Option<Impossible> {
     let number = |key: &str| map.look(key).and_then(Value::as_f64);
     let fault = |why: String| Some(Impossible { pointer: pointer.to_owned(), why });
+    if map.look("not").is_some_and(|part| known::takes_all(part, Kinds::named(&kind.into()))) {
+        return fault(format!("has a `not` that excludes every value of type `{kind}`"));
+    }
     let held = |low: &str, high: &str, faulty: &[Ordering]| {
         let (least, most) = (map.look(low)?, map.look(high)?);
         let order = bounds::compare(least, most)?;
@@ -166,7 +163,7 @@ fn of_kind(map: &Map<String, Value>, kind: &str, pointer: &str, draft: Draft) ->
             let items = map.look("items").filter(|_| needs_one && !map.has("prefixItems"))?;
             admits_nothing(items, &format!("{pointer}/items"), draft)
         }
-        "object" => of_object(map, pointer, draft),
+        "object" => of_object(map, pointer, draft).or_else(|| of_parts(schema, map, pointer, draft)),
         _ => None,
     }
 }
@@ -216,6 +213,24 @@ fn of_object(map: &Map<String, Value>, pointer: &str, draft: Draft) -> Option<Im
     number("minProperties")
         .filter(|least| is_closed && *least > count)
         .and_then(|least| fault(format!("has `minProperties` {least}, and allows {count} properties")))
+}
+
+/// Why no object fits what is combined with the rest of a schema.
+fn of_parts(schema: &Value, map: &Map<String, Value>, pointer: &str, draft: Draft) -> Option<Impossible> {
+    const COMBINING: [&str; 5] = ["not", "allOf", "anyOf", "oneOf", "if"];
+    let mut said = COMBINING.into_iter().filter(|key| draft.knows(key) && map.has(key)).peekable();
+    said.peek()?;
+    let known = Known::of(vec![schema], draft);
+    let barring =
+        said.find(|key| map.look(key).is_some_and(|part| known.keyword(map, key, part) == Fit::Never))?;
+    let why = match barring {
+        "not" => "has a `not` that excludes every object which fits the rest",
+        "allOf" => "has an `allOf` with a part that no object fits which fits the rest",
+        "anyOf" => "has an `anyOf` of which no part fits an object that fits the rest",
+        "oneOf" => "has a `oneOf` of which never just one part fits an object that fits the rest",
+        _ => "has an `if` whose branches no object fits which fits the rest",
+    };
+    Some(Impossible { pointer: pointer.to_owned(), why: why.to_owned() })
 }
 
 #[cfg(test)]
@@ -303,6 +318,74 @@ mod tests {
             (list.pointer.as_str(), list.why.as_str()),
             ("", "is of type `array`, and every answer is an object")
         );
+    }
+
+    /// Beside a closed object of four properties, two of them required.
+    fn beside(rest: Value) -> Value {
+        let mut schema = json!({"type": "object", "required": ["plan", "next"], "additionalProperties": false,
+            "properties": {"plan": {"type": "string"}, "goal": {"type": "string"}, "why": {},
+                "next": {"type": "object", "required": ["action"], "properties": {"action": {"enum": ["a", "b"]}}}}});
+        schema.as_object_mut().expect("one").extend(rest.as_object().expect("one").clone());
+        schema
+    }
+
+    #[test]
+    fn what_is_combined_with_the_rest_may_bar_all_of_it() {
+        let action =
+            |values: Value| json!({"properties": {"next": {"properties": {"action": {"enum": values}}}}});
+        for (rest, why) in [
+            (
+                json!({"not": {"required": ["plan"]}}),
+                "has a `not` that excludes every object which fits the rest",
+            ),
+            (json!({"not": {"required": ["plan", "next"]}}), "has a `not`"),
+            (json!({"not": {"minProperties": 2}}), "has a `not`"),
+            (json!({"not": {"maxProperties": 4}}), "has a `not`"),
+            (json!({"not": {"properties": {"plan": {"type": ["string", "null"]}}}}), "has a `not`"),
+            (json!({"not": action(json!(["a", "b", "c"]))}), "has a `not`"),
+            (json!({"not": {"propertyNames": {"maxLength": 4}}}), "has a `not`"),
+            (json!({"required": ["plan", "goal"], "not": {"required": ["plan", "goal"]}}), "has a `not`"),
+            (json!({"dependencies": {"plan": ["goal"]}, "not": {"required": ["goal"]}}), "has a `not`"),
+            (json!({"oneOf": [{"minProperties": 5}]}), "has a `oneOf` of which never just one part"),
+            (json!({"oneOf": [{"required": ["plan"]}, {"required": ["next"]}]}), "has a `oneOf`"),
+            (
+                json!({"anyOf": [{"required": ["other"]}, {"maxProperties": 1}]}),
+                "has an `anyOf` of which no part",
+            ),
+            (json!({"allOf": [{"not": {"required": ["plan"]}}]}), "has an `allOf` with a part"),
+            (json!({"allOf": [action(json!(["c"]))]}), "has an `allOf`"),
+            (json!({"if": {"required": ["plan"]}, "then": {"required": ["other"]}}), "has an `if`"),
+        ] {
+            let found = impossible(&beside(rest.clone())).unwrap_or_else(|| panic!("{rest} is possible"));
+            assert!(found.why.starts_with(why), "{rest}: {}", found.why);
+            assert!(!jsonschema::is_valid(
+                &beside(rest),
+                &json!({"plan": "x", "goal": "x", "next": {"action": "a"}})
+            ));
+        }
+        let text =
+            json!({"required": ["x"], "properties": {"x": {"type": "string", "not": {"type": "string"}}}});
+        assert_eq!(
+            impossible(&text).expect("it is").why,
+            "has a `not` that excludes every value of type `string`"
+        );
+    }
+
+    #[test]
+    fn what_leaves_something_of_the_rest() {
+        for rest in [
+            json!({"not": {"required": ["goal"]}}),
+            json!({"not": {"minProperties": 3}}),
+            json!({"not": {"properties": {"goal": {"type": "string"}}, "required": ["goal"]}}),
+            json!({"not": {"properties": {"plan": {"type": "string", "minLength": 1}}}}),
+            json!({"not": {"properties": {"next": {"properties": {"action": {"enum": ["a"]}}}}}}),
+            json!({"oneOf": [{"minProperties": 4}, {"required": ["goal"]}]}),
+            json!({"anyOf": [{"required": ["other"]}, {"required": ["why"]}]}),
+            json!({"if": {"required": ["goal"]}, "then": {"required": ["other"]}}),
+            json!({"additionalProperties": true, "anyOf": [{"minProperties": 5}]}),
+        ] {
+            assert_eq!(impossible(&beside(rest.clone())), None, "{rest}");
+        }
     }
 
     #[test]

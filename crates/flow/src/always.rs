@@ -1,67 +1,72 @@
 //! What every answer that fits a schema has, as far as that is certain without trying them.
 
-use crate::schema::{Draft, Look};
+use crate::schema::{Draft, Kinds, Look, found, in_any_case, within, written};
 use serde_json::{Map, Value};
 
 use crate::Str;
-use crate::allowed::{branches, can_be, subschemas, written_kinds};
+use crate::allowed::{branches, written_kinds};
 use crate::required::names_required;
 use crate::values::listed;
 
-/// Every kind of value but the one that has named fields.
-const NO_OBJECTS: [&str; 5] = ["null", "boolean", "string", "number", "array"];
-
-/// Every kind of value but the one that has numbered items.
-const NO_LISTS: [&str; 5] = ["null", "boolean", "string", "number", "object"];
-
 /// Whether every answer that fits has a value at a path, `null` included. An answer is an object.
 pub(crate) fn requires(schema: &Value, path: &[Str]) -> bool {
-    has(schema, path, true, Draft::of(schema))
+    has(schema, path, Kinds::OBJECTS, Draft::of(schema))
 }
 
 /// Whether no answer that fits has `null` at a path. It may have nothing there.
 pub(crate) fn refuses_null(schema: &Value, path: &[Str]) -> bool {
-    refuses(schema, path, Draft::of(schema))
+    refuses(schema, path, Kinds::OBJECTS, Draft::of(schema))
 }
 
-fn refuses(schema: &Value, path: &[Str], draft: Draft) -> bool {
+/// Whether nothing that fits and is of one of some kinds has `null` at a path.
+fn refuses(schema: &Value, path: &[Str], kinds: Kinds, draft: Draft) -> bool {
     let Some((first, rest)) = path.split_first() else { return !takes_null(schema, draft) };
     let Value::Object(map) = schema else { return *schema == Value::Bool(false) };
-    let inner = subschemas(schema, first).into_iter().chain(items(map, first));
-    inner.into_iter().any(|inner| refuses(inner, rest, draft))
-        || branches(map, "allOf").any(|branch| refuses(branch, path, draft))
-        || every(map, |branch| refuses(branch, path, draft))
+    let kinds = kinds.and(Kinds::of(schema));
+    if written(map, kinds, draft).is_some_and(|all| all.iter().all(|value| !has_null(value, path))) {
+        return true;
+    }
+    let places = within(map, first, kinds, draft);
+    let refuses_there = |inner: &&Value| refuses(inner, rest, Kinds::ALL, draft);
+    places.iter().all(|place| place.schemas.iter().any(refuses_there))
+        || branches(map, "allOf").any(|branch| refuses(branch, path, kinds, draft))
+        || every(map, |branch| refuses(branch, path, kinds, draft))
 }
 
-/// Whether everything that fits has a value at a path; it may be known to be an object.
-fn has(schema: &Value, path: &[Str], is_object: bool, draft: Draft) -> bool {
+fn has_null(value: &Value, path: &[Str]) -> bool {
+    found(value, path).is_some_and(Value::is_null)
+}
+
+/// Whether everything that fits and is of one of some kinds has a value at a path.
+fn has(schema: &Value, path: &[Str], kinds: Kinds, draft: Draft) -> bool {
     let Some((first, rest)) = path.split_first() else { return true };
     let Value::Object(map) = schema else { return *schema == Value::Bool(false) };
-    if branches(map, "allOf").any(|branch| has(branch, path, is_object, draft))
-        || every(map, |branch| has(branch, path, is_object, draft))
+    let kinds = kinds.and(Kinds::of(schema));
+    if written(map, kinds, draft).is_some_and(|all| all.iter().all(|value| found(value, path).is_some()))
+        || branches(map, "allOf").any(|branch| has(branch, path, kinds, draft))
+        || every(map, |branch| has(branch, path, kinds, draft))
     {
         return true;
     }
-    let named = names_required(schema, first, draft) && (is_object || !can_be(schema, &NO_OBJECTS));
-    let numbered = !is_object && holds_item(map, first) && !can_be(schema, &NO_LISTS);
-    let inner = || subschemas(schema, first).into_iter().chain(items(map, first));
-    (named || numbered) && (rest.is_empty() || inner().any(|inner| has(inner, rest, false, draft)))
+    let named = kinds == Kinds::OBJECTS && names_required(schema, first, draft);
+    let numbered = kinds == Kinds::LISTS && holds_item(schema, first);
+    if rest.is_empty() || !(named || numbered) {
+        return named || numbered;
+    }
+    let inner = in_any_case(schema, first, kinds, draft);
+    let kinds = inner.iter().map(|inner| Kinds::of(inner)).fold(Kinds::ALL, Kinds::and);
+    inner.into_iter().any(|inner| has(inner, rest, kinds, draft))
 }
 
 /// Whether a list that fits has an item of this number, by how many it has at least.
-fn holds_item(map: &Map<String, Value>, number: &str) -> bool {
-    let least = map.look("minItems").and_then(Value::as_u64);
-    number.parse::<u64>().is_ok_and(|number| least.is_some_and(|least| number < least))
+fn holds_item(schema: &Value, number: &str) -> bool {
+    number.parse::<u64>().is_ok_and(|number| number < least_items(schema))
 }
 
-/// What an item of this number has to fit. Where the first items have schemas of their own nothing is said of the
-/// others.
-fn items<'m>(map: &'m Map<String, Value>, number: &str) -> Option<&'m Value> {
-    let at = number.parse::<usize>().ok()?;
-    match map.look("prefixItems").and_then(Value::as_array) {
-        Some(first) => first.get(at),
-        None => map.look("items"),
-    }
+fn least_items(schema: &Value) -> u64 {
+    let Value::Object(map) = schema else { return 0 };
+    let own = map.look("minItems").and_then(Value::as_u64).unwrap_or_default();
+    branches(map, "allOf").map(least_items).fold(own, u64::max)
 }
 
 /// Whether something holds of each branch of `anyOf`, or of `oneOf`.
@@ -135,7 +140,8 @@ mod tests {
         assert_eq!(holds(json!({"items": {}}), "list.0"), (true, false));
         assert_eq!(holds(json!({"type": ["array", "null"]}), "list.0"), (false, true));
         assert_eq!(holds(json!({"prefixItems": [{"type": "integer"}], "items": {}}), "list.0"), (true, true));
-        assert_eq!(holds(json!({"prefixItems": [{}]}), "list.1"), (true, false));
+        assert_eq!(holds(json!({"prefixItems": [{}]}), "list.0"), (true, false));
+        assert_eq!(holds(json!({"prefixItems": [{}]}), "list.1"), (true, true), "the others have `items`");
     }
 
     #[test]

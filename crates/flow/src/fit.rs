@@ -4,14 +4,16 @@
 //! it lists, behind `not` or `if`. All of it is followed as far as it is certain; where something else in the answer
 //! decides, nothing is said.
 
+mod candidates;
+
 use std::collections::HashSet;
 
-use serde_json::{Map, Value, json};
+pub(crate) use candidates::candidates;
+use serde_json::{Map, Value};
 
 use crate::Str;
-use crate::allowed::branches;
-use crate::schema::{Draft, Look};
-use crate::values::listed;
+use crate::allowed::{Known, branches};
+use crate::schema::{Draft, Kinds, Look, found, in_any_case, within};
 
 /// Whether answers that have a value at a path fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +27,7 @@ pub(crate) enum Fit {
 }
 
 impl Fit {
-    fn and(self, other: Fit) -> Fit {
+    pub(crate) fn and(self, other: Fit) -> Fit {
         match (self, other) {
             (Fit::Never, _) | (_, Fit::Never) => Fit::Never,
             (Fit::Always, Fit::Always) => Fit::Always,
@@ -33,7 +35,7 @@ impl Fit {
         }
     }
 
-    fn not(self) -> Fit {
+    pub(crate) fn not(self) -> Fit {
         match self {
             Fit::Always => Fit::Never,
             Fit::Never => Fit::Always,
@@ -41,13 +43,18 @@ impl Fit {
         }
     }
 
-    fn of(fits: bool) -> Fit {
+    pub(crate) fn of(fits: bool) -> Fit {
         if fits { Fit::Always } else { Fit::Never }
+    }
+
+    /// What is known otherwise, where this says nothing.
+    fn or(self, other: impl FnOnce() -> Fit) -> Fit {
+        if self == Fit::Open { other() } else { self }
     }
 }
 
 /// What says nothing about answers, or is said by the keyword beside it.
-const SILENT: [&str; 13] = [
+pub(crate) const SILENT: [&str; 12] = [
     "$schema",
     "$id",
     "$comment",
@@ -60,11 +67,10 @@ const SILENT: [&str; 13] = [
     "$defs",
     "then",
     "else",
-    "required",
 ];
 
 /// What says something about values that have no named properties only.
-const OF_OTHERS: [&str; 15] = [
+pub(crate) const OF_OTHERS: [&str; 15] = [
     "minLength",
     "maxLength",
     "pattern",
@@ -83,7 +89,7 @@ const OF_OTHERS: [&str; 15] = [
 ];
 
 /// Whether nothing around the value at a path says anything about it: then only what stands at the path does.
-pub(crate) fn is_plain(schema: &Value, path: &[Str]) -> bool {
+pub(crate) fn is_plain(schema: &Value, path: &[Str], draft: Draft) -> bool {
     const PLAIN: [&str; 9] = [
         "type",
         "properties",
@@ -97,23 +103,57 @@ pub(crate) fn is_plain(schema: &Value, path: &[Str]) -> bool {
     ];
     let Some((first, rest)) = path.split_first() else { return true };
     let Some(map) = schema.as_object() else { return true };
-    let inner = match (map.look("properties").and_then(|named| named.look(first)), map.look("items")) {
-        (Some(named), _) => Some(named),
-        (None, items) => items.filter(|_| first.parse::<usize>().is_ok()),
-    };
-    map.keys().all(|key| PLAIN.contains(&key.as_str())) && inner.is_none_or(|inner| is_plain(inner, rest))
+    let places = || within(map, first, Kinds::ALL, draft);
+    map.keys().all(|key| PLAIN.contains(&key.as_str()))
+        && places().iter().flat_map(|place| &place.schemas).all(|inner| is_plain(inner, rest, draft))
 }
 
-/// What is asked: of each of some values at a path whether objects that have it there fit. All at once, so that each part of
-/// a schema is looked at once.
+/// What is known of the value at a place on the way to a path.
+struct Level<'s> {
+    /// What it can be, so that it has anything further in.
+    kinds: Kinds,
+    /// What it has, where it is an object.
+    known: Known<'s>,
+}
+
+/// What is known on the way to a path, from the outermost, as far as answers that fit a schema have it.
+fn on_the_way<'s>(schema: &'s Value, path: &'s [Str], draft: Draft) -> Vec<Level<'s>> {
+    let (mut at, mut levels, mut kinds) = (vec![schema], Vec::new(), Kinds::OBJECTS);
+    for segment in path {
+        let holders = match segment.parse::<usize>() {
+            Ok(_) => Kinds::OBJECTS.or(Kinds::LISTS),
+            Err(_) => Kinds::OBJECTS,
+        };
+        kinds = kinds.and(holders);
+        let inner = |at: &&'s Value| in_any_case(at, segment, kinds, draft);
+        let next: Vec<&Value> = at.iter().flat_map(inner).collect();
+        levels.push(Level { kinds, known: Known::of(at, draft).having(segment) });
+        kinds = next.iter().map(|inner| Kinds::of(inner)).fold(Kinds::ALL, Kinds::and);
+        at = next;
+    }
+    levels
+}
+
+/// Of each of some values whether answers fit a schema that have it at a path.
+pub(crate) fn of_values(schema: &Value, path: &[Str], values: &[Value], draft: Draft) -> Vec<Fit> {
+    let levels = on_the_way(schema, path, draft);
+    Question { path, values, draft, kinds: Kinds::OBJECTS, levels: &levels }.of(schema)
+}
+
+/// What is asked: of each of some values at a path whether what has it there fits. All at once, so that each part of a
+/// schema is looked at once.
 #[derive(Clone, Copy)]
-pub(crate) struct Question<'q> {
+struct Question<'q> {
     /// Where the values stand, below what is looked at.
-    pub(crate) path: &'q [Str],
+    path: &'q [Str],
     /// The values.
-    pub(crate) values: &'q [Value],
+    values: &'q [Value],
     /// What the whole schema is read by.
-    pub(crate) draft: Draft,
+    draft: Draft,
+    /// What can have them: objects, or lists.
+    kinds: Kinds,
+    /// What is known from here on inwards.
+    levels: &'q [Level<'q>],
 }
 
 impl<'q> Question<'q> {
@@ -129,11 +169,13 @@ impl<'q> Question<'q> {
 
     /// The same question further in.
     fn inner(&self) -> Question<'q> {
-        Question { path: &self.path[1..], ..*self }
+        let levels = &self.levels[1..];
+        let kinds = levels.first().map_or(Kinds::ALL, |level| level.kinds);
+        Question { path: &self.path[1..], levels, kinds, ..*self }
     }
 
-    /// Whether objects that have the values at the path fit a schema.
-    pub(crate) fn of(&self, schema: &Value) -> Vec<Fit> {
+    /// Whether what has the values at the path fits a schema.
+    fn of(&self, schema: &Value) -> Vec<Fit> {
         let map = match schema {
             Value::Bool(fits) => return self.all(Fit::of(*fits)),
             Value::Object(map) if map.is_empty() => return self.all(Fit::Always),
@@ -147,12 +189,20 @@ impl<'q> Question<'q> {
         if map.has("$ref") {
             return self.all(Fit::Open);
         }
-        let mut whole = self.all(required(map, &self.path[0]));
-        for (key, part) in map.iter().filter(|(key, _)| self.draft.knows(key)) {
-            and(&mut whole, self.keyword(map, key, part));
+        // Besides the `type` itself all is asked of what it lets through.
+        let kinds = map.look("type").map_or(Kinds::ALL, Kinds::named);
+        let left = Question { kinds: self.kinds.and(kinds), ..*self };
+        let mut whole = self.all(match (self.kinds.are_all_in(kinds), left.kinds == Kinds::NONE) {
+            (true, _) => Fit::Always,
+            (_, true) => return self.all(Fit::Never),
+            _ => Fit::Open,
+        });
+        and(&mut whole, left.there(map));
+        for (key, part) in map.iter().filter(|(key, _)| *key != "type" && self.draft.knows(key)) {
             if whole.iter().all(|fit| *fit == Fit::Never) {
                 break;
             }
+            and(&mut whole, left.keyword(map, key, part));
         }
         whole
     }
@@ -177,116 +227,103 @@ impl<'q> Question<'q> {
         }
     }
 
-    /// What one keyword says of an object, or of a list where the path goes on by a number.
+    /// Whether the values at the path fit what is said of that place.
+    fn there(&self, map: &Map<String, Value>) -> Vec<Fit> {
+        let places = within(map, &self.path[0], self.kinds, self.draft);
+        let fits = places.iter().map(|place| {
+            let mut fit = self.all(if place.is_all { Fit::Always } else { Fit::Open });
+            place.schemas.iter().for_each(|schema| and(&mut fit, self.inner().of(schema)));
+            fit
+        });
+        let same = |one: Vec<Fit>, other: Vec<Fit>| {
+            let both = one.into_iter().zip(other);
+            both.map(|(one, other)| if one == other { one } else { Fit::Open }).collect()
+        };
+        fits.reduce(same).unwrap_or_else(|| self.all(Fit::Open))
+    }
+
+    /// What one keyword says besides of what has the values.
     fn keyword(&self, map: &Map<String, Value>, key: &str, part: &Value) -> Vec<Fit> {
-        let is_number = self.path[0].parse::<usize>().is_ok();
         match key {
             _ if SILENT.contains(&key) => self.all(Fit::Always),
-            "type" => self.all(kind(part, is_number)),
             "enum" | "const" => {
                 let alone = std::slice::from_ref(part);
                 let all = part.as_array().filter(|_| key == "enum").map_or(alone, Vec::as_slice);
                 let may = |value: &Value| all.iter().any(|whole| may_hold(whole, self.path, value));
                 self.each(|value| if may(value) { Fit::Open } else { Fit::Never })
             }
-            "allOf" | "anyOf" | "oneOf" => self.combined(map, key),
+            "allOf" | "anyOf" | "oneOf" => {
+                let rows: Vec<Vec<Fit>> = branches(map, key).map(|branch| self.of(branch)).collect();
+                let of = |at: usize| combine(key, rows.iter().map(|row| row[at]));
+                (0..self.values.len()).map(of).collect()
+            }
             "not" => self.of(part).into_iter().map(Fit::not).collect(),
             "if" => self.chosen(map, part),
-            _ if is_number => self.all(Fit::Open),
-            "properties" => self.of_properties(part),
-            "patternProperties" => self.of_patterns(part),
-            "additionalProperties" => self.of_others(map, part),
-            "propertyNames" if self.takes_name(part) == Some(false) => self.all(Fit::Never),
-            "maxProperties" if part == 0 => self.all(Fit::Never),
-            "minProperties" if part.as_u64().is_some_and(|least| least <= 1) => self.all(Fit::Always),
-            // What depends on a property is said of the whole object.
-            "dependencies" | "dependentSchemas" => match part.look(&self.path[0]) {
-                Some(schema @ (Value::Object(_) | Value::Bool(_))) => self.and_more(self.of(schema)),
-                _ => self.all(Fit::Open),
-            },
-            _ if OF_OTHERS.contains(&key) => self.all(Fit::Always),
-            _ => self.all(Fit::Open),
+            // Of lists nothing more is known.
+            _ if self.kinds != Kinds::OBJECTS => self.all(Fit::Open),
+            "dependencies" | "dependentSchemas" => self.depending(map, key, part),
+            _ => self.all(self.beside(map, key, part)),
         }
     }
 
-    /// What is said, where something else is said too.
-    fn and_more(&self, mut said: Vec<Fit>) -> Vec<Fit> {
-        and(&mut said, self.all(Fit::Open));
-        said
+    /// What one keyword says of the other properties.
+    fn beside(&self, map: &Map<String, Value>, key: &str, part: &Value) -> Fit {
+        let known = &self.levels[0].known;
+        match key {
+            "properties" => {
+                let others = part.as_object().into_iter().flatten();
+                let others = others.filter(|(name, _)| ***name != *self.path[0]);
+                others.fold(Fit::Always, |whole, (name, schema)| whole.and(known.property(name, schema)))
+            }
+            _ => known.alone(map, key, part),
+        }
     }
 
-    fn combined(&self, map: &Map<String, Value>, key: &str) -> Vec<Fit> {
-        // Of each value: how many branches take it always, and how many perhaps; and how many there are.
-        let (mut counts, mut all) = (vec![(0, 0); self.values.len()], 0);
-        for branch in branches(map, key) {
-            all += 1;
-            for ((always, open), fit) in counts.iter_mut().zip(self.of(branch)) {
-                *always += usize::from(fit == Fit::Always);
-                *open += usize::from(fit == Fit::Open);
+    /// What is said of the whole because some property is there.
+    fn depending(&self, map: &Map<String, Value>, key: &str, part: &Value) -> Vec<Fit> {
+        let known = &self.levels[0].known;
+        let mut said = self.all(Fit::Open);
+        for (name, schema) in part.as_object().into_iter().flatten() {
+            if known.has(name) && !schema.is_array() {
+                and(&mut said, self.of(schema));
             }
         }
-        let fit = |(always, open): (usize, usize)| match (key, always, open) {
-            ("allOf", always, open) if always + open < all => Fit::Never,
-            ("allOf", _, 0) => Fit::Always,
-            ("anyOf", 1.., _) | ("oneOf", 1, 0) => Fit::Always,
-            ("anyOf", 0, 0) | ("oneOf", 0, 0) | ("oneOf", 2.., _) => Fit::Never,
-            _ => Fit::Open,
-        };
-        counts.into_iter().map(fit).collect()
+        said.into_iter().map(|fit| fit.or(|| known.alone(map, key, part))).collect()
     }
 
     fn chosen(&self, map: &Map<String, Value>, condition: &Value) -> Vec<Fit> {
         let branch = |key: &str| map.look(key).map_or_else(|| self.all(Fit::Always), |part| self.of(part));
         let branches = branch("then").into_iter().zip(branch("else"));
-        let choose = |(holds, (then, otherwise)): (Fit, (Fit, Fit))| match holds {
-            Fit::Always => then,
-            Fit::Never => otherwise,
-            Fit::Open if then == otherwise => then,
-            Fit::Open => Fit::Open,
-        };
-        self.of(condition).into_iter().zip(branches).map(choose).collect()
+        let chosen = |(holds, (then, otherwise))| choose(holds, then, otherwise);
+        self.of(condition).into_iter().zip(branches).map(chosen).collect()
     }
+}
 
-    fn of_properties(&self, named: &Value) -> Vec<Fit> {
-        let Some(named) = named.as_object() else { return self.all(Fit::Open) };
-        let own = named.look(&self.path[0]);
-        let own = own.map_or_else(|| self.all(Fit::Always), |own| self.inner().of(own));
-        let says_nothing = |schema: &Value| {
-            *schema == Value::Bool(true)
-                || schema.as_object().is_some_and(|map: &Map<String, Value>| map.is_empty())
-        };
-        let mut others = named.iter().filter(|(name, _)| ***name != *self.path[0]);
-        match others.all(|(_, other)| says_nothing(other)) {
-            true => own,
-            false => self.and_more(own),
-        }
+/// What the parts of a combining keyword say together.
+pub(crate) fn combine(key: &str, parts: impl Iterator<Item = Fit>) -> Fit {
+    // How many take it always, how many perhaps, and how many there are.
+    let (mut always, mut open, mut all) = (0, 0, 0);
+    for fit in parts {
+        all += 1;
+        always += usize::from(fit == Fit::Always);
+        open += usize::from(fit == Fit::Open);
     }
-
-    fn of_patterns(&self, patterns: &Value) -> Vec<Fit> {
-        let mut said = self.all(Fit::Open);
-        for (pattern, schema) in patterns.as_object().into_iter().flatten() {
-            if self.takes_name(&json!({"pattern": pattern})) == Some(true) {
-                and(&mut said, self.inner().of(schema));
-            }
-        }
-        said
+    match (key, always, open) {
+        ("allOf", always, open) if always + open < all => Fit::Never,
+        ("allOf", _, 0) => Fit::Always,
+        ("anyOf", 1.., _) | ("oneOf", 1, 0) => Fit::Always,
+        ("anyOf", 0, 0) | ("oneOf", 0, 0) | ("oneOf", 2.., _) => Fit::Never,
+        _ => Fit::Open,
     }
+}
 
-    fn of_others(&self, map: &Map<String, Value>, part: &Value) -> Vec<Fit> {
-        if *part == Value::Bool(true) {
-            return self.all(Fit::Always);
-        }
-        let is_named = map.look("properties").is_some_and(|named| named.has(&self.path[0]));
-        match is_named || map.has("patternProperties") {
-            true => self.all(Fit::Open),
-            // Of further properties it says something too.
-            false => self.and_more(self.inner().of(part)),
-        }
-    }
-
-    /// Whether a schema takes the name of the property; `None` where that is not known.
-    fn takes_name(&self, schema: &Value) -> Option<bool> {
-        Some(self.draft.compile(schema)?.is_valid(&Value::from(&*self.path[0])))
+/// What is said by `if`.
+pub(crate) fn choose(holds: Fit, then: Fit, otherwise: Fit) -> Fit {
+    match holds {
+        Fit::Always => then,
+        Fit::Never => otherwise,
+        Fit::Open if then == otherwise => then,
+        Fit::Open => Fit::Open,
     }
 }
 
@@ -295,33 +332,9 @@ fn and(whole: &mut [Fit], other: Vec<Fit>) {
     whole.iter_mut().zip(other).for_each(|(whole, other)| *whole = whole.and(other));
 }
 
-/// Whether nothing is required but the property that is there.
-fn required(map: &Map<String, Value>, first: &str) -> Fit {
-    match branches(map, "required").all(|name| name == first) {
-        true => Fit::Always,
-        false => Fit::Open,
-    }
-}
-
-fn kind(written: &Value, is_number: bool) -> Fit {
-    let names = |kind: &str| match written {
-        Value::Array(kinds) => kinds.iter().any(|name| name == kind),
-        name => name == kind,
-    };
-    match (names("object"), names("array")) {
-        (true, true) => Fit::Always,
-        (true, false) | (false, true) if is_number => Fit::Open,
-        (object, _) => Fit::of(object),
-    }
-}
-
 /// Whether a whole value may have another one at a path. Numbers are equal however they are written.
 fn may_hold(whole: &Value, path: &[Str], value: &Value) -> bool {
-    let found = path.iter().try_fold(whole, |at, name| match at {
-        Value::Array(items) => items.get(name.parse::<usize>().ok()?),
-        at => at.get(&**name),
-    });
-    match (found, value) {
+    match (found(whole, path), value) {
         (None, _) => false,
         (Some(Value::Number(found)), Value::Number(value)) => found.as_f64() == value.as_f64(),
         (Some(found @ (Value::Array(_) | Value::Object(_))), value) => {
@@ -331,41 +344,14 @@ fn may_hold(whole: &Value, path: &[Str], value: &Value) -> bool {
     }
 }
 
-/// The values that can stand at a path of an object that fits, where they can be listed; some that cannot may be among
-/// them.
-pub(crate) fn candidates(schema: &Value, path: &[Str], draft: Draft) -> Option<Vec<Value>> {
-    let Some((first, rest)) = path.split_first() else { return listed(schema, draft) };
-    let map = schema.as_object()?;
-    let own = match (map.look("properties").and_then(|named| named.look(first)), map.look("items")) {
-        (Some(named), _) => candidates(named, rest, draft),
-        (None, Some(items)) if first.parse::<usize>().is_ok() => candidates(items, rest, draft),
-        _ => None,
-    };
-    own.or_else(|| branches(map, "allOf").find_map(|branch| candidates(branch, path, draft)))
-        .or_else(|| ["anyOf", "oneOf"].into_iter().find_map(|key| united(map, key, path, draft)))
-}
-
-/// What all branches of a keyword list together, when each lists something.
-fn united(map: &Map<String, Value>, key: &str, path: &[Str], draft: Draft) -> Option<Vec<Value>> {
-    map.get(key)?;
-    let (mut all, mut seen) = (Vec::new(), HashSet::new());
-    for branch in branches(map, key) {
-        for value in candidates(branch, path, draft)? {
-            if seen.insert(value.to_string()) {
-                all.push(value);
-            }
-        }
-    }
-    Some(all)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Draft, Fit, Question};
+    use super::{Draft, Fit, Question, on_the_way};
+
     use crate::FieldPath;
-    use crate::schema::Schema;
+    use crate::schema::{Kinds, Schema};
 
     fn path() -> FieldPath {
         FieldPath::parse("next.action").expect("a path")
@@ -417,6 +403,57 @@ mod tests {
         for beside in [json!({"propertyNames": {"maxLength": 3}}), json!({"maxProperties": 0})] {
             assert!(left(beside.clone()).is_empty(), "{beside}");
         }
+    }
+
+    /// What is known to be there besides counts as there.
+    #[test]
+    fn what_every_answer_has_is_not_open() {
+        let mut both = says("next");
+        both["required"] = json!(["plan", "next"]);
+        for beside in [
+            json!({"if": both, "then": {"propertyNames": {"maxLength": 3}}}),
+            json!({"not": both}),
+            json!({"not": {"properties": {"plan": {"type": "string"}, "next": says("next")["properties"]["next"]}}}),
+            json!({"if": says("next"), "then": {"propertyNames": {"enum": ["next", "other"]}}}),
+            json!({"if": says("next"), "then": {"maxProperties": 1}}),
+            json!({"if": says("next"), "then": {"required": ["other"]}}),
+            json!({"if": says("next"), "then": {"additionalProperties": false, "properties": {"next": {}}}}),
+            json!({"dependencies": {"plan": says("repeat")}}),
+        ] {
+            let mut with_plan = beside.clone();
+            with_plan["required"] = json!(["plan", "next"]);
+            assert_eq!(left(with_plan), ["repeat"], "{beside}");
+        }
+    }
+
+    #[test]
+    fn items_of_lists_are_followed_too() {
+        let left = |draft: &str, list: Value, beside: Value| {
+            let mut schema = json!({"$schema": draft, "required": ["list"], "properties": {"list": list}});
+            schema.as_object_mut().expect("one").extend(beside.as_object().expect("one").clone());
+            Schema::new(schema).expect("valid").values_at(&FieldPath::parse("list.0").expect("a path"))
+        };
+        let (older, newer) =
+            ("http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema");
+        let words = json!({"enum": ["a", "b"]});
+        let list = json!({"type": "array", "minItems": 1, "items": words});
+        let not = |list: Value| json!({"not": {"properties": {"list": list}}});
+        assert_eq!(
+            left(
+                older,
+                list.clone(),
+                json!({"anyOf": [{"properties": {"list": {"items": [{"const": "a"}]}}}]})
+            ),
+            Some(vec![json!("a")])
+        );
+        let tuple = json!({"minItems": 1, "prefixItems": [{"const": "a"}]});
+        assert_eq!(
+            left(newer, list.clone(), json!({"allOf": [{"properties": {"list": tuple}}]})),
+            Some(vec![json!("a")])
+        );
+        let both = Some(vec![json!("a"), json!("b")]);
+        assert_eq!(left(newer, list.clone(), not(tuple)), both, "other items may be barred");
+        assert_eq!(left(newer, list, not(json!({"type": "object", "items": {"const": "a"}}))), both);
     }
 
     #[test]
@@ -495,8 +532,9 @@ mod tests {
                 let mut answer = more.clone();
                 answer["next"] = json!({"action": value});
                 let (values, draft) = ([json!(value)], Draft::of(&schema));
-                let question = Question { path: path.segments(), values: &values, draft };
-                match question.of(&schema)[0] {
+                let levels = on_the_way(&Value::Bool(true), path.segments(), draft);
+                let (path, kinds) = (path.segments(), Kinds::OBJECTS);
+                match (Question { path, values: &values, draft, kinds, levels: &levels }).of(&schema)[0] {
                     Fit::Always => assert!(validator.is_valid(&answer), "{schema} {answer}"),
                     Fit::Never => assert!(!validator.is_valid(&answer), "{schema} {answer}"),
                     Fit::Open => {}

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::allowed::{branches, subschemas};
-use crate::schema::{Draft, Look};
+use crate::allowed::branches;
+use crate::schema::{Draft, Kinds, Look, in_any_case};
 
 /// Keywords that can make a property certain beside `required`.
 const SAY_MORE: [&str; 10] = [
@@ -29,7 +29,7 @@ pub(crate) fn names_required(schema: &Value, name: &str, draft: Draft) -> bool {
 }
 
 /// The properties that every object has which fits.
-fn certain(schema: &Value, draft: Draft) -> BTreeSet<&str> {
+pub(crate) fn certain(schema: &Value, draft: Draft) -> BTreeSet<&str> {
     let certain = |schema| certain(schema, draft);
     let Value::Object(map) = schema else { return BTreeSet::new() };
     let mut names: BTreeSet<&str> = branches(map, "required").filter_map(Value::as_str).collect();
@@ -58,8 +58,8 @@ fn certain(schema: &Value, draft: Draft) -> BTreeSet<&str> {
                 waiting.extend(needed.into_iter().filter(|name| names.insert(name)));
             }
         }
-        if fewest(schema) >= places(schema).map_or(u64::MAX, |places| places.len() as u64) {
-            let all = places(schema).into_iter().flatten();
+        if fewest(schema) >= places(schema, draft).map_or(u64::MAX, |places| places.len() as u64) {
+            let all = places(schema, draft).into_iter().flatten();
             waiting.extend(all.filter(|name| names.insert(name)));
         }
         if waiting.is_empty() {
@@ -94,22 +94,23 @@ fn rules(schema: &Value, draft: Draft) -> Vec<&Map<String, Value>> {
 }
 
 /// How many properties an object has at least.
-fn fewest(schema: &Value) -> u64 {
+pub(crate) fn fewest(schema: &Value) -> u64 {
     let Value::Object(map) = schema else { return 0 };
     let own = map.look("minProperties").and_then(Value::as_u64).unwrap_or_default();
     branches(map, "allOf").map(fewest).fold(own, u64::max)
 }
 
 /// The properties that an object can have, where these can be listed.
-fn places(schema: &Value) -> Option<Vec<&str>> {
+pub(crate) fn places(schema: &Value, draft: Draft) -> Option<Vec<&str>> {
     let Value::Object(map) = schema else { return None };
     let by_pattern =
         map.look("patternProperties").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
     if map.look("additionalProperties") != Some(&Value::Bool(false)) || by_pattern {
-        return branches(map, "allOf").find_map(places);
+        return branches(map, "allOf").find_map(|branch| places(branch, draft));
     }
     let named = map.look("properties").and_then(Value::as_object)?;
-    let can_be = |name: &&str| !subschemas(schema, name).contains(&&Value::Bool(false));
+    let said = |name: &str| in_any_case(schema, name, Kinds::OBJECTS, draft);
+    let can_be = |name: &&str| !said(name).contains(&&Value::Bool(false));
     Some(named.keys().map(String::as_str).filter(can_be).collect())
 }
 

@@ -1,8 +1,12 @@
 //! JSON Schemas of answers: compiled once, asked many times.
 
+#[cfg(test)]
+mod agree;
 mod draft;
+mod kinds;
 mod look;
 mod plain;
+mod within;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,7 +15,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use serde_json::Value;
 
 pub(crate) use draft::Draft;
+pub(crate) use kinds::Kinds;
 pub use look::Look;
+pub(crate) use within::{Place, found, in_any_case, within, written};
 
 use crate::allowed::{self, Impossible};
 use crate::{FieldPath, Str, always, fit, values};
@@ -103,38 +109,21 @@ impl Schema {
             .collect()
     }
 
-    /// The sub-schema that describes the value at a path, when the schema says anything about it.
+    /// The sub-schema that describes the value at a path, when the schema says anything about it; the first where several
+    /// do.
     pub fn at(&self, path: &FieldPath) -> Option<&Value> {
-        let mut at = &*self.value;
+        let (mut at, mut kinds) = (&*self.value, Kinds::OBJECTS);
         for segment in path.segments() {
-            at = match segment.parse::<usize>() {
-                Ok(_) if at.look("items").is_some() => at.look("items")?,
-                _ => at.look("properties")?.look(segment)?,
-            };
+            let places = within(at.as_object()?, segment, kinds.and(Kinds::of(at)), self.draft());
+            at = places.into_iter().find_map(|place| place.schemas.first().copied())?;
+            kinds = Kinds::ALL;
         }
         Some(at)
     }
 
-    /// Whether an answer that fits can have a value at this path. Open objects can hold anything.
+    /// Whether an answer that fits can have a value at this path. Open objects and lists can hold anything.
     pub fn can_produce(&self, path: &FieldPath) -> bool {
-        let mut at = &*self.value;
-        for segment in path.segments() {
-            if let Some(next) = at.look("properties").and_then(|properties| properties.look(segment)) {
-                at = next;
-            } else if at
-                .look("patternProperties")
-                .and_then(Value::as_object)
-                .is_some_and(|map| !map.is_empty())
-            {
-                // Patterns are not followed: what they allow is unknown, so it is allowed.
-                return true;
-            } else if let (Ok(_), Some(items)) = (segment.parse::<usize>(), at.look("items")) {
-                at = items;
-            } else {
-                return leaves_open(at);
-            }
-        }
-        *at != Value::Bool(false)
+        can_have(&self.value, path.segments(), Kinds::OBJECTS, self.draft())
     }
 
     /// Whether nothing but `null` fits at this path, which counts as nothing.
@@ -156,7 +145,7 @@ impl Schema {
 
     /// Whether of the value at this path nothing is said but at the path itself.
     pub fn says_only_at(&self, path: &FieldPath) -> bool {
-        fit::is_plain(&self.value, path.segments())
+        fit::is_plain(&self.value, path.segments(), self.draft())
     }
 
     /// Every value that can stand at this path, when the schema lists them: by `enum`, `const`, as a truth value, as a
@@ -174,8 +163,7 @@ impl Schema {
     /// The same, found out by all that is said around the path.
     fn possible_at(&self, path: &[Str]) -> Option<Vec<Value>> {
         let mut values = fit::candidates(&self.value, path, self.draft())?;
-        let question = fit::Question { path, values: &values, draft: self.draft() };
-        let mut fits = question.of(&self.value).into_iter();
+        let mut fits = fit::of_values(&self.value, path, &values, self.draft()).into_iter();
         values.retain(|_| fits.next() != Some(fit::Fit::Never));
         Some(values)
     }
@@ -186,12 +174,13 @@ impl Schema {
 
     /// Whether a value that reads like this text can stand at a path. A path of which nothing is said takes any.
     pub fn can_read(&self, path: &FieldPath, text: &str) -> bool {
-        self.at(path).is_none_or(|at| values::can_read(at, text, self.draft()))
+        let draft = self.draft();
+        may(&self.value, path.segments(), Kinds::OBJECTS, draft, &|part| values::can_read(part, text, draft))
     }
 
     /// Whether a value of one of these types (words of `type`, `number` for integers too) can stand at this path.
     pub fn can_be(&self, path: &FieldPath, kinds: &[&str]) -> bool {
-        self.at(path).is_none_or(|schema| allowed::can_be(schema, kinds))
+        may(&self.value, path.segments(), Kinds::OBJECTS, self.draft(), &|part| allowed::can_be(part, kinds))
     }
 
     /// Why no answer fits, where that is certain. An answer is an object.
@@ -205,28 +194,34 @@ impl Schema {
     }
 }
 
-/// Whether a schema allows properties that it does not name.
-fn leaves_open(schema: &Value) -> bool {
-    if schema.look("enum").is_some() || schema.look("const").is_some() {
+/// Whether what fits a schema can have a value at a path, as far as the schema itself says: combined schemas are not
+/// followed, and what they allow is unknown, so it is allowed.
+fn can_have(schema: &Value, path: &[Str], kinds: Kinds, draft: Draft) -> bool {
+    let Some((first, rest)) = path.split_first() else { return *schema != Value::Bool(false) };
+    let Value::Object(map) = schema else { return *schema != Value::Bool(false) };
+    let kinds = kinds.and(Kinds::of(schema));
+    if written(map, kinds, draft).is_some_and(|all| all.iter().all(|value| found(value, path).is_none())) {
         return false;
     }
-    match schema.look("additionalProperties") {
-        Some(Value::Bool(open)) => *open,
-        Some(_) => true,
-        // Combined schemas are not followed: what they allow is unknown, so it is allowed.
-        None => {
-            let combined = ["allOf", "anyOf", "oneOf", "if"].iter().any(|key| schema.look(key).is_some());
-            let object = schema.look("type").and_then(Value::as_str).is_none_or(|kind| kind == "object");
-            combined || object
-        }
-    }
+    let places = within(map, first, kinds, draft);
+    let holds = |inner: &&Value| can_have(inner, rest, Kinds::ALL, draft);
+    places.iter().any(|place| place.schemas.iter().all(holds))
+}
+
+/// Whether something may hold of the schemas of a path, as it does of all that nothing is said of.
+fn may(schema: &Value, path: &[Str], kinds: Kinds, draft: Draft, holds: &impl Fn(&Value) -> bool) -> bool {
+    let Some((first, rest)) = path.split_first() else { return holds(schema) };
+    let Value::Object(map) = schema else { return true };
+    let places = within(map, first, kinds.and(Kinds::of(schema)), draft);
+    let inner = |inner: &&Value| may(inner, rest, Kinds::ALL, draft, holds);
+    places.is_empty() || places.iter().any(|place| place.schemas.iter().all(inner))
 }
 
 #[cfg(test)]
 mod tests {
     use super::Schema;
     use crate::FieldPath;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn path(text: &str) -> FieldPath {
         FieldPath::parse(text).unwrap()
@@ -280,5 +275,123 @@ mod tests {
         }))
         .unwrap();
         assert!(schema.can_produce(&path("goal")));
+    }
+
+    const OLDER: &str = "http://json-schema.org/draft-07/schema#";
+    const NEWER: &str = "https://json-schema.org/draft/2020-12/schema";
+
+    /// A schema of `plan`, read by a draft.
+    fn of_plan(draft: &str, plan: Value) -> Schema {
+        Schema::new(
+            json!({"$schema": draft, "type": "object", "required": ["plan"], "additionalProperties": false,
+            "properties": {"plan": plan}}),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn lists_and_open_maps_have_what_the_draft_says() {
+        let text = json!({"type": "string"});
+        for (draft, plan, at, is_certain) in [
+            (OLDER, json!({"type": "array", "minItems": 1}), "plan.0", false),
+            (NEWER, json!({"type": "array", "minItems": 1, "prefixItems": [text]}), "plan.0", true),
+            (NEWER, json!({"type": "array", "minItems": 2, "prefixItems": [text]}), "plan.1", false),
+            (
+                NEWER,
+                json!({"type": "array", "minItems": 2, "prefixItems": [{}], "items": text}),
+                "plan.1",
+                true,
+            ),
+            (OLDER, json!({"type": "array", "minItems": 1, "items": [text]}), "plan.0", true),
+            (
+                OLDER,
+                json!({"type": "array", "minItems": 2, "items": [{}], "additionalItems": text}),
+                "plan.1",
+                true,
+            ),
+            (
+                OLDER,
+                json!({"type": "array", "minItems": 1, "items": {}, "prefixItems": [text]}),
+                "plan.0",
+                false,
+            ),
+            (
+                OLDER,
+                json!({"type": "array", "minItems": 1, "items": text, "additionalItems": {}}),
+                "plan.0",
+                true,
+            ),
+            (
+                OLDER,
+                json!({"type": "object", "required": ["x"], "additionalProperties": text}),
+                "plan.x",
+                true,
+            ),
+            (
+                OLDER,
+                json!({"type": "object", "required": ["x"], "additionalProperties": false,
+                "patternProperties": {"^x$": text, "^y": {}}}),
+                "plan.x",
+                true,
+            ),
+            (OLDER, json!({"enum": [{"x": "a"}, {"x": "b"}]}), "plan.x", true),
+            (OLDER, json!({"const": {"x": "a"}}), "plan.x", true),
+            (OLDER, json!({"enum": [{"x": "a"}, {"x": null}]}), "plan.x", false),
+        ] {
+            let (schema, at) = (of_plan(draft, plan), path(at));
+            assert!(schema.can_produce(&at) && schema.requires(&at), "{schema:?}");
+            assert_eq!(schema.always_has(&at), is_certain, "{schema:?}");
+        }
+        for (plan, at) in [
+            (json!({"enum": [{"x": "a"}, {"y": "b"}]}), "plan.z"),
+            (json!({"type": "array", "maxItems": 1}), "plan.1"),
+            (json!({"type": "array", "items": [{}], "additionalItems": false}), "plan.1"),
+            (json!({"type": "array"}), "plan.x"),
+            (json!({"additionalProperties": false, "patternProperties": {"^y": {}}}), "plan.x"),
+        ] {
+            let schema = of_plan(OLDER, plan);
+            assert!(!schema.can_produce(&path(at)), "{schema:?}");
+        }
+    }
+
+    #[test]
+    fn values_are_those_of_their_own_place() {
+        let one = json!({"enum": ["a"]});
+        for (draft, plan, at, values) in [
+            (
+                NEWER,
+                json!({"prefixItems": [one], "items": {"enum": ["b"]}, "type": "array"}),
+                "plan.0",
+                json!(["a"]),
+            ),
+            (
+                NEWER,
+                json!({"prefixItems": [one], "items": {"enum": ["b"]}, "type": "array"}),
+                "plan.1",
+                json!(["b"]),
+            ),
+            (OLDER, json!({"items": [{"enum": ["a", "b"]}], "type": "array"}), "plan.0", json!(["a", "b"])),
+            (OLDER, json!({"additionalProperties": one, "type": "object"}), "plan.x", json!(["a"])),
+            (
+                OLDER,
+                json!({"patternProperties": {"x": one}, "properties": {"x": {"enum": ["a", "b"]}},
+                "type": "object"}),
+                "plan.x",
+                json!(["a"]),
+            ),
+            (OLDER, json!({"enum": [{"x": "a"}, {"x": "b"}, {"y": "c"}]}), "plan.x", json!(["a", "b"])),
+        ] {
+            let schema = of_plan(draft, plan);
+            assert_eq!(schema.values_at(&path(at)).map(Value::from), Some(values), "{schema:?}");
+        }
+        let either = of_plan(OLDER, json!({"items": one, "properties": {"0": {"enum": ["b"]}}}));
+        assert_eq!(
+            either.values_at(&path("plan.0")),
+            Some(vec![json!("b"), json!("a")]),
+            "an object or a list"
+        );
+        let nothing = json!({"type": ["array", "null"], "prefixItems": [{"enum": ["x", null]}, {}], "items": {"type": "null"}});
+        let nothing = of_plan(NEWER, nothing);
+        assert!(!nothing.only_null(&path("plan.0")) && nothing.only_null(&path("plan.2")));
     }
 }

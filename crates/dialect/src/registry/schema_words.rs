@@ -92,7 +92,13 @@ fn walk(schema: &Json, is_schema: bool, found: &Findings) {
                         "`{}` is no keyword of JSON Schema, so that it constrains nothing",
                         entry.key
                     );
-                    found.push(Diagnostic::error(codes::UNKNOWN_KEY, entry.key_span, message).meant(meant));
+                    let finding = Diagnostic::error(codes::UNKNOWN_KEY, entry.key_span, message);
+                    found.push(match is_readable(schema, meant, &entry.value) {
+                        true => finding.meant(meant),
+                        false => finding.hint(format!(
+                            "write `{meant}`, with values of the `type` beside it, or take it out"
+                        )),
+                    });
                 }
                 match (&*entry.key, &entry.value.kind) {
                     // Values of answers, not schemas.
@@ -137,7 +143,49 @@ fn meant(schema: &Json, key: &str, value: &Json) -> Option<&'static str> {
     }
     let near = nearest(key, KEYWORDS.iter().map(|(known, _)| *known).chain(others()))?;
     let (keyword, shape) = KEYWORDS.into_iter().find(|(known, _)| *known == near)?;
-    (schema.get(keyword).is_none() && has_shape(value, shape)).then_some(keyword)
+    let is_meant = schema.get(keyword).is_none() && has_shape(value, shape) && !says_more(key, keyword);
+    is_meant.then_some(keyword)
+}
+
+/// Whether a key has all words of a keyword in it and further ones, as `requiredIf` has: it is somebody's own.
+fn says_more(key: &str, keyword: &str) -> bool {
+    let (words, known) = (words(key), words(keyword));
+    words.len() > known.len() && words.windows(known.len()).any(|part| part == known)
+}
+
+/// The words of a key: each but the first begins with a capital letter.
+fn words(key: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for letter in key.chars() {
+        match words.last_mut().filter(|_| !letter.is_ascii_uppercase()) {
+            Some(word) => word.push(letter),
+            None => words.push(letter.to_ascii_lowercase().to_string()),
+        }
+    }
+    words
+}
+
+/// Whether something can be read as the keyword that was meant. Where none of the values that it lists is of the `type`
+/// beside it, that would be a second mistake.
+fn is_readable(schema: &Json, keyword: &str, value: &Json) -> bool {
+    let (Some(kind), Kind::List(values)) = (schema.get("type"), &value.kind) else { return true };
+    let kinds = match &kind.kind {
+        Kind::List(kinds) => kinds.iter().filter_map(Json::as_text).collect(),
+        _ => Vec::from_iter(kind.as_text()),
+    };
+    let is_of = |value: &Json| kinds.iter().any(|kind| is_of_type(value, kind));
+    keyword != "enum" || values.iter().any(is_of)
+}
+
+fn is_of_type(value: &Json, kind: &str) -> bool {
+    match &value.kind {
+        Kind::Null => kind == "null",
+        Kind::Boolean(_) => kind == "boolean",
+        Kind::Number(_) => kind == "number" || kind == "integer",
+        Kind::Text(_) => kind == "string",
+        Kind::List(_) => kind == "array",
+        Kind::Object(_) => kind == "object",
+    }
 }
 
 fn has_shape(value: &Json, shape: Shape) -> bool {

@@ -210,9 +210,24 @@ fn a_keyword_of_a_schema() {
             "\"properties\": { \"requred\": { \"type\": \"string\" }, \"approach\"",
         ),
         ("\"$defs\": {", "\"item\": { \"type\": \"string\" }, \"$defs\": {"),
+        // Whole keywords with further words.
+        ("\"approach\": {", "\"approach\": { \"requiredIf\": [\"a\"],"),
+        ("\"approach\": {", "\"approach\": { \"requiredWhen\": [\"a\"],"),
+        ("\"approach\": {", "\"approach\": { \"isRequired\": [\"a\"],"),
+        ("\"approach\": {", "\"approach\": { \"minLengthOf\": 3,"),
     ] {
         let found = support::findings(&first(support::sound(), from, to), support::DIR);
         assert_eq!(found, "", "{to}");
+    }
+}
+
+/// What would be read instead may be wrong in itself: that is no second finding.
+#[test]
+fn a_keyword_that_no_value_of_fits() {
+    for values in [r#"[{ "type": "string" }]"#, "[1, 2]"] {
+        let edited = format!("\"approach\": {{ \"enums\": {values},");
+        let found = support::findings(&first(support::sound(), "\"approach\": {", &edited), support::DIR);
+        support::says(&found, &["error[unknown-key]: `enums` is no keyword of JSON Schema"]);
     }
 }
 

@@ -155,3 +155,94 @@ fn a_definition_that_schemas_share_is_wrong_where_it_stands() {
     }
     assert_eq!(with("", r#"{ "type": "string" }"#), "");
 }
+
+const OLDER: &str = "http://json-schema.org/draft-07/schema#";
+const NEWER: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// What is found where `plan` is described so, read by a draft, and the next step needs what stands at a path of it.
+fn reads(draft: &str, plan: &str, at: &str, edits: &[(&str, &str)]) -> String {
+    let own = r#""plan": { "type": "object", "required": ["approach"], "properties": { "approach": { "type": "string" } } }"#;
+    let (schema, plan) = (format!("\"$schema\": \"{draft}\", \"$defs\": {{"), format!("\"plan\": {plan}"));
+    let (handoff, input) = (format!("[\"{at}\"]"), format!("{{ \"from\": \"initial.fix.{at}\" }}"));
+    let mut all = vec![
+        (own, &*plan),
+        ("\"$defs\": {", &schema),
+        (r#"["plan.approach"]"#, &handoff),
+        (r#"{ "from": "initial.fix.approach" }"#, &input),
+        (" / {uv-initial_fix_approach}", ""),
+    ];
+    all.extend(edits);
+    broken(&all)
+}
+
+#[test]
+fn what_stands_in_lists_and_open_maps() {
+    for (draft, plan, at) in [
+        (NEWER, r#"{ "type": "array", "minItems": 1, "prefixItems": [{ "type": "string" }] }"#, "plan.0"),
+        (
+            NEWER,
+            r#"{ "type": "array", "minItems": 2, "prefixItems": [{}], "items": { "type": "string" } }"#,
+            "plan.1",
+        ),
+        (OLDER, r#"{ "type": "array", "minItems": 1, "items": [{ "type": "string" }] }"#, "plan.0"),
+        (
+            OLDER,
+            r#"{ "type": "object", "required": ["x"], "additionalProperties": { "type": "string" } }"#,
+            "plan.x",
+        ),
+        (
+            OLDER,
+            r#"{ "type": "object", "required": ["x"], "patternProperties": { "^x$": { "type": "string" } },
+                "additionalProperties": false }"#,
+            "plan.x",
+        ),
+        (OLDER, r#"{ "enum": [{ "x": "a" }, { "x": "b" }] }"#, "plan.x"),
+        (OLDER, r#"{ "const": { "x": "a" } }"#, "plan.x"),
+    ] {
+        assert_eq!(reads(draft, plan, at, &[]), "", "{plan}");
+    }
+    // Without `items` a list holds anything, `null` too.
+    let found = reads(OLDER, r#"{ "type": "array", "minItems": 1 }"#, "plan.0", &[]);
+    says(&found, &["warning[maybe-unassigned]", "allows `null` there"]);
+    let found = reads(OLDER, r#"{ "enum": [{ "x": "a" }, { "x": "b" }] }"#, "plan.y", &[]);
+    says(&found, &["error[handoff-not-in-schema]: `initial.fix` is to leave `plan.y`"]);
+    let found =
+        reads(NEWER, r#"{ "type": "array", "minItems": 1, "items": { "type": "null" } }"#, "plan.0", &[]);
+    assert!(found.contains("always `null`"), "{found}");
+    let first = r#"{ "type": "array", "minItems": 1, "prefixItems": [{ "enum": ["x", null] }], "items": { "type": "null" } }"#;
+    says(&reads(NEWER, first, "plan.0", &[]), &["warning[maybe-unassigned]", "allows `null` there"]);
+}
+
+#[test]
+fn what_selects_stands_at_its_own_place() {
+    let selects = |draft: &str, plan: &str, at: &str, case: &str| {
+        let next = format!(
+            r#""next": {{ "condition": "{at}", "targets": {{ "{case}": "continuation.fix", "a": "continuation.fix" }} }}"#
+        );
+        reads(draft, plan, at, &[(r#""next": { "target": "continuation.fix" }"#, &next)])
+    };
+    let apart = r#"{ "type": "array", "minItems": 2, "prefixItems": [{ "enum": ["a", "b"] }], "items": { "enum": ["a", "c"] } }"#;
+    assert_eq!(selects(NEWER, apart, "plan.0", "b"), "");
+    assert_eq!(selects(NEWER, apart, "plan.1", "c"), "");
+    assert!(selects(NEWER, apart, "plan.0", "c").contains("[unreachable-case]: `plan.0` is never `c`"));
+    let tuple = r#"{ "type": "array", "minItems": 1, "items": [{ "enum": ["a", "b"] }] }"#;
+    assert_eq!(selects(OLDER, tuple, "plan.0", "b"), "");
+    let map = r#"{ "type": "object", "required": ["x"], "additionalProperties": { "enum": ["a", "b"] } }"#;
+    assert_eq!(selects(OLDER, map, "plan.x", "b"), "");
+}
+
+#[test]
+fn what_the_rest_excludes() {
+    for (rest, why) in [
+        (r#""not": { "required": ["plan"] },"#, "it has a `not` that excludes every object"),
+        (r#""not": { "minProperties": 2 },"#, "it has a `not` that excludes every object"),
+        (r#""oneOf": [{ "minProperties": 5 }],"#, "it has a `oneOf` of which never just one part"),
+    ] {
+        let found = broken(&[(REQUIRED, &format!("{rest} {REQUIRED}"))]);
+        says(&found, &["error[impossible-schema]: no answer fits the schema `initial.fix`", why]);
+    }
+    let barring = r#""if": { "required": ["plan"], "properties": { "next_action": { "properties": { "action": { "const": "next" } } } } },
+        "then": { "propertyNames": { "maxLength": 4 } },"#;
+    let found = broken(&[(REQUIRED, &format!("{barring} {REQUIRED}"))]);
+    says(&found, &["error[intent-mismatch]: `initial.fix` allows `next`, which"]);
+}

@@ -1,7 +1,7 @@
 //! What the draft of JSON Schema that a schema is written in decides about its parts.
 
 use jsonschema::{Draft as Known, Validator};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Look;
 
@@ -21,9 +21,20 @@ impl Draft {
         jsonschema::options().with_draft(self.0).build(part).ok()
     }
 
+    /// Whether a name matches a pattern; `None` where the pattern is none.
+    pub(crate) fn matches(self, pattern: &str, name: &str) -> Option<bool> {
+        Some(self.compile(&json!({ "pattern": pattern }))?.is_valid(&Value::from(name)))
+    }
+
+    /// Whether nothing counts beside a `$ref`.
+    pub(crate) fn is_only_reference(self) -> bool {
+        self.0 < Known::Draft201909
+    }
+
     /// Whether a keyword is one in this draft. Of others nothing is taken notice of.
     pub(crate) fn knows(self, keyword: &str) -> bool {
         let since = match keyword {
+            "additionalItems" => return self.0 < Known::Draft202012,
             "const" | "contains" | "propertyNames" => Known::Draft6,
             "if" | "then" | "else" => Known::Draft7,
             "dependentRequired" | "dependentSchemas" => Known::Draft201909,
