@@ -18,7 +18,7 @@ Remove it; or let the gate yield the outcome, move it before the one that takes 
 pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
     for (at, step) in flow.steps.iter().enumerate() {
         let outcomes = yields.of_step(StepId(at as u32));
-        let takeable: HashSet<usize> = graph::takeable(step).into_iter().collect();
+        let takeable = graph::takeable(step);
         let of_rules: HashSet<&Outcome> = match &step.gate {
             Gate::Join { rules, .. } => rules.iter().map(|rule| &rule.outcome).collect(),
             _ => HashSet::new(),
@@ -28,7 +28,7 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
                 // That a rule over members never counts is said of the rule.
                 false if of_rules.contains(&edge.on) => continue,
                 false => "nothing yields that outcome",
-                true if takeable.contains(&index) => continue,
+                true if takeable.binary_search(&index).is_ok() => continue,
                 true if edge.bound.is_some_and(|bound| bound.max == 0) => "it may be taken 0 times",
                 true => "an earlier transition takes all of it",
             };

@@ -26,7 +26,7 @@ pub(crate) fn is_takeable(step: &Step<StepId>, edge: usize) -> bool {
 }
 
 /// Of so many edges it is looked one by one which of them comes first.
-const FEW: usize = 16;
+pub(super) const FEW: usize = 16;
 
 /// The edges of a step that [`is_takeable`] says of that they are, in their order.
 pub(crate) fn takeable(step: &Step<StepId>) -> Vec<usize> {

@@ -22,10 +22,13 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
         if step.edges.is_empty() && asked_by_others[index] {
             continue;
         }
-        let lead_on = step.edges.iter().filter(|edge| edge.bound.is_none());
-        let leading: BTreeSet<&Outcome> = lead_on.map(|edge| &edge.on).collect();
-        let nowhere =
-            yields.of_step(StepId(index as u32)).iter().filter(|outcome| !leading.contains(outcome));
+        let lead_on = || step.edges.iter().filter(|edge| edge.bound.is_none()).map(|edge| &edge.on);
+        let many: Option<BTreeSet<&Outcome>> = (step.edges.len() > graph::FEW).then(|| lead_on().collect());
+        let leads_on = |outcome: &&Outcome| match &many {
+            Some(many) => many.contains(outcome),
+            None => lead_on().any(|on| on == *outcome),
+        };
+        let nowhere = yields.of_step(StepId(index as u32)).iter().filter(|outcome| !leads_on(outcome));
         for outcome in nowhere {
             found.push(
                 Diagnostic::error(
