@@ -60,6 +60,10 @@ pub(super) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath,
         None => schema.can_read(path, case),
     };
     let hint = match &values {
+        Some(values) if values.iter().any(is_whole) => {
+            "an object or a list equals no entry: select by a field of it that is text, a number or a truth value"
+                .to_owned()
+        }
         Some(values) => {
             format!("the schema lists {}", list(&values.iter().map(text_of).collect::<Vec<_>>()))
         }
@@ -71,9 +75,15 @@ pub(super) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath,
     }
 }
 
-/// Whether a value selects a case. Numbers are equal however they are written.
+/// Whether a value selects a case. Numbers are equal however they are written; objects and lists equal none.
 fn is_case(case: &str, value: &Value) -> bool {
-    *case == *text_of(value) || value.as_f64().is_some_and(|number| case.parse() == Ok(number))
+    let is_number = value.as_f64().is_some_and(|number| case.parse() == Ok(number));
+    !is_whole(value) && (*case == *text_of(value) || is_number)
+}
+
+/// Whether a value is an object or a list.
+fn is_whole(value: &Value) -> bool {
+    value.is_object() || value.is_array()
 }
 
 /// A value as `targets` write it.

@@ -32,8 +32,8 @@ pub(super) fn check(flow: &Flow, walks: &Walks<'_>, found: &mut Vec<Diagnostic>)
         gate(flow, step, found);
         for (index, edge) in step.edges.iter().enumerate() {
             match &edge.to {
-                Target::Select { by: Selector::Handoff(key), cases, default: Some(_) } => {
-                    select(walks, (at, index), key, cases, found);
+                Target::Select { by: Selector::Handoff(key), default: Some(_), .. } => {
+                    select(walks, (at, index), key, found);
                 }
                 Target::Jump { field: Some(path), .. } => {
                     let kinds = newest::schema_of(flow, step).and_then(|schema| kinds(schema, path));
@@ -148,19 +148,11 @@ fn gate(flow: &Flow, step: &Step<StepId>, found: &mut Vec<Diagnostic>) {
 
 /// A value that another step leaves, that selects, and is none that an entry could be. What the step itself leaves is
 /// held against the entries where they are read; without a default it is said that they do not cover it.
-fn select(
-    walks: &Walks<'_>,
-    (at, index): (usize, usize),
-    key: &Str,
-    cases: &[(Str, StepId)],
-    found: &mut Vec<Diagnostic>,
-) {
+fn select(walks: &Walks<'_>, (at, index): (usize, usize), key: &Str, found: &mut Vec<Diagnostic>) {
     let flow = walks.flow;
     let (step, edge) = (&flow.steps[at], &flow.steps[at].edges[index]);
-    // An entry may be written as JSON.
-    let is_written = cases.iter().any(|(case, _)| case.starts_with(['{', '[']));
     let is_own = step.handoff.iter().any(|left| left.key == *key);
-    if is_written || is_own || walks.far[at] == FAR {
+    if is_own || walks.far[at] == FAR {
         return;
     }
     let whole = |step: &Step<StepId>, path: &FieldPath| {
@@ -249,6 +241,11 @@ mod tests {
         for kind in [json!({"type": "string"}), json!({"type": ["object", "string"]}), json!({})] {
             assert!(said(selects(kind)).is_empty());
         }
+        let mut written = selects(json!({"enum": [{"a": 1}]}));
+        if let Target::Select { cases, .. } = &mut written.steps[1].edges[0].to {
+            cases[0].0 = r#"{"a":1}"#.into();
+        }
+        assert_eq!(said(written).len(), 1, "it equals no entry that is written as JSON");
     }
 
     #[test]

@@ -257,12 +257,19 @@ impl Scene<'_> {
     fn selecting(&self, path: &FieldPath, value: &Left) -> Wanted {
         match value {
             Left::Is(text) => Wanted::Is(self.fitting(path, text)),
-            Left::Other => Wanted::Is(self.fitting(path, "none of these")),
+            Left::Other => Wanted::Is(self.other(path)),
             Left::Absent if self.schema().is_some_and(|schema| schema.requires(path)) => {
                 Wanted::Is(Value::Null)
             }
             Left::Absent => Wanted::Away,
         }
+    }
+
+    /// A value that equals no case: an object or a list where one is listed.
+    fn other(&self, path: &FieldPath) -> Value {
+        let listed = self.schema().and_then(|schema| schema.values_at(path)).into_iter().flatten();
+        let mut whole = listed.filter(|value| value.is_object() || value.is_array());
+        whole.next().unwrap_or_else(|| self.fitting(path, "none of these"))
     }
 
     /// A text in the form that the schema has for it at a path: a number, a truth value, one that it lists.
