@@ -90,15 +90,21 @@ pub(crate) fn as_text(value: &Value) -> String {
 struct Selecting {
     text: String,
     number: Option<f64>,
+    /// Whether it is an object or a list: one that is the same can be written in many ways, and it equals no case.
+    is_whole: bool,
 }
 
 impl Selecting {
     fn of(value: &Value) -> Selecting {
-        Selecting { text: as_text(value), number: value.as_f64() }
+        let is_whole = value.is_object() || value.is_array();
+        Selecting { text: as_text(value), number: value.as_f64(), is_whole }
     }
 
     /// The step of its case.
     fn among(&self, cases: &[(Str, StepId)]) -> Option<StepId> {
+        if self.is_whole {
+            return None;
+        }
         let exact = cases.iter().find(|(case, _)| **case == *self.text);
         // A number is the same however it is written: `1` and `1.0`.
         let equals = |case: &Str| self.number.is_some() && case.parse().ok() == self.number;
@@ -120,7 +126,8 @@ fn newest(run: &Run, key: &str) -> Option<Selecting> {
     let kept = left.max_by_key(|kept| kept.order)?;
     let text = kept.scalar.as_ref()?.to_string();
     let number = if kept.text { None } else { text.parse().ok() };
-    Some(Selecting { text, number })
+    // Of objects and lists no text is kept to select by.
+    Some(Selecting { text, number, is_whole: false })
 }
 
 #[cfg(test)]
@@ -157,5 +164,15 @@ mod tests {
         assert_eq!(of_earlier("2.0", false), Some(StepId(2)));
         assert_eq!(of_earlier("2.0", true), None, "a text is what it is");
         assert_eq!(Selecting::of(&json!("1.0")).among(&cases()), None, "a text is what it is");
+    }
+
+    #[test]
+    fn objects_and_lists_equal_no_case_however_they_are_written() {
+        let written: Vec<(Str, StepId)> =
+            [r#"{"a":2}"#, "[1]", "[1.0]"].map(|case| (case.into(), StepId(1))).into();
+        for value in [json!({"a": 2}), json!([1]), json!([1.0])] {
+            assert_eq!(Selecting::of(&value).among(&written), None, "{value}");
+        }
+        assert_eq!(Selecting::of(&json!("[1]")).among(&written), Some(StepId(1)), "a text is what it is");
     }
 }

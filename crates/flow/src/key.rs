@@ -1,6 +1,6 @@
 //! Keys of a definition that bound how much a run does, for whoever wants to lower one.
 
-use crate::{CounterId, Span, Str};
+use crate::{CounterId, Flow, Span, Str};
 
 /// A number that a definition, or a setting that it is read with, bounds runs by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +28,13 @@ pub enum Turn {
     Monitor(u32),
     /// How often members mend what their commands found.
     Mends,
+}
+
+impl Flow {
+    /// Where the number is written that bounds something; `None` where no number of the definition does.
+    pub fn written(&self, turn: Turn) -> Option<Span> {
+        self.keys.iter().find(|key| key.turns.contains(&turn)).and_then(|key| key.span)
+    }
 }
 
 impl Key {

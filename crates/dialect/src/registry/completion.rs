@@ -39,7 +39,7 @@ pub(crate) fn read_completion<'j>(
     let name = fields.text("name").map(|name| name.text);
     let (c2, c3) = (fields.filled("c2"), fields.filled("c3"));
     let conditions = read_conditions(&fields, "completionConditions", "a completion condition", id);
-    let on_failure = fields.object("onFailure").map(read_on_failure).unwrap_or_default();
+    let (on_failure, attempts_span) = fields.object("onFailure").map(read_on_failure).unwrap_or_default();
     fields.text("description");
     if conditions.is_empty() {
         fields.stray("onFailure", "no `completionConditions` can fail; remove it");
@@ -93,6 +93,7 @@ pub(crate) fn read_completion<'j>(
         c3,
         conditions,
         on_failure,
+        attempts_span,
         misread: false,
     });
     Some(Completion { step, validation })

@@ -67,6 +67,10 @@ pub(super) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath,
         return;
     }
     let hint = match &values {
+        Some(values) if values.iter().any(is_whole) => {
+            "an object or a list equals no entry: select by a field of it that is text, a number or a truth value"
+                .to_owned()
+        }
         Some(values) => {
             format!("the schema lists {}", list(&values.iter().map(text_of).collect::<Vec<_>>()))
         }
@@ -78,7 +82,8 @@ pub(super) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath,
     }
 }
 
-/// Values, to find out whether one of them selects a case. Numbers are equal however they are written.
+/// Values, to find out whether one of them selects a case. Numbers are equal however they are written; objects and lists
+/// equal none.
 struct Listed {
     texts: HashSet<String>,
     /// The bits of those that are numbers; both zeros are one.
@@ -89,7 +94,7 @@ impl Listed {
     fn of(values: &[Value]) -> Listed {
         let bits = |number: f64| (number + 0.0).to_bits();
         Listed {
-            texts: values.iter().map(text_of).collect(),
+            texts: values.iter().filter(|value| !is_whole(value)).map(text_of).collect(),
             numbers: values.iter().filter_map(Value::as_f64).map(bits).collect(),
         }
     }
@@ -99,6 +104,11 @@ impl Listed {
             || case.parse::<f64>().is_ok_and(|number| self.numbers.contains(&(number + 0.0).to_bits()));
         self.texts.contains(case) || number()
     }
+}
+
+/// Whether a value is an object or a list.
+fn is_whole(value: &Value) -> bool {
+    value.is_object() || value.is_array()
 }
 
 /// A value as `targets` write it.

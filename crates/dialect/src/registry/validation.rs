@@ -61,6 +61,8 @@ pub(crate) struct ValidationStep<'j> {
     pub(crate) conditions: Vec<Text<'j>>,
     /// What happens when one fails.
     pub(crate) on_failure: OnFailure,
+    /// Where it is written how often it is tried again.
+    pub(crate) attempts_span: Option<Span>,
     /// Whether some of it could not be read.
     pub(crate) misread: bool,
 }
@@ -200,6 +202,7 @@ impl<'j> ValidationStep<'j> {
                     .hint("name validators in `validationConditions`, or remove the entry"),
             );
         }
+        let (on_failure, attempts_span) = fields.object("onFailure").map(read_on_failure).unwrap_or_default();
         let mut validation = ValidationStep {
             id: &entry.key,
             span: entry.key_span,
@@ -207,7 +210,8 @@ impl<'j> ValidationStep<'j> {
             c2: fields.filled("c2"),
             c3: fields.filled("c3"),
             conditions,
-            on_failure: fields.object("onFailure").map(read_on_failure).unwrap_or_default(),
+            on_failure,
+            attempts_span,
             misread: false,
         };
         fields.text("description");
@@ -250,8 +254,8 @@ pub(crate) fn read_conditions<'j>(
     conditions
 }
 
-/// Reads what happens when a validator fails.
-pub(crate) fn read_on_failure(fields: Fields<'_, '_>) -> OnFailure {
+/// Reads what happens when a validator fails, and where it is written how often that is.
+pub(crate) fn read_on_failure(fields: Fields<'_, '_>) -> (OnFailure, Option<Span>) {
     if fields.entry("action").is_none() {
         fields.missing("action");
     }
@@ -259,13 +263,14 @@ pub(crate) fn read_on_failure(fields: Fields<'_, '_>) -> OnFailure {
     if action != "retry" {
         fields.stray("maxAttempts", "it counts remedies, which only `retry` has; remove it");
     }
-    let attempts = fields.count("maxAttempts", 0).map_or(ATTEMPTS_DEFAULT, |(attempts, _)| attempts);
+    let attempts = fields.count("maxAttempts", 0);
     fields.finish();
-    match action {
+    let on_failure = match action {
         "abort" => OnFailure::Abort,
         "skip" => OnFailure::Skip,
-        _ => OnFailure::Retry(attempts),
-    }
+        _ => OnFailure::Retry(attempts.map_or(ATTEMPTS_DEFAULT, |(attempts, _)| attempts)),
+    };
+    (on_failure, attempts.map(|(_, span)| span))
 }
 
 /// The condition of success that `successWhen` names: `empty` or `exitCode:N`.

@@ -193,7 +193,8 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             draft.counters.push(Counter { name: format!("{} attempts", validation.id).into() });
             self.check_origins(validation, &origins, (draft, ways));
             if let OnFailure::Retry(max) = validation.on_failure {
-                draft.keys.push(Key::new("maxAttempts", validation.span, max, 0, Turn::Counter(counter)));
+                let span = validation.attempts_span.unwrap_or(validation.span);
+                draft.keys.push(Key::new("maxAttempts", span, max, 0, Turn::Counter(counter)));
             }
         }
         let mut found_by = Vec::new();

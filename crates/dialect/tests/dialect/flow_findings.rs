@@ -107,7 +107,7 @@ fn limits_that_are_too_low() {
     # 2 iterations
     steps_registry.json:22:5 warning[limit-too-low]: no run can complete: the shortest way to an end takes 3 iterations, and the limit is 2
     # 3 iterations
-    steps_registry.json:22:5 warning[bound-never-hit]: how often `closure.fix` may mend what a check found, 2 times, is never used up: that takes 5 iterations at least, and the limit is 3
+    steps_registry.json:25:56 warning[bound-never-hit]: how often `closure.fix` may mend what a check found, 2 times, is never used up: that takes 7 iterations at least, and the limit is 3
     # enough for both remedies
     nothing
     # a verdict that comes first

@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::walk::{FAR, Hop, Search, Walks, Work, id};
-use super::{Code, live::Live};
-use crate::{CounterId, Diagnostic, Flow, Monitor, StepId, Trace};
+use super::{Code, holds_after::checked_after, live::Live};
+use crate::{CounterId, Diagnostic, Flow, Monitor, StepId, Trace, Turn, Verdict};
 
 pub(super) const CODE: Code = Code {
     name: "bound-never-hit",
@@ -12,9 +12,9 @@ bound-never-hit: a bound that no run comes to
 A transition may be taken a number of times, and then the next one on the same outcome is. But no run takes it
 as often: nothing leads back to it, or so many rounds take more iterations than a run may have. What is to come
 afterwards never does, and the run's limit ends it instead. The same goes for a monitor whose rounds do not fit
-into the limit.
+into the limit, and for a verdict that counts more answers than do.
 
-Lower the bound (`maxRetries`, `maxAttempts`, `max`, `threshold`), raise the limit of the run, or lead a way
+Lower the bound (`maxRetries`, `maxAttempts`, `max`, `threshold`, `maxChecks`), raise the limit of the run, or lead a way
 back.
 ",
 };
@@ -49,7 +49,7 @@ pub(super) fn check(
             found.push(finding.trace(trace));
         }
     }
-    for (monitor, _) in flow.monitors.iter().zip(&live.monitors).filter(|(_, acts)| by_limit && **acts) {
+    for (at, monitor) in flow.monitors.iter().enumerate().filter(|(at, _)| by_limit && live.monitors[*at]) {
         let (done, rounds) = (rounds_done(walks, monitor), monitor.threshold);
         if done > limit {
             let message = format!(
@@ -57,11 +57,33 @@ pub(super) fn check(
                 monitor.name,
                 monitor.cycle.len()
             );
+            let span = flow.written(Turn::Monitor(at as u32)).unwrap_or(monitor.span);
             found.push(
-                Diagnostic::warning(CODE.name, monitor.span, message)
+                Diagnostic::warning(CODE.name, span, message)
                     .hint("lower its threshold, or raise the limit of the run"),
             );
         }
+    }
+}
+
+/// The same of what verdicts count: answers that do not fit into the limit. Called where a run can complete.
+pub(super) fn check_verdict(flow: &Flow, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
+    let limit = flow.limits.iterations_max;
+    for (_, part) in flow.verdict.places() {
+        let Verdict::Checks { max, of } = part else { continue };
+        let after = checked_after(walks, *max, of);
+        if after == FAR || after <= limit {
+            continue;
+        }
+        let checks = if *max == 1 { "check" } else { "checks" };
+        let message = format!(
+            "the verdict never counts {max} {checks}: that takes {after} iterations at least, and the limit is {limit}"
+        );
+        let span = flow.written(Turn::Iterations).unwrap_or(flow.step(flow.entry).span);
+        found.push(
+            Diagnostic::warning(CODE.name, span, message)
+                .hint("lower what it counts to, or raise the limit of the run"),
+        );
     }
 }
 
@@ -164,7 +186,8 @@ fn examine(walks: &Walks<'_>, hop: &Hop, round: &Round, limit: u32) -> Option<(D
         None => format!("the bound of `{}` on `{}`, {times}, is never used up: {why}", step.name, edge.on),
     };
     let named = owner(&step.name).unwrap_or(&step.name);
-    Some((Diagnostic::warning(CODE.name, edge.span, message).step(named).hint(hint), rest))
+    let span = walks.flow.written(Turn::Counter(edge.bound?.counter)).unwrap_or(edge.span);
+    Some((Diagnostic::warning(CODE.name, span, message).step(named).hint(hint), rest))
 }
 
 /// The step of the definition that a step of checks belongs to.
@@ -184,7 +207,7 @@ fn trace(walks: &Walks<'_>, hop: &Hop, rest: &[Hop]) -> Trace {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{draft, findings_of, name};
-    use crate::{Bound, Counter, CounterId, Draft, Limits, Monitor, Span};
+    use crate::{Bound, Counter, CounterId, Draft, Key, Limits, Monitor, Span, Target, Turn, Verdict};
 
     /// The first edge of `b` may be taken a number of times.
     fn said(text: &str, max: u32, limit: u32) -> Vec<String> {
@@ -213,6 +236,50 @@ mod tests {
                 "the bound of `b` on `bad`, 3 times, is never used up: that takes 8 iterations at least, and the limit \
               is 7 (a --next→ b --bad→ a --next→ b)"
             ]
+        );
+    }
+
+    #[test]
+    fn it_is_shown_where_the_number_is_written() {
+        let mut bounded = draft(ROUND);
+        bounded.counters.push(Counter { name: "rounds".into() });
+        bounded.steps[1].edges[0].bound = Some(Bound { counter: CounterId(0), max: 3 });
+        let span = Span { start: 70, end: 71, ..bounded.steps[1].span };
+        bounded.keys.push(Key::new("max", span, 3, 0, Turn::Counter(CounterId(0))));
+        bounded.limits = Limits { iterations_max: 7 };
+        let mut found = findings_of(bounded);
+        found.retain(|found| found.code == "bound-never-hit");
+        assert_eq!(found.iter().map(|found| found.span).collect::<Vec<_>>(), [span]);
+    }
+
+    #[test]
+    fn answers_that_a_verdict_counts_are_held_against_the_limit() {
+        let mut counted = draft("a: next → b\nb: again → b, done → end");
+        counted.verdict = Verdict::Checks { max: 4, of: vec!["b".into()] };
+        assert!(of(counted.clone(), 5).is_empty());
+        assert_eq!(
+            of(counted, 4),
+            ["the verdict never counts 4 checks: that takes 5 iterations at least, and the limit is 4 ()"]
+        );
+    }
+
+    /// A remedy leads back to who handed off, and from there it is a visit more to where it is counted.
+    #[test]
+    fn remedies_go_back_to_who_handed_off() {
+        let mut bounded = draft(
+            "a: next → b\nb: next → c\nc: done → c@check\nc@check: bad → c, bad → d, ok → end\nd: done → end",
+        );
+        bounded.counters.push(Counter { name: "attempts".into() });
+        bounded.steps[1].edges[0].hands_off = true;
+        bounded.steps[3].counts = false;
+        bounded.steps[3].edges[0].bound = Some(Bound { counter: CounterId(0), max: 7 });
+        bounded.steps[3].edges[0].to = Target::Origin { among: vec![name("b")] };
+        assert!(of(bounded.clone(), 17).is_empty());
+        let found = of(bounded, 16);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].contains("takes 17 iterations") && found[0].contains("c@check --bad→ b"),
+            "{found:?}"
         );
     }
 

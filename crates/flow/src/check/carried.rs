@@ -19,11 +19,12 @@ pub(super) const ABSENT: u32 = 0;
 pub(super) type Newest = Vec<(u32, Arc<Row>)>;
 
 /// A name of values that select: all that selects or is handed on by it, sorted. The values are numbered as they are
-/// sorted: none, each text, and anything else.
+/// sorted: none, each text, each object or list, and anything else.
 #[derive(Debug)]
 struct Key {
     name: Str,
-    texts: Vec<Str>,
+    /// Texts, objects and lists.
+    listed: Vec<Value>,
     /// By the bits of a number, the texts that read as it.
     numbers: HashMap<u64, Vec<u32>>,
 }
@@ -269,21 +270,21 @@ pub(super) struct Uncovered {
 
 impl Key {
     fn other(&self) -> u32 {
-        self.texts.len() as u32 + 1
+        self.listed.len() as u32 + 1
     }
 
     fn number(&self, value: &Value) -> Option<u32> {
         match value {
             Value::Absent => Some(ABSENT),
-            Value::Is(text) => self.texts.binary_search(text).ok().map(|at| at as u32 + 1),
+            Value::Is(_) | Value::Whole(_) => self.listed.binary_search(value).ok().map(|at| at as u32 + 1),
             Value::Other => Some(self.other()),
         }
     }
 
     fn value(&self, number: u32) -> Value {
-        match number.checked_sub(1).map(|at| self.texts.get(at as usize)) {
+        match number.checked_sub(1).map(|at| self.listed.get(at as usize)) {
             None => Value::Absent,
-            Some(Some(text)) => Value::Is(text.clone()),
+            Some(Some(value)) => value.clone(),
             Some(None) => Value::Other,
         }
     }
@@ -392,33 +393,32 @@ impl Answers {
 
 /// The names with all values that select or are handed on by them.
 fn numbered(flow: &Flow, names: Vec<Str>, answers: &Answers) -> Vec<Key> {
-    let mut texts: Vec<BTreeSet<Str>> = vec![BTreeSet::new(); names.len()];
+    let mut listed: Vec<Values> = vec![Values::new(); names.len()];
     let mut seen = std::collections::HashSet::new();
     for (key, values) in answers.0.iter().flatten() {
         if seen.insert((*key, Arc::as_ptr(values))) {
-            let listed = values.iter().filter_map(|value| match value {
-                Value::Is(text) => Some(text.clone()),
-                Value::Absent | Value::Other => None,
-            });
-            texts[*key as usize].extend(listed);
+            let own = values.iter().filter(|value| matches!(value, Value::Is(_) | Value::Whole(_)));
+            listed[*key as usize].extend(own.cloned());
         }
     }
     for edge in flow.steps.iter().flat_map(|step| &step.edges) {
         let Target::Select { by: Selector::Handoff(name), cases, .. } = &edge.to else { continue };
         if let Ok(key) = names.binary_search(name) {
-            texts[key].extend(cases.iter().map(|(case, _)| case.clone()));
+            listed[key].extend(cases.iter().map(|(case, _)| Value::Is(case.clone())));
         }
     }
-    let key = |(name, texts): (Str, BTreeSet<Str>)| {
-        let (texts, mut numbers) = (Vec::from_iter(texts), HashMap::<u64, Vec<u32>>::new());
-        for (at, text) in (1..).zip(&texts) {
-            if let Some(number) = newest::number(text) {
+    let key = |(name, listed): (Str, Values)| {
+        let (listed, mut numbers) = (Vec::from_iter(listed), HashMap::<u64, Vec<u32>>::new());
+        for (at, value) in (1..).zip(&listed) {
+            if let Value::Is(text) = value
+                && let Some(number) = newest::number(text)
+            {
                 numbers.entry(number).or_default().push(at);
             }
         }
-        Key { name, texts, numbers }
+        Key { name, listed, numbers }
     };
-    names.into_iter().zip(texts).map(key).collect()
+    names.into_iter().zip(listed).map(key).collect()
 }
 
 fn members(step: &Step<StepId>) -> &[StepId] {

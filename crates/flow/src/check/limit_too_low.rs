@@ -2,9 +2,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::rc::Rc;
 
+use super::holds_after::holds_after;
 use super::walk::{FAR, Hop, Walks};
 use super::{Code, live::Live};
-use crate::{CounterId, Diagnostic, Ending, Flow, StepId, Target, Verdict};
+use crate::{CounterId, Diagnostic, Ending, Flow, StepId, Target, Turn, Verdict};
 
 pub(super) const CODE: Code = Code {
     name: "limit-too-low",
@@ -12,7 +13,7 @@ pub(super) const CODE: Code = Code {
 limit-too-low: no run can reach an end within its limit
 
 The shortest way from the entry to an end takes more iterations than a run may have, so that the limit stops
-every run before it is done; or a verdict that counts iterations completes every run before it comes to an end
+every run before it is done, and a verdict that counts answers needs more as well; or a verdict that counts iterations completes every run before it comes to an end
 of the flow. The finding shows that way and its length. Each visit of a step is an iteration, and each further
 execution; validators, judges, checks and persons are none.
 
@@ -29,16 +30,26 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
     let limit = flow.limits.iterations_max;
     let verdict = match &flow.verdict {
         Verdict::Iterations(max) => Some((*max).min(limit)),
-        verdict if verdict.can_fire() => return false,
         _ => None,
     };
+    // What a verdict counts takes iterations as well.
+    let fires = match verdict {
+        None => Some(holds_after(walks, &flow.verdict)).filter(|fires| *fires != FAR),
+        Some(_) => None,
+    };
+    if fires.is_some_and(|fires| fires <= limit) {
+        return false;
+    }
     let max = verdict.unwrap_or(limit);
     // What is measured without counters is never too long.
     let ends = ends(flow, live, walks);
     let nearest = ends.iter().map(|(step, _)| walks.far[*step]).min().unwrap_or(FAR);
     let is_plain = flow.monitors.is_empty() && !flow.steps.iter().any(is_counted);
-    if nearest == FAR || (nearest <= max && is_plain) {
+    if nearest <= max && is_plain {
         return false;
+    }
+    if nearest == FAR {
+        return fires.is_some_and(|fires| too_few_to_hold(flow, fires, found));
     }
     let Some((least, hops, end)) = (Measure { flow, live, walks, ends: &ends }).least() else { return false };
     if least <= max {
@@ -53,17 +64,36 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
              run after {max}",
             flow.steps[step].name
         ),
-        None => format!(
-            "no run can complete: the shortest way to an end takes {least} iterations, and the limit is {max}"
-        ),
+        None => {
+            let fires = fires.map(|fires| format!(", the verdict holds after {fires} at the earliest"));
+            let fires = fires.unwrap_or_default();
+            format!(
+                "no run can complete: the shortest way to an end takes {least} iterations{fires}, and the limit is {max}"
+            )
+        }
     };
     let hint = match verdict {
         Some(_) => format!("let the verdict count to more than {least}, or use `detect:graph`"),
-        None => format!("raise the limit to {least} at least, and leave room for rounds"),
+        None => {
+            let least = fires.map_or(least, |fires| fires.min(least));
+            format!("raise the limit to {least} at least, and leave room for rounds")
+        }
     };
     found.push(
         Diagnostic::warning(CODE.name, span, message).step(&flow.steps[step].name).hint(hint).trace(trace),
     );
+    true
+}
+
+/// Where no way leads to an end, only the verdict completes runs.
+fn too_few_to_hold(flow: &Flow, fires: u32, found: &mut Vec<Diagnostic>) -> bool {
+    let limit = flow.limits.iterations_max;
+    let message = format!(
+        "no run can complete: the verdict holds after {fires} iterations at the earliest, and the limit is {limit}"
+    );
+    let hint = format!("raise the limit to {fires} at least, and leave room for rounds");
+    let span = flow.written(Turn::Iterations).unwrap_or(flow.step(flow.entry).span);
+    found.push(Diagnostic::warning(CODE.name, span, message).hint(hint));
     true
 }
 
@@ -282,6 +312,34 @@ mod tests {
         assert!(found[0].starts_with("no run comes to the end at `c`"), "{found:?}");
         counted.verdict = Verdict::Keyword("DONE".into());
         assert!(said(counted, 2).is_empty(), "it may be said at once");
+    }
+
+    #[test]
+    fn a_verdict_that_counts_answers_is_held_against_the_limit() {
+        let checks = |max| Verdict::Checks { max, of: vec!["c".into()] };
+        let mut counted = draft("a: next → b\nb: next → c\nc: done → end, back → a");
+        counted.verdict = checks(1);
+        let found = said(counted.clone(), 2);
+        assert!(
+            found[0].starts_with(
+                "no run can complete: the shortest way to an end takes 3 iterations, the verdict holds after 3 at the \
+                 earliest, and the limit is 2"
+            ),
+            "{found:?}"
+        );
+        assert!(said(counted.clone(), 3).is_empty());
+        counted.verdict = Verdict::Any(vec![Verdict::Flow, checks(2), Verdict::Iterations(9)]);
+        assert_eq!(said(counted.clone(), 2).len(), 1);
+        counted.verdict = Verdict::Any(vec![checks(2), Verdict::Iterations(2)]);
+        assert!(said(counted, 2).is_empty(), "iterations come first");
+        let mut endless = draft("a: next → b\nb: next → c\nc: back → a");
+        endless.verdict = checks(2);
+        let found = said(endless.clone(), 5);
+        assert!(
+            found[0].starts_with("no run can complete: the verdict holds after 6 iterations"),
+            "{found:?}"
+        );
+        assert!(said(endless, 6).is_empty());
     }
 
     #[test]

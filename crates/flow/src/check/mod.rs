@@ -9,6 +9,7 @@ mod closure_skipped;
 mod dominance;
 mod edge_without_outcome;
 pub(crate) mod graph;
+mod holds_after;
 mod join;
 mod join_never_fires;
 mod limit_too_low;
@@ -20,6 +21,7 @@ pub(crate) mod newest;
 mod no_entry;
 mod no_way_to_end;
 mod optional_parameter;
+mod origin;
 mod outcome_without_edge;
 mod place;
 mod report_not_yet;
@@ -167,6 +169,9 @@ fn look_around(flow: &Flow, yields: &Yields, live: &Live, has_trap: bool) -> Vec
     // A verdict that fires is meant to come first.
     let by_limit = !too_low && !flow.verdict.can_fire();
     bound_never_hit::check(flow, live, &walks, by_limit, found);
+    if !too_low {
+        bound_never_hit::check_verdict(flow, &walks, found);
+    }
     // What cannot be left at all is no matter of limits.
     if !has_trap {
         unbounded_cycle::check(flow, live, &walks, found);

@@ -11,6 +11,8 @@ pub(crate) enum Value {
     Absent,
     /// This text.
     Is(Str),
+    /// This object or list, which equals no case.
+    Whole(Str),
     /// Something that no list names.
     Other,
 }
@@ -28,6 +30,7 @@ pub(crate) fn answered(schema: Option<&Schema>, path: &FieldPath) -> Values {
             serde_json::Value::Null => Value::Absent,
             serde_json::Value::String(text) if text == "\u{0}" => Value::Other,
             serde_json::Value::String(text) => Value::Is(text.as_str().into()),
+            whole if whole.is_object() || whole.is_array() => Value::Whole(whole.to_string().into()),
             other => Value::Is(other.to_string().into()),
         })
         .collect();
@@ -71,7 +74,7 @@ pub(super) fn select(values: &Values, cases: &[(Str, StepId)], default: Option<S
     for value in values {
         let chosen = match value {
             Value::Is(text) => places_of_cases.first(text).map(|at| cases[at].1),
-            Value::Absent => None,
+            Value::Absent | Value::Whole(_) => None,
             Value::Other => {
                 // It may be any of the cases as well.
                 cases.iter().for_each(|(_, to)| add(*to));

@@ -17,6 +17,8 @@ The value that selects can be one that `targets` does not name, or can be missin
 An answer with such a value is a bad answer: it is asked again, and then the run fails. Where the value is what
 another step left, asking again does not help. (That no step can have left it yet is `unassigned-value`.)
 
+An object and a list equal no entry, however it is written.
+
 Add `default`, or list in the schema's `enum` exactly the values that `targets` names, and the field in
 `required`.
 ",
@@ -42,7 +44,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
                     let cases = Cases::of(cases.iter().map(|(case, _)| case));
                     let has_case = |value: &Value| match value {
                         Value::Is(text) => cases.first(text).is_some(),
-                        Value::Absent | Value::Other => false,
+                        Value::Absent | Value::Whole(_) | Value::Other => false,
                     };
                     let values = newest::answered(newest::schema_of(flow, step), path);
                     selecting.own(&path.to_string(), values.iter().rfind(|value| !has_case(value)))
@@ -61,6 +63,10 @@ impl Selecting<'_> {
             Value::Absent => (
                 format!("an answer need not have `{name}`, and then nothing selects"),
                 "list it in `required` of the schema, or add `default`",
+            ),
+            Value::Whole(text) => (
+                format!("`{name}` can be {}, which equals no entry of `targets`", whole(text)),
+                "select by a field of it that is text, a number or a truth value, or add `default`",
             ),
             _ => (
                 format!("`{name}` can hold a value that no entry of `targets` names"),
@@ -105,6 +111,7 @@ impl Selecting<'_> {
         let (name, trace) = (&self.step.name, walks.tell(&hops, self.id.0 as usize));
         let what = match value {
             Value::Is(text) => format!("can be `{text}`"),
+            Value::Whole(text) => format!("can be {}", whole(text)),
             _ => "can be anything".to_owned(),
         };
         let message = format!(
@@ -116,6 +123,11 @@ impl Selecting<'_> {
                 .trace(trace),
         )
     }
+}
+
+/// An object or a list by what it is.
+fn whole(text: &str) -> &'static str {
+    if text.starts_with('[') { "a list" } else { "an object" }
 }
 
 /// Whether what was there under a name before is not there any more after this hop. Who goes on by a fallback leaves
@@ -203,6 +215,23 @@ mod tests {
             "`x` selects by `st`, which can be `c` as `k` leaves it, and no entry of `targets` names that"
         );
         assert_eq!((found.len(), &found[0].trace[..]), (1, &["k --on→".to_owned(), "x".to_owned()][..]));
+    }
+
+    #[test]
+    fn an_object_or_a_list_has_no_case() {
+        let mut own = selecting(OWN, 0);
+        leaving(&mut own, 0, json!({"enum": [{"b": 1, "a": 2}]}), &["st"]);
+        if let Target::Select { cases, .. } = &mut own.steps[0].edges[0].to {
+            cases[0].0 = r#"{"b":1,"a":2}"#.into();
+        }
+        let found = findings_of(own);
+        let message = "`st` can be an object, which equals no entry of `targets`";
+        assert!(found.iter().any(|found| found.message == message), "{found:?}");
+        let mut earlier = selecting(EARLIER, 1);
+        leaving(&mut earlier, 0, json!({"enum": ["a", [1]]}), &["st"]);
+        let found = findings_of(earlier);
+        let message = "`x` selects by `st`, which can be a list as `k`";
+        assert!(found.iter().any(|found| found.message.starts_with(message)), "{found:?}");
     }
 
     #[test]

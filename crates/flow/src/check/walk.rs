@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use super::{
     dominance::Dominance,
     live::{Live, hop},
+    origin,
 };
 use crate::{Flow, StepId, Trace, components::Components};
 
@@ -54,7 +55,8 @@ impl<'f> Walks<'f> {
             let ways = ways.iter().filter(|way| !way.inner);
             ways.map(|way| Hop { from, edge: way.edge, to: way.to.0 as usize }).collect()
         };
-        let out: Vec<Vec<Hop>> = live.ways.iter().enumerate().map(hops).collect();
+        let mut out: Vec<Vec<Hop>> = live.ways.iter().enumerate().map(hops).collect();
+        origin::keep_possible(flow, live, &mut out);
         let mut walks = Walks { flow, out, far: Vec::new() };
         let search = walks.search(&[flow.entry.0 as usize], |_| true, |_| false);
         walks.far = (0..flow.steps.len()).map(|step| search.distance(step)).collect();

@@ -95,7 +95,7 @@ impl From<&Value> for Left {
         match value {
             Value::Absent => Left::Absent,
             Value::Is(text) => Left::Is(text.clone()),
-            Value::Other => Left::Other,
+            Value::Whole(_) | Value::Other => Left::Other,
         }
     }
 }

@@ -8,7 +8,7 @@ use cuegate_flow::{
 };
 use serde_json::{Map, Value, json};
 
-use super::sample::{put, sample, take_away};
+use super::sample::{put, sample, sample_with, take_away};
 
 /// An answer: what came as a structured one, and the text.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -26,6 +26,17 @@ pub(super) enum Style {
     Plain,
     /// Not at all, where a judge is asked then.
     Judged,
+}
+
+/// What an answer has to have at a path.
+#[derive(Debug, Clone, PartialEq)]
+enum Wanted {
+    /// This value.
+    Is(Value),
+    /// Any that fits.
+    There,
+    /// None.
+    Away,
 }
 
 /// What is known where an answer is made.
@@ -144,15 +155,24 @@ impl Scene<'_> {
         if named.is_none() && self.schema().is_none() {
             return Vec::new();
         }
-        let base = self.base(choice, variant);
-        let Some((path, words)) = named else { return vec![base] };
-        let values = self.spelled(path, &words);
-        let body = |value: Value| {
-            let mut body = base.clone();
-            put(&mut body, path, value);
-            body
-        };
-        values.into_iter().map(body).collect()
+        let Some((path, words)) = named else { return self.filled(choice, variant, None) };
+        let values = self.spelled(path, &words).into_iter();
+        values.flat_map(|value| self.filled(choice, variant, Some((path, value)))).collect()
+    }
+
+    /// Answers that say what is chosen: with all that is handed on, and with what has to be.
+    fn filled(&self, choice: &Choice, variant: usize, said: Option<(&FieldPath, Value)>) -> Vec<Value> {
+        let mut wanted = self.wanted(choice);
+        wanted.extend(said.map(|(path, value)| (path, Wanted::Is(value))));
+        let body = |wanted: &[(&FieldPath, Wanted)]| self.body(wanted, variant);
+        let full = body(&wanted);
+        let has_optional = wanted.iter().any(|(_, wanted)| *wanted == Wanted::There);
+        wanted.retain(|(_, wanted)| *wanted != Wanted::There);
+        let mut found = vec![full];
+        if has_optional {
+            found.extend(Some(body(&wanted)).filter(|body| *body != found[0]));
+        }
+        found
     }
 
     /// The values that say one of some words: as the schema lists them, else as they are.
@@ -166,23 +186,48 @@ impl Scene<'_> {
         listed.chain(words.iter().map(|word| Value::from(&***word))).collect()
     }
 
-    /// All of an answer but its outcome: what its schema requires, what it hands on and reports, what selects.
-    fn base(&self, choice: &Choice, variant: usize) -> Value {
+    /// What an answer has to have besides its outcome: what it hands on, and what selects.
+    fn wanted(&self, choice: &Choice) -> Vec<(&FieldPath, Wanted)> {
+        let mut wanted: Vec<(&FieldPath, Wanted)> = Vec::new();
+        for handoff in &self.step().handoff {
+            let value = choice.leaves.iter().find(|(key, _)| *key == handoff.key).map(|(_, value)| value);
+            let value = value.map_or(Wanted::There, |value| self.selecting(&handoff.path, value));
+            wanted.push((&handoff.path, value));
+        }
+        let Some(edge) = choice.edge.and_then(|edge| self.step().edges.get(edge)) else { return wanted };
+        let (Target::Select { by: Selector::Field(path), .. } | Target::Jump { field: Some(path), .. }) =
+            &edge.to
+        else {
+            return wanted;
+        };
+        match &choice.pick {
+            Pick::Field(value) => wanted.push((path, self.selecting(path, value))),
+            Pick::Named(step) => {
+                wanted.push((path, Wanted::Is(Value::from(&*self.flow.step(*step).name))));
+            }
+            Pick::Unnamed => wanted.push((path, self.selecting(path, &Left::Absent))),
+            Pick::Any => {}
+        }
+        wanted
+    }
+
+    /// An answer: what its schema requires, what is wanted of it, and what it reports.
+    fn body(&self, wanted: &[(&FieldPath, Wanted)], variant: usize) -> Value {
+        let pins = wanted.iter().filter_map(|(path, wanted)| match wanted {
+            Wanted::Is(value) => Some(((*path).clone(), Some(value.clone()))),
+            Wanted::There => Some(((*path).clone(), None)),
+            Wanted::Away => None,
+        });
         let mut body = match self.schema() {
-            Some(schema) => sample(schema.value(), variant),
+            Some(schema) => sample_with(schema.value(), &pins.collect::<Vec<_>>(), variant),
             None => Value::Object(Map::new()),
         };
         if !body.is_object() {
             body = Value::Object(Map::new());
         }
-        for handoff in &self.step().handoff {
-            let wanted = choice.leaves.iter().find(|(key, _)| *key == handoff.key).map(|(_, value)| value);
-            match wanted {
-                Some(value) => self.put_selecting(&mut body, &handoff.path, value),
-                None if handoff.path.get(&body).is_none() => {
-                    self.put_fitting(&mut body, &handoff.path, "as simulated");
-                }
-                None => {}
+        for (path, _) in wanted.iter().filter(|(_, wanted)| *wanted == Wanted::There) {
+            if path.get(&body).is_none() {
+                put(&mut body, path, self.fitting(path, "as simulated"));
             }
         }
         if let Some(fused) = self.ask().and_then(|ask| ask.fused.as_ref()) {
@@ -197,50 +242,49 @@ impl Scene<'_> {
                 put(&mut body, &fused.reports, Value::Object(reports));
             }
         }
-        self.select(&mut body, choice);
+        for (path, wanted) in wanted {
+            match wanted {
+                Wanted::Is(value) => put(&mut body, path, value.clone()),
+                Wanted::Away => take_away(&mut body, path),
+                Wanted::There => {}
+            }
+        }
         body
     }
 
-    /// Says what selects the step that is chosen.
-    fn select(&self, body: &mut Value, choice: &Choice) {
-        let Some(edge) = choice.edge.and_then(|edge| self.step().edges.get(edge)) else { return };
-        let (Target::Select { by: Selector::Field(path), .. } | Target::Jump { field: Some(path), .. }) =
-            &edge.to
-        else {
-            return;
-        };
-        match &choice.pick {
-            Pick::Field(value) => self.put_selecting(body, path, value),
-            Pick::Named(step) => put(body, path, Value::from(&*self.flow.step(*step).name)),
-            Pick::Unnamed => self.put_selecting(body, path, &Left::Absent),
-            Pick::Any => {}
-        }
-    }
-
-    /// Puts a value that selects at a path; where it is to be absent and something has to be there, `null`.
-    fn put_selecting(&self, body: &mut Value, path: &FieldPath, value: &Left) {
+    /// What has to stand at a path for a value that selects; where it is to be absent and something has to be there,
+    /// `null`.
+    fn selecting(&self, path: &FieldPath, value: &Left) -> Wanted {
         match value {
-            Left::Is(text) => self.put_fitting(body, path, text),
-            Left::Other => self.put_fitting(body, path, "none of these"),
+            Left::Is(text) => Wanted::Is(self.fitting(path, text)),
+            Left::Other => Wanted::Is(self.other(path)),
             Left::Absent if self.schema().is_some_and(|schema| schema.requires(path)) => {
-                put(body, path, Value::Null);
+                Wanted::Is(Value::Null)
             }
-            Left::Absent => take_away(body, path),
+            Left::Absent => Wanted::Away,
         }
     }
 
-    /// Puts a text at a path in the form that the schema has for it: a number, a truth value, one that it lists.
-    fn put_fitting(&self, body: &mut Value, path: &FieldPath, text: &str) {
-        let part = self.schema().and_then(|schema| schema.at(path)).cloned();
-        let Some(part) = part else { return put(body, path, json!(text)) };
+    /// A value that equals no case: an object or a list where one is listed.
+    fn other(&self, path: &FieldPath) -> Value {
+        let listed = self.schema().and_then(|schema| schema.values_at(path)).into_iter().flatten();
+        let mut whole = listed.filter(|value| value.is_object() || value.is_array());
+        whole.next().unwrap_or_else(|| self.fitting(path, "none of these"))
+    }
+
+    /// A text in the form that the schema has for it at a path: a number, a truth value, one that it lists.
+    fn fitting(&self, path: &FieldPath, text: &str) -> Value {
+        let Some(schema) = self.schema() else { return json!(text) };
+        let listed = schema.values_at(path).unwrap_or_default();
+        if let Some(value) = listed.into_iter().find(|value| says(value, text)) {
+            return value;
+        }
+        let Some(part) = schema.at(path) else { return json!(text) };
         let rule = Schema::new(part.clone()).ok();
         let fits = |value: &Value| rule.as_ref().is_none_or(|rule| rule.problems(value).is_empty());
         let scalar = serde_json::from_str::<Value>(text).ok().filter(|value| !value.is_string());
-        let listed = part.get("enum").and_then(Value::as_array).cloned().unwrap_or_default();
-        let same = listed.iter().find(|value| value.as_str() == Some(text)).cloned();
-        let any = [Some(json!(text)), scalar, same].into_iter().flatten().find(|value| fits(value));
-        let value = any.unwrap_or_else(|| sample(&part, self.variant));
-        put(body, path, value);
+        let any = [Some(json!(text)), scalar].into_iter().flatten().find(|value| fits(value));
+        any.unwrap_or_else(|| sample(part, self.variant))
     }
 
     /// Whether the engine reads an answer as what is chosen.
@@ -282,6 +326,11 @@ impl Scene<'_> {
             Err(_) => false,
         }
     }
+}
+
+/// Whether a value is one that a text says.
+fn says(value: &Value, text: &str) -> bool {
+    value.as_str().map_or_else(|| value.to_string() == text, |value| value == text)
 }
 
 /// What a simulated report says.

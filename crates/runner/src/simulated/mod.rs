@@ -10,6 +10,7 @@ mod pattern;
 mod sample;
 mod stand;
 mod steer;
+mod unions;
 mod walk;
 mod world;
 

@@ -1,9 +1,12 @@
 //! Values that fit a JSON Schema: what has to be there, as short as it may be.
 
+use std::cell::Cell;
+
 use cuegate_flow::{FieldPath, Schema};
 use serde_json::{Map, Value, json};
 
 use super::pattern::text_for;
+use super::unions::{joins, ways};
 
 /// How deep a sample goes: a schema that contains itself has no end.
 const DEPTH_MAX: usize = 12;
@@ -11,8 +14,11 @@ const DEPTH_MAX: usize = 12;
 /// How many values are tried for one that is different from others.
 const OTHERS_MAX: usize = 16;
 
+/// How many alternatives are tried for one answer, besides the first of each.
+const TRIES_MAX: usize = 256;
+
 /// Texts that are tried where a schema is particular about one.
-const TEXTS: [&str; 16] = [
+const TEXTS: [&str; 21] = [
     "as simulated",
     "a",
     "1",
@@ -29,142 +35,265 @@ const TEXTS: [&str; 16] = [
     "a@localhost.example",
     "0123456789abcdef0123456789abcdef01234567",
     "00000000-0000-4000-8000-000000000000",
+    "00:00:00Z",
+    "P1D",
+    "127.0.0.1",
+    "::1",
+    "/a",
 ];
 
 /// A value for a schema. `variant` chooses among what the schema leaves open: its alternatives and lists of values.
 ///
 /// What is unusual need not fit: whoever uses it asks the schema.
 pub(super) fn sample(schema: &Value, variant: usize) -> Value {
-    at(schema, schema, variant, 0)
+    sample_with(schema, &[], variant)
 }
 
-fn at(root: &Value, schema: &Value, variant: usize, depth: usize) -> Value {
-    let Some(object) = schema.as_object().filter(|_| depth < DEPTH_MAX) else { return json!("as simulated") };
-    let deeper = |schema: &Value| at(root, schema, variant, depth + 1);
-    if let Some(target) = object.get("$ref").and_then(Value::as_str) {
-        let found = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
-        return found.map_or(Value::Null, deeper);
+/// The same of an answer that has a value at some paths: a certain one, or any that fits.
+pub(super) fn sample_with(schema: &Value, pins: &[(FieldPath, Option<Value>)], variant: usize) -> Value {
+    let making = Making { root: schema, variant, tries: Cell::new(TRIES_MAX) };
+    let pins: Vec<Value> = pins.iter().filter_map(|(path, value)| pinned(path, value.as_ref())).collect();
+    if pins.is_empty() {
+        return making.at(schema, 0);
     }
-    if let Some(value) = object.get("const") {
-        return value.clone();
-    }
-    if let Some(values) = object.get("enum").and_then(Value::as_array).filter(|values| !values.is_empty()) {
-        return values[variant % values.len()].clone();
-    }
-    let own = own(root, object, variant, depth);
-    let mut parts: Vec<Value> = Vec::new();
-    for key in ["anyOf", "oneOf"] {
-        let among = object.get(key).and_then(Value::as_array).filter(|among| !among.is_empty());
-        parts.extend(among.map(|among| deeper(&among[variant % among.len()])));
-    }
-    parts.extend(object.get("allOf").and_then(Value::as_array).into_iter().flatten().map(deeper));
-    parts.extend(object.get("else").map(deeper).filter(Value::is_object));
-    parts.into_iter().fold(own, merged)
+    let own = schema
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(key, _)| !["$defs", "definitions"].contains(&&***key));
+    let own = own.map(|(key, value)| (key.clone(), value.clone())).collect();
+    let mut parts = vec![Value::Object(own)];
+    parts.extend(pins);
+    making.at(&json!({"allOf": parts}), 0)
 }
 
-/// Two samples of the same value: objects have the fields of both.
-fn merged(own: Value, more: Value) -> Value {
-    match (own, more) {
-        (Value::Object(mut own), Value::Object(more)) => {
-            for (key, value) in more {
-                own.entry(key).or_insert(value);
-            }
-            Value::Object(own)
+/// The schema of an object that has a value at a path; `None` where the path goes through a list.
+fn pinned(path: &FieldPath, value: Option<&Value>) -> Option<Value> {
+    let mut schema = value.map_or_else(|| json!({}), |value| json!({"enum": [value]}));
+    for segment in path.segments().iter().rev() {
+        if segment.parse::<usize>().is_ok() {
+            return None;
         }
-        (Value::Null, more) => more,
-        (own, _) => own,
+        let name: &str = segment;
+        schema = json!({"type": "object", "required": [name], "properties": {name: schema}});
     }
+    Some(schema)
 }
 
-/// What a schema says by itself, without its alternatives; null where it says nothing.
-fn own(root: &Value, schema: &Map<String, Value>, variant: usize, depth: usize) -> Value {
-    let kind = match schema.get("type") {
-        Some(Value::Array(kinds)) => kinds.get(variant % kinds.len().max(1)).and_then(Value::as_str),
-        Some(kind) => kind.as_str(),
-        None if schema.contains_key("properties") || schema.contains_key("required") => Some("object"),
-        None => None,
-    };
-    match kind {
-        None if excludes_texts(schema) => json!(1),
-        Some("object") => object(root, schema, variant, depth),
-        Some("array") => {
-            let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0).min(8);
-            let items = schema.get("items").unwrap_or(&Value::Bool(true));
-            array(root, schema, items, least as usize, variant, depth)
-        }
-        Some("boolean") => Value::Bool(variant % 2 == 1),
-        Some("integer") => json!(number(schema).ceil() as i64),
-        Some("number") => json!(number(schema)),
-        Some("string") => Value::from(text(root, schema, variant)),
-        _ => Value::Null,
-    }
-}
-
-/// The items of a list: by their places where the schema has some for these, of different kinds where it wants that.
-fn array(
-    root: &Value,
-    schema: &Map<String, Value>,
-    items: &Value,
-    least: usize,
+struct Making<'m> {
+    root: &'m Value,
     variant: usize,
-    depth: usize,
-) -> Value {
-    let places = schema.get("prefixItems").or(schema.get("items")).and_then(Value::as_array);
-    let unique = schema.get("uniqueItems") == Some(&Value::Bool(true));
-    let contained = schema.get("contains").into_iter();
-    let mut found: Vec<Value> = contained.map(|part| at(root, part, variant, depth + 1)).collect();
-    if places.is_some() {
-        found.clear();
+    /// How many alternatives may still be tried.
+    tries: Cell<usize>,
+}
+
+impl Making<'_> {
+    fn at(&self, schema: &Value, depth: usize) -> Value {
+        let Some(object) = schema.as_object().filter(|_| depth < DEPTH_MAX) else {
+            return json!("as simulated");
+        };
+        if !joins(object) {
+            return self.plain(object, depth);
+        }
+        let mut ways = ways(self.root, schema, self.variant).into_iter();
+        let first = ways.next().map_or(Value::Null, |way| self.plain(&way, depth));
+        if ways.len() == 0 {
+            return first;
+        }
+        let Some(rule) = self.rule(schema) else { return first };
+        if rule.problems(&first).is_empty() {
+            return first;
+        }
+        for way in ways {
+            if self.tries.get() == 0 {
+                break;
+            }
+            self.tries.set(self.tries.get() - 1);
+            let value = self.plain(&way, depth);
+            if rule.problems(&value).is_empty() {
+                return value;
+            }
+        }
+        first
     }
-    while found.len() < least {
-        let part = places.and_then(|places| places.get(found.len())).unwrap_or(items);
-        let other = |more: usize| match at(root, part, variant + more, depth + 1) {
-            // Nothing else tells texts apart that may be any.
-            Value::String(text) if text == TEXTS[0] && more > 0 => Value::from(format!("{text} {more}")),
-            Value::Null => Value::from(format!("{} {more}", TEXTS[0])),
-            Value::Number(number) if more > 0 && part.get("enum").is_none() => {
-                number.as_i64().map_or(Value::Number(number), |number| json!(number + more as i64))
+
+    /// A part of the whole by itself, with what says how it is read: whether formats are more than notes, the draft
+    /// says.
+    fn rule(&self, part: &Value) -> Option<Schema> {
+        let mut alone = part.as_object()?.clone();
+        for key in ["$schema", "$defs", "definitions"] {
+            alone.extend(self.root.get(key).map(|value| (key.to_owned(), value.clone())));
+        }
+        Schema::new(Value::Object(alone)).ok()
+    }
+
+    /// A value for a schema that leaves no alternatives.
+    fn plain(&self, schema: &Map<String, Value>, depth: usize) -> Value {
+        if let Some(value) = schema.get("const") {
+            return value.clone();
+        }
+        match schema.get("enum").and_then(Value::as_array).filter(|values| !values.is_empty()) {
+            Some(values) => self.listed(schema, values),
+            None => self.own(schema, depth),
+        }
+    }
+
+    /// One of some values that fits what stands beside them.
+    fn listed(&self, schema: &Map<String, Value>, values: &[Value]) -> Value {
+        let first = &values[self.variant % values.len()];
+        let is_plain = schema.keys().all(|key| ["enum", "title", "description"].contains(&key.as_str()));
+        if is_plain || values.len() == 1 {
+            return first.clone();
+        }
+        let Some(rule) = self.rule(&Value::Object(schema.clone())) else { return first.clone() };
+        let from = (0..values.len()).map(|more| &values[(self.variant + more) % values.len()]);
+        from.clone().find(|value| rule.problems(value).is_empty()).unwrap_or(first).clone()
+    }
+
+    /// What a schema says by itself; null where it says nothing.
+    fn own(&self, schema: &Map<String, Value>, depth: usize) -> Value {
+        let kind = match schema.get("type") {
+            Some(Value::Array(kinds)) => kinds.get(self.variant % kinds.len().max(1)).and_then(Value::as_str),
+            Some(kind) => kind.as_str(),
+            None => unsaid_kind(schema),
+        };
+        match kind {
+            None if excludes_texts(schema) => json!(1),
+            Some("object") => self.object(schema, depth),
+            Some("array") => {
+                let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0).min(8);
+                let items = schema.get("items").unwrap_or(&Value::Bool(true));
+                self.array(schema, items, least as usize, depth)
+            }
+            Some("boolean") => Value::Bool(self.variant % 2 == 1),
+            Some("integer") => json!(number(schema).ceil() as i64),
+            Some("number") => json!(number(schema)),
+            Some("string") => Value::from(self.text(schema)),
+            _ => Value::Null,
+        }
+    }
+
+    /// The items of a list: by their places where the schema has some for these, of different kinds where it wants that.
+    fn array(&self, schema: &Map<String, Value>, items: &Value, least: usize, depth: usize) -> Value {
+        let places = schema.get("prefixItems").or(schema.get("items")).and_then(Value::as_array);
+        let unique = schema.get("uniqueItems") == Some(&Value::Bool(true));
+        let contained = schema.get("contains").into_iter();
+        let mut found: Vec<Value> = contained.map(|part| self.at(part, depth + 1)).collect();
+        if places.is_some() {
+            found.clear();
+        }
+        while found.len() < least {
+            let part = places.and_then(|places| places.get(found.len())).unwrap_or(items);
+            let other = |more: usize| match self.with(more).at(part, depth + 1) {
+                // Nothing else tells texts apart that may be any.
+                Value::String(text) if text == TEXTS[0] && more > 0 => Value::from(format!("{text} {more}")),
+                Value::Null => Value::from(format!("{} {more}", TEXTS[0])),
+                Value::Number(number) if more > 0 && part.get("enum").is_none() => {
+                    number.as_i64().map_or(Value::Number(number), |number| json!(number + more as i64))
+                }
+                value => value,
+            };
+            let fresh = (0..OTHERS_MAX).map(other).find(|value| !unique || !found.contains(value));
+            let Some(value) = fresh else { break };
+            found.push(value);
+        }
+        Value::Array(found)
+    }
+
+    fn object(&self, schema: &Map<String, Value>, depth: usize) -> Value {
+        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+        let owed = schema.get("dependentRequired").and_then(Value::as_object);
+        let mut names: Vec<&str> = required.filter_map(Value::as_str).collect();
+        let mut at_name = 0;
+        while let Some(name) = names.get(at_name) {
+            let more = owed.and_then(|owed| owed.get(*name)).and_then(Value::as_array);
+            let more: Vec<&str> = more.into_iter().flatten().filter_map(Value::as_str).collect();
+            let more: Vec<&str> = more.into_iter().filter(|name| !names.contains(name)).collect();
+            names.extend(more);
+            at_name += 1;
+        }
+        let own = schema.get("properties").and_then(Value::as_object);
+        let least = schema.get("minProperties").and_then(Value::as_u64).unwrap_or(0).min(16) as usize;
+        let optional = own.into_iter().flat_map(Map::keys).map(String::as_str);
+        let optional: Vec<&str> = optional.filter(|name| !names.contains(name)).collect();
+        names.extend(optional.into_iter().take(least.saturating_sub(names.len())));
+        let rule = schema.get("propertyNames").and_then(Value::as_object);
+        let made = names_for(rule.and_then(|rule| rule.get("pattern")).and_then(Value::as_str), least);
+        for name in &made {
+            if names.len() < least && !names.contains(&&**name) {
+                names.push(name);
+            }
+        }
+        let fields = names.into_iter().map(|name| {
+            (name.to_owned(), self.something(property(schema, name).unwrap_or(&Value::Null), depth))
+        });
+        Value::Object(fields.collect())
+    }
+
+    /// A value for a property: `null`, which counts as nothing, only where no text fits. An unsaid kind is one that
+    /// takes anything.
+    fn something(&self, field: &Value, depth: usize) -> Value {
+        match self.at(field, depth + 1) {
+            Value::Null => {
+                let text = json!(TEXTS[0]);
+                let fits = |rule: Schema| rule.problems(&text).is_empty();
+                if self.rule(field).is_none_or(fits) { text } else { Value::Null }
             }
             value => value,
-        };
-        let fresh = (0..OTHERS_MAX).map(other).find(|value| !unique || !found.contains(value));
-        let Some(value) = fresh else { break };
-        found.push(value);
-    }
-    Value::Array(found)
-}
-
-fn object(root: &Value, schema: &Map<String, Value>, variant: usize, depth: usize) -> Value {
-    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-    let owed = schema.get("dependentRequired").and_then(Value::as_object);
-    let mut names: Vec<&str> = required.filter_map(Value::as_str).collect();
-    let mut at_name = 0;
-    while let Some(name) = names.get(at_name) {
-        let more = owed.and_then(|owed| owed.get(*name)).and_then(Value::as_array);
-        let more: Vec<&str> = more.into_iter().flatten().filter_map(Value::as_str).collect();
-        let more: Vec<&str> = more.into_iter().filter(|name| !names.contains(name)).collect();
-        names.extend(more);
-        at_name += 1;
-    }
-    let own = schema.get("properties").and_then(Value::as_object);
-    let least = schema.get("minProperties").and_then(Value::as_u64).unwrap_or(0).min(16) as usize;
-    let optional = own.into_iter().flat_map(Map::keys).map(String::as_str);
-    let optional: Vec<&str> = optional.filter(|name| !names.contains(name)).collect();
-    names.extend(optional.into_iter().take(least.saturating_sub(names.len())));
-    let rule = schema.get("propertyNames").and_then(Value::as_object);
-    let made = names_for(rule.and_then(|rule| rule.get("pattern")).and_then(Value::as_str), least);
-    for name in &made {
-        if names.len() < least && !names.contains(&&**name) {
-            names.push(name);
         }
     }
-    let fields = names.into_iter().map(|name| {
-        let field = schema.get("properties").and_then(|properties| properties.get(name));
-        let value = field.map_or_else(|| json!("as simulated"), |field| at(root, field, variant, depth + 1));
-        // An unsaid kind is one that takes anything.
-        (name.to_owned(), if value.is_null() { json!("as simulated") } else { value })
-    });
-    Value::Object(fields.collect())
+
+    fn text(&self, schema: &Map<String, Value>) -> String {
+        let particular = ["pattern", "format", "minLength", "maxLength", "not", "allOf"];
+        if !particular.iter().any(|key| schema.contains_key(*key)) {
+            return TEXTS[0].to_owned();
+        }
+        let least = schema.get("minLength").and_then(Value::as_u64).unwrap_or(0).min(10_000) as usize;
+        let long = "as simulated, ".repeat(least / 14 + 1);
+        let beside = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();
+        let patterns = schema.get("pattern").into_iter().chain(beside.filter_map(|part| part.get("pattern")));
+        let make = |pattern| (0..OTHERS_MAX).filter_map(move |more| text_for(pattern, self.variant + more));
+        let made: Vec<String> = patterns.filter_map(Value::as_str).flat_map(make).collect();
+        let texts = TEXTS.iter().copied().chain([long.as_str()]).chain(made.iter().map(String::as_str));
+        let Some(rule) = self.rule(&Value::Object(schema.clone())) else { return TEXTS[0].to_owned() };
+        let fits = |text: &&str| rule.problems(&Value::from(*text)).is_empty();
+        texts.into_iter().find(fits).unwrap_or(TEXTS[0]).to_owned()
+    }
+
+    /// The same, beginning with other alternatives.
+    fn with(&self, more: usize) -> Making<'_> {
+        Making { root: self.root, variant: self.variant + more, tries: Cell::new(self.tries.get()) }
+    }
+}
+
+/// What kind of value a schema is about that does not say so.
+fn unsaid_kind(schema: &Map<String, Value>) -> Option<&'static str> {
+    let has = |keys: &[&str]| keys.iter().any(|key| schema.contains_key(*key));
+    if has(&["properties", "required", "minProperties", "patternProperties"]) {
+        Some("object")
+    } else if has(&["pattern", "format", "minLength", "maxLength"]) {
+        Some("string")
+    } else if has(&["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]) {
+        Some("number")
+    } else if has(&["minItems", "contains", "prefixItems"]) {
+        Some("array")
+    } else {
+        None
+    }
+}
+
+/// What a schema says of the property of a name; `None` where nothing.
+fn property<'s>(schema: &'s Map<String, Value>, name: &str) -> Option<&'s Value> {
+    if let Some(field) = schema.get("properties").and_then(|properties| properties.get(name)) {
+        return Some(field);
+    }
+    let patterns = schema.get("patternProperties").and_then(Value::as_object);
+    let matches = |pattern: &str| {
+        let rule = Schema::new(json!({"type": "string", "pattern": pattern}));
+        rule.is_ok_and(|rule| rule.problems(&Value::from(name)).is_empty())
+    };
+    let matching = patterns.into_iter().flatten().find(|(pattern, _)| matches(pattern));
+    matching.map(|(_, field)| field).or(schema.get("additionalProperties")).filter(|field| field.is_object())
 }
 
 /// Names of properties, where a pattern says what they are like: so many that are different, if they are found.
@@ -205,24 +334,6 @@ fn number(schema: &Map<String, Value>) -> f64 {
         Some(step) => (near / step).ceil() * step,
         None => near,
     }
-}
-
-fn text(root: &Value, schema: &Map<String, Value>, variant: usize) -> String {
-    let particular = ["pattern", "format", "minLength", "maxLength"];
-    if !particular.iter().any(|key| schema.contains_key(*key)) {
-        return TEXTS[0].to_owned();
-    }
-    let least = schema.get("minLength").and_then(Value::as_u64).unwrap_or(0).min(10_000) as usize;
-    let long = "as simulated, ".repeat(least / 14 + 1);
-    let pattern = schema.get("pattern").and_then(Value::as_str);
-    let made: Vec<String> = (0..OTHERS_MAX).filter_map(|more| text_for(pattern?, variant + more)).collect();
-    let texts = TEXTS.iter().copied().chain([long.as_str()]).chain(made.iter().map(String::as_str));
-    // Whether formats are more than notes, the draft says.
-    let mut alone = schema.clone();
-    alone.extend(root.get("$schema").map(|draft| ("$schema".to_owned(), draft.clone())));
-    let Ok(rule) = Schema::new(Value::Object(alone)) else { return TEXTS[0].to_owned() };
-    let fits = |text: &&str| rule.problems(&Value::from(*text)).is_empty();
-    texts.into_iter().find(fits).unwrap_or(TEXTS[0]).to_owned()
 }
 
 /// Puts a value at a path, and whatever has to be around it.
@@ -299,6 +410,12 @@ mod tests {
             json!({"allOf": [{"type": "object", "required": ["a"], "properties": {"a": {"const": true}}}, {"required": ["b"]}]}),
             json!({"$defs": {"w": {"type": "boolean"}}, "type": "object", "required": ["w"], "properties": {"w": {"$ref": "#/$defs/w"}}}),
             json!({"if": {"required": ["x"]}, "type": "object", "else": {"required": ["y"]}}),
+            json!({"type": "object", "required": ["k"], "additionalProperties": {"type": "integer"}}),
+            json!({"type": "object", "required": ["xk"], "patternProperties": {"^x": {"type": "boolean"}}}),
+            json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "null"}}}),
+            json!({"type": "string", "enum": ["a", "bb"], "minLength": 2}),
+            json!({"type": "string", "not": {"enum": ["as simulated", "a"]}}),
+            json!({"type": "string", "allOf": [{"pattern": "^v[0-9]+"}, {"pattern": "[0-9]$"}]}),
         ] {
             let found = sample(&schema, 0);
             let problems = Schema::new(schema.clone()).unwrap().problems(&found);
@@ -306,6 +423,94 @@ mod tests {
         }
         let values: Vec<Value> = (0..3).map(|variant| sample(&json!({"enum": [1, 2]}), variant)).collect();
         assert_eq!(values, [json!(1), json!(2), json!(1)]);
+    }
+
+    #[test]
+    fn an_alternative_is_taken_together_with_what_stands_beside_it() {
+        let union = json!([{"properties": {"k": {"const": "x"}}}, {"properties": {"k": {"const": "y"}}}]);
+        let text = json!({"k": {"type": "string"}});
+        let tagged = json!({"type": "object", "required": ["k"], "oneOf": [
+            {"properties": {"k": {"const": "x"}, "v": {"type": "integer"}}, "required": ["v"]},
+            {"properties": {"k": {"const": "y"}}},
+        ], "properties": {"k": {"type": "string"}}});
+        for schema in [
+            json!({"type": "object", "required": ["k"], "properties": text, "anyOf": union}),
+            json!({"type": "object", "required": ["k"], "properties": text, "oneOf": union}),
+            json!({"type": "object", "required": ["k"], "oneOf": union}),
+            json!({"type": "object", "required": ["k"], "properties": {"k": {"enum": ["y", "z"]}}, "oneOf": union}),
+            json!({"type": "array", "minItems": 2, "items": tagged}),
+            json!({"type": "object", "required": ["t"], "properties": {"t": tagged}}),
+            json!({"$defs": {"t": tagged}, "type": "object", "required": ["t"], "properties": {"t": {"$ref": "#/$defs/t"}}}),
+            json!({"type": ["string", "integer"], "anyOf": [{"type": "boolean"}, {"type": "integer", "minimum": 5}]}),
+            json!({"type": "object", "required": ["a"], "properties": {"a": {}}, "additionalProperties": false,
+                "anyOf": [{"required": ["b"]}, {"required": ["a"], "properties": {"a": {"minLength": 20}}}]}),
+            json!({"type": "object", "required": ["ok"], "properties": {"ok": {"const": false}},
+                "if": {"properties": {"ok": {"const": false}}}, "then": {"required": ["why"]}}),
+            json!({"type": "integer", "oneOf": [{"minimum": 0}, {"minimum": -5, "maximum": -1}], "anyOf": [{"maximum": -3}]}),
+        ] {
+            for variant in 0..3 {
+                let found = sample(&schema, variant);
+                let problems = Schema::new(schema.clone()).unwrap().problems(&found);
+                assert!(problems.is_empty(), "{schema}: {found}: {problems:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_alternative_is_taken_that_goes_with_what_is_wanted() {
+        let branch = |at: usize| json!({"properties": {"k": {"const": format!("k{at}")}}, "required": [format!("v{at}")]});
+        let branches: Vec<Value> = (0..9).map(branch).collect();
+        let schema = json!({"type": "object", "required": ["k"], "oneOf": branches});
+        let path = FieldPath::parse("k").unwrap();
+        let found = sample_with(&schema, &[(path, Some(json!("k7")))], 0);
+        assert_eq!(found, json!({"k": "k7", "v7": "as simulated"}));
+        let there = [(FieldPath::parse("more.n").unwrap(), None)];
+        let schema =
+            json!({"properties": {"more": {"properties": {"n": {"type": "integer", "minimum": 7}}}}});
+        assert_eq!(sample_with(&schema, &there, 0), json!({"more": {"n": 7}}));
+    }
+
+    #[test]
+    fn each_format_has_a_text_in_each_draft() {
+        for draft in [
+            "http://json-schema.org/draft-04/schema#",
+            "http://json-schema.org/draft-06/schema#",
+            "http://json-schema.org/draft-07/schema#",
+            "https://json-schema.org/draft/2019-09/schema",
+            "https://json-schema.org/draft/2020-12/schema",
+        ] {
+            let mut asserted = 0;
+            for format in [
+                "date",
+                "date-time",
+                "duration",
+                "email",
+                "hostname",
+                "idn-email",
+                "idn-hostname",
+                "ipv4",
+                "ipv6",
+                "iri",
+                "iri-reference",
+                "json-pointer",
+                "regex",
+                "relative-json-pointer",
+                "time",
+                "uri",
+                "uri-reference",
+                "uri-template",
+                "uuid",
+            ] {
+                let schema = json!({"$schema": draft, "type": "object", "required": ["t"], "properties": {
+                    "t": {"type": "string", "format": format}}});
+                let rule = Schema::new(schema.clone()).unwrap();
+                let found = sample(&schema, 0);
+                assert!(rule.problems(&found).is_empty(), "{format} in {draft}: {found}");
+                asserted += usize::from(!rule.problems(&json!({"t": "%[("})).is_empty());
+            }
+            let is_older = draft.contains("draft-0");
+            assert_eq!(asserted > 0, is_older, "{asserted} formats are asserted in {draft}");
+        }
     }
 
     #[test]

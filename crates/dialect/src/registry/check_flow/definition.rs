@@ -41,6 +41,8 @@ pub(crate) struct CheckedStep<'j> {
     pub(crate) min: u32,
     /// How often at most in a round.
     pub(crate) max: u32,
+    /// Where that is written.
+    pub(crate) max_span: Option<Span>,
     /// How what it did is checked.
     pub(crate) check: Option<Check<'j>>,
 }
@@ -102,6 +104,8 @@ pub(crate) enum Way<'j> {
     Retry {
         /// How often; `None` = without a limit of its own.
         max: Option<u32>,
+        /// Where that is written.
+        max_span: Option<Span>,
         /// Where to afterwards.
         fallback: Option<Text<'j>>,
     },
@@ -180,7 +184,7 @@ fn read_step<'j>(entry: &'j Entry, found: &Findings) -> Option<CheckedStep<'j>> 
                 .hint("add `check` with `prompt`, `onPass` and `onFail`"),
         );
     }
-    let (min, max) = read_iterations(&fields);
+    let (min, max, max_span) = read_iterations(&fields);
     let step = CheckedStep {
         id,
         span: entry.key_span,
@@ -190,6 +194,7 @@ fn read_step<'j>(entry: &'j Entry, found: &Findings) -> Option<CheckedStep<'j>> 
         uses_stdin: fields.boolean("usesStdin"),
         min,
         max,
+        max_span,
         check: fields.object("check").map(read_check),
     };
     fields.text("description");
@@ -198,8 +203,9 @@ fn read_step<'j>(entry: &'j Entry, found: &Findings) -> Option<CheckedStep<'j>> 
     Some(step)
 }
 
-fn read_iterations(step: &Fields<'_, '_>) -> (u32, u32) {
-    let Some(fields) = step.object("iterations") else { return (1, 1) };
+/// How often at least and at most, and where the latter is written.
+fn read_iterations(step: &Fields<'_, '_>) -> (u32, u32, Option<Span>) {
+    let Some(fields) = step.object("iterations") else { return (1, 1, None) };
     let (min, max) = (fields.count("min", 1), fields.count("max", 1));
     let (least, most) = (min.map_or(1, |(min, _)| min), max.map_or(1, |(max, _)| max));
     if least > most {
@@ -208,7 +214,7 @@ fn read_iterations(step: &Fields<'_, '_>) -> (u32, u32) {
         fields.invalid(span, message, "correct `min` or `max`; each is 1 where it is not written");
     }
     fields.finish();
-    (least, most.max(least))
+    (least, most.max(least), max.map(|(_, span)| span))
 }
 
 fn read_prompt<'j>(fields: Fields<'j, '_>) -> Option<PromptReference<'j>> {
@@ -259,12 +265,13 @@ fn read_check<'j>(fields: Fields<'j, '_>) -> Check<'j> {
 fn read_way<'j>(fields: Fields<'j, '_>, name: &str) -> Option<Way<'j>> {
     let (complete, retry) = (fields.boolean("complete"), fields.boolean("retry"));
     let (next, fallback) = (fields.filled("next"), fields.filled("fallback"));
-    let limit = fields.count("maxRetries", 0).map(|(max, _)| max).filter(|max| *max > 0);
+    let limit = fields.count("maxRetries", 0).filter(|(max, _)| *max > 0);
+    let (limit, max_span) = (limit.map(|(max, _)| max), limit.map(|(_, span)| span));
     let is_set = |flag: Option<(bool, Span)>| flag.is_some_and(|(set, _)| set);
     let way = match (is_set(complete), next, is_set(retry), fallback) {
         (true, ..) => Some(Way::Complete),
         (_, Some(next), ..) => Some(Way::Next(next)),
-        (_, _, true, fallback) => Some(Way::Retry { max: limit, fallback }),
+        (_, _, true, fallback) => Some(Way::Retry { max: limit, max_span, fallback }),
         (_, _, _, Some(fallback)) => Some(Way::Fallback(fallback)),
         _ => None,
     };
@@ -287,7 +294,7 @@ fn read_way<'j>(fields: Fields<'j, '_>, name: &str) -> Option<Way<'j>> {
         Some(Way::Next(_)) => {
             ["retry", "maxRetries", "fallback"].iter().for_each(|key| inert(key, "`next` comes first"));
         }
-        Some(Way::Retry { max: None, fallback: Some(_) }) => {
+        Some(Way::Retry { max: None, fallback: Some(_), .. }) => {
             inert("fallback", "`retry` has no limit, which `maxRetries` would set");
         }
         Some(Way::Fallback(_)) => inert("maxRetries", "it counts retries, and `retry` is not set"),

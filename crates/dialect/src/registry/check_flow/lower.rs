@@ -37,7 +37,7 @@ pub(crate) fn lower_check_flow(
     draft.limits = Limits { iterations_max: max };
     draft.keys.push(Key::new(
         "maxIterations",
-        agent.verdict.span.unwrap_or(flow.span),
+        agent.verdict.iterations_span.or(agent.verdict.span).unwrap_or(flow.span),
         max,
         1,
         Turn::Iterations,
@@ -133,15 +133,16 @@ impl StepLowering<'_, '_, '_, '_> {
         if step.max > step.min {
             let times = step.max - step.min;
             let turn = Turn::Counter(counters.max);
-            draft.keys.push(Key::new("iterations.max", step.span, step.max, step.min, turn));
+            let span = step.max_span.unwrap_or(step.span);
+            draft.keys.push(Key::new("iterations.max", span, step.max, step.min, turn));
             let further = again(ng(), counters.max, times, check.span);
             edges.push(Edge { label: Some("retry".into()), ..further });
         }
         edges.extend(self.way(check.on_fail.as_ref(), ng(), &counters, check.span));
         for way in [&check.on_pass, &check.on_fail].into_iter().flatten() {
-            if let Way::Retry { max: Some(max), .. } = way {
+            if let Way::Retry { max: Some(max), max_span, .. } = way {
                 let turn = Turn::Counter(counters.retries);
-                draft.keys.push(Key::new("maxRetries", check.span, *max, 0, turn));
+                draft.keys.push(Key::new("maxRetries", max_span.unwrap_or(check.span), *max, 0, turn));
             }
         }
         let schema = Schema::new(check.format.schema.clone()).ok().map(|schema| {
@@ -165,7 +166,7 @@ impl StepLowering<'_, '_, '_, '_> {
             Some(Way::Complete) => vec![edge(Target::End(Ending::Completed), "complete")],
             Some(Way::Next(next)) => vec![edge(to(next.text, next.span), "next")],
             Some(Way::Fallback(fallback)) => vec![edge(to(fallback.text, fallback.span), "fallback")],
-            Some(Way::Retry { max, fallback }) => {
+            Some(Way::Retry { max, fallback, .. }) => {
                 let bound = max.map(|max| Bound { counter: counters.retries, max });
                 let retry = edge(to(id, span), "retry");
                 let mut edges = vec![Edge { bound, resets: counters.round(), ..retry }];
