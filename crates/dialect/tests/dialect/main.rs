@@ -117,9 +117,11 @@ mod schemas_fit;
 mod schemas_keys;
 #[cfg(test)]
 mod sizes;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod told_texts;
+#[cfg(test)]
 mod two_mistakes;
 #[cfg(test)]
 mod whole_schemas;

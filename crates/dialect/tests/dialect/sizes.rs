@@ -95,7 +95,7 @@ fn what_one_step_leaves_and_another_one_reads_is_not_compared_in_pairs() {
     let mut own = String::new();
     let (mut files, agent_dir) = changed("steps_registry.json", |registry| {
         let steps = registry["steps"].as_object_mut().expect("steps");
-        let (first, last) = (steps.keys().next().cloned(), steps.keys().last().cloned());
+        let (first, last) = (steps.keys().next().cloned(), steps.keys().next_back().cloned());
         let (first, last) = (first.expect("a step"), last.expect("a step"));
         for at in 0..COUNT {
             let left = steps[&first]["structuredGate"]["handoffFields"].as_array_mut().expect("a list");

@@ -75,7 +75,7 @@ impl<'o> Origins<'o> {
         // Who came by a handing off once is never without one again.
         let is_first =
             |hop: &&Hop| hop.from != visit && self.passed.is_avoidable(StepId(hop.from as u32), id);
-        if self.live.entries().contains(&id) || other.iter().any(|hop| is_first(hop)) {
+        if self.live.entries().contains(&id) || other.iter().any(is_first) {
             found.insert(visit);
         }
         found

@@ -73,14 +73,14 @@ fn one_schema_of_many_values_is_looked_at_once() {
         crate::Act::Ask(ask) => ask.schema,
         _ => None,
     };
-    for at in 0..count {
+    for (at, kind) in kinds.iter().enumerate() {
         hand_on(&mut draft, at, "kind");
         if let crate::Act::Ask(ask) = &mut draft.steps[at].act {
             ask.schema = shared;
         }
         draft.steps[at].edges[0].to = Target::Select {
             by: Selector::Handoff("kind".into()),
-            cases: vec![(kinds[at].as_str().into(), name(&format!("s{}", at + 1)))],
+            cases: vec![(kind.as_str().into(), name(&format!("s{}", at + 1)))],
             default: Some(name(&format!("s{}", at + 1))),
         };
     }

@@ -1,5 +1,7 @@
 //! Answers that say what they are wanted to say, in the ways in which agents say it.
 
+use std::borrow::Cow;
+
 use cuegate_engine::{Reading, Run, read, target};
 use cuegate_flow::{
     Act, Ask, FieldPath, Flow, Gate, Outcome, Reader, Schema, Selector, Step, StepId, Str, Target,
@@ -330,7 +332,8 @@ impl Scene<'_> {
 
 /// Whether a value is one that a text says.
 fn says(value: &Value, text: &str) -> bool {
-    value.as_str().map_or_else(|| value.to_string() == text, |value| value == text)
+    let written = value.as_str().map_or_else(|| Cow::from(value.to_string()), Cow::from);
+    written == text
 }
 
 /// What a simulated report says.
