@@ -123,7 +123,7 @@ fn limits_that_are_too_low() {
     # more executions than there are
     steps_registry.json:24:16 warning[limit-too-low]: no run can complete: the shortest way to an end takes 101 iterations, and the limit is 100
     # retries that do not fit
-    steps_registry.json:12:16 warning[bound-never-hit]: the bound of `s_a8f3/check` on `ng`, 120 times, is never used up: that takes 121 iterations at least, and the limit is 100
+    steps_registry.json:16:50 warning[bound-never-hit]: the bound of `s_a8f3/check` on `ng`, 120 times, is never used up: that takes 121 iterations at least, and the limit is 100
     ");
     insta::assert_snapshot!(of_piece(codes, &[
         ("as it is", &[]),
