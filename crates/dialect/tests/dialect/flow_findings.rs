@@ -136,7 +136,7 @@ fn limits_that_are_too_low() {
     # 2 iterations
     sound.yaml:83:9 warning[limit-too-low]: no run can complete: the shortest way to an end takes 3 iterations, and the limit is 2
     # rounds that do not fit
-    sound.yaml:90:5 warning[bound-never-hit]: `monitor:implement+reviewers` never acts: 6 rounds of 2 steps are done after 13 iterations, and the limit is 12
+    sound.yaml:91:16 warning[bound-never-hit]: `monitor:implement+reviewers` never acts: 6 rounds of 2 steps are done after 13 iterations, and the limit is 12
     # rounds that just do
     nothing
     ");
