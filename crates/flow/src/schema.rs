@@ -183,6 +183,27 @@ impl Schema {
         may(&self.value, path.segments(), Kinds::OBJECTS, self.draft(), &|part| allowed::can_be(part, kinds))
     }
 
+    /// Why no answer that fits has a value at a path, where that is certain: one that has to has none to fit.
+    pub fn bars(&self, path: &FieldPath) -> Option<Impossible> {
+        let mut whole = Value::clone(&self.value);
+        let mut at = &mut whole;
+        for segment in path.segments() {
+            let Value::Object(map) = at else { return None };
+            let Value::Array(names) = map.entry("required").or_insert_with(|| Value::Array(Vec::new()))
+            else {
+                return None;
+            };
+            if !names.iter().any(|name| name.as_str() == Some(segment)) {
+                names.push(Value::from(&**segment));
+            }
+            let Some(next) = map.get_mut("properties").and_then(|named| named.get_mut(&**segment)) else {
+                break;
+            };
+            at = next;
+        }
+        allowed::impossible(&whole)
+    }
+
     /// Why no answer fits, where that is certain. An answer is an object.
     pub fn impossible(&self) -> Option<Impossible> {
         allowed::impossible(&self.value)

@@ -55,8 +55,9 @@ impl<'a, 'f> Answers<'a, 'f> {
         }
         if let Some(gate) = &step.gate {
             check_field(step.id, gate, &schema, desk);
-            check_presence(step, gate, &schema, desk);
-            check_bars(step, gate, &schema, desk);
+            if !check_bars(step, gate, &schema, desk) {
+                check_presence(step, gate, &schema, desk);
+            }
             check_target(step.id, gate, &schema, desk);
             let open = || self.resolve(step, &reference).and_then(|(open, _)| Schema::new(open).ok());
             check_handoff(step.id, gate, &schema, open, desk);

@@ -9,19 +9,21 @@ use crate::codes;
 use crate::desk::Desk;
 use crate::nearest::list;
 
-/// Reports intents that the gate allows and the field lists, and that the rest of the schema bars.
+/// Reports intents that the gate allows and the field lists, and that the rest of the schema bars; whether there are any.
 pub(super) fn check_bars(
     step: &StepDefinition<'_>,
     gate: &GateDefinition<'_>,
     schema: &Schema,
     desk: &Desk<'_>,
-) {
+) -> bool {
     let Some((field, _)) = gate.field.as_ref().filter(|(field, _)| !schema.says_only_at(field)) else {
-        return;
+        return false;
     };
-    let (Some(written), Some(left)) = (listed(schema.at(field)), schema.values_at(field)) else { return };
+    let (Some(written), Some(left)) = (listed(schema.at(field)), schema.values_at(field)) else {
+        return false;
+    };
     if written.len() == left.len() {
-        return;
+        return false;
     }
     let is_left = |word: &String| left.iter().any(|value| value.as_str() == Some(word));
     let means = |word: &String, intent: Intent| {
@@ -33,7 +35,7 @@ pub(super) fn check_bars(
         words.peek().is_some() && !words.any(is_left)
     };
     let barred: Vec<&(Intent, Span)> = gate.intents.iter().filter(is_barred).collect();
-    let Some((_, span)) = barred.first() else { return };
+    let Some((_, span)) = barred.first() else { return false };
     let words: Vec<&str> = barred.iter().map(|(intent, _)| intent.as_str()).collect();
     let message = format!(
         "`{}` allows {}, which `{field}` lists, and no answer that fits its schema says: what is said around the field bars it",
@@ -43,4 +45,5 @@ pub(super) fn check_bars(
     let hint = "correct what the schema says around the field (`anyOf`, `not`, `if`, an `enum` of the whole), or take the \
                 intent out of `allowedIntents`, of `transitions` and of the `enum`";
     desk.found.push(Diagnostic::error(codes::INTENT_MISMATCH, *span, message).step(step.id).hint(hint));
+    true
 }

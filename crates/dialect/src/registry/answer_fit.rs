@@ -127,10 +127,22 @@ pub(super) fn check_presence(
             gate.fallback.is_some() && matches!(gate.fail_fast, Some((false, _)))
         }
     };
-    if falls_back || has_value(schema, field) {
+    if has_value(schema, field) {
         return;
     }
     let id = step.id;
+    if let Some(impossible) = schema.bars(field) {
+        let message = format!(
+            "no answer that fits the schema of `{id}` has `{field}`, which says what they decide: it {}",
+            impossible.why
+        );
+        let finding = Diagnostic::error(codes::INTENT_MISMATCH, *span, message).step(id);
+        desk.found.push(finding.hint("correct what the schema says around the field"));
+        return;
+    }
+    if falls_back {
+        return;
+    }
     let message = format!("answers of `{id}` may leave out `{field}`, which says what they decide");
     desk.found.push(Diagnostic::warning(codes::OPTIONAL_INTENT, *span, message).step(id).hint(
         "list it in `required` of the schema: an answer without it is asked again, and then the run has failed",

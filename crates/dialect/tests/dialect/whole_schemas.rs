@@ -56,6 +56,23 @@ fn what_bars_an_intent() {
     says(&broken(&[(parent, &within)]), &["`initial.fix` allows `repeat`, which"]);
 }
 
+/// What holds the field may be left out, and nothing fits it.
+#[test]
+fn what_keeps_the_field_out_of_every_answer() {
+    let action = r#"{ "type": "object", "required": ["action"], "properties": {
+          "action": { "type": "string", "enum": ["next", "repeat"] }, "reason""#;
+    let barred = |parent: &str| {
+        let changed = action.replace(r#""required": ["action"],"#, parent);
+        broken(&[(REQUIRED, r#""type": "object", "required": ["plan"],"#), (action, &changed)])
+    };
+    for parent in
+        [r#""required": ["status"],"#, r#""maxProperties": 0,"#, r#""not": { "required": ["action"] },"#]
+    {
+        says(&barred(parent), &["error[intent-mismatch]: "]);
+    }
+    says(&barred(""), &["warning[optional-intent]"]);
+}
+
 /// That an agent gives up is always allowed; where a gate says so itself, its schema has to let it.
 #[test]
 fn what_bars_an_abort_that_is_allowed() {
