@@ -1,4 +1,4 @@
-//! Found in `registry::answer`, `registry::answer_bars` and `registry::answer_words`.
+//! Found in `registry::answer`, `registry::answer_bars`, `registry::answer_fit` and `registry::answer_words`.
 
 use cuegate_flow::Code;
 
