@@ -60,7 +60,7 @@ pub(super) fn check(flow: &Flow, live: &[bool], places: &Places<'_>, found: &mut
 struct Left<'f> {
     /// By name, the first step that hands a value on under it.
     by_key: HashMap<&'f str, &'f Str>,
-    /// The names made of step and key, by which registries can read what any step leaves.
+    /// The names made of step and key, by which prompts can read what any step leaves.
     direct: Vec<String>,
 }
 
@@ -69,9 +69,7 @@ fn all_left(flow: &Flow) -> Left<'_> {
     for step in &flow.steps {
         for left in &step.handoff {
             by_key.entry(&*left.key).or_insert(&step.name);
-            if flow.dialect.starts_with("registry") {
-                direct.push(format!("{}_{}", step.name, left.key).replace('.', "_"));
-            }
+            direct.push(format!("{}_{}", step.name, left.key).replace('.', "_"));
         }
     }
     Left { by_key, direct }
