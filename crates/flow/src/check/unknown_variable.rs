@@ -134,4 +134,35 @@ mod tests {
         assert_eq!(found[0].hint.as_deref(), Some("did you mean `issue`?"));
         assert_eq!(found[1].severity, Severity::Warning);
     }
+
+    /// `a` leads to `b`, another way of starting to `c`; nothing leads to `d`. Each reads what nobody gives.
+    fn severities(text: &str, misread: &[&str]) -> Vec<(String, Severity)> {
+        let mut reads = draft(text);
+        reads.other_entries.push(super::super::testing::name("c"));
+        reads.faulted = !misread.is_empty();
+        reads.misread = misread.iter().map(|name| (*name).into()).collect();
+        for at in 0..reads.steps.len() {
+            prompt(&mut reads, at, vec![Piece::Value(Source::Param("isue".into()))]);
+        }
+        let found = findings_of(reads).into_iter().filter(|finding| finding.code == "unknown-variable");
+        found.map(|finding| (finding.step.unwrap().to_string(), finding.severity)).collect()
+    }
+
+    #[test]
+    fn where_another_way_of_starting_leads_it_stays_a_warning() {
+        let of = |severities: [Severity; 4]| {
+            ["a", "b", "c", "d"].map(str::to_owned).into_iter().zip(severities).collect::<Vec<_>>()
+        };
+        let (no, yes) = (Severity::Warning, Severity::Error);
+        let text = "a: next → b\nb: done → end\nc: done → end\nd: done → end";
+        assert_eq!(severities(text, &[]), of([yes, yes, no, no]));
+        assert_eq!(severities(text, &["a"]), of([yes, yes, no, yes]), "`a` may lead to `b` and `d`");
+        assert_eq!(
+            severities(text, &["c"]),
+            of([yes, yes, no, no]),
+            "no run that starts at `a` comes to `c`"
+        );
+        let astray = text.replace("a: next → b", "a: next → b, more → gone");
+        assert_eq!(severities(&astray, &[]), of([yes, yes, no, yes]), "it may be `b` or `d` that was meant");
+    }
 }
