@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::live::Live;
-use crate::{Flow, StepId, Str};
+use crate::{Flow, StepId, Str, Target};
 
 /// Which steps of a flow were misread.
 pub(super) struct Misread {
@@ -29,7 +29,8 @@ impl Misread {
         self.steps[id.0 as usize]
     }
 
-    fn any(&self) -> bool {
+    /// Whether there is any.
+    pub(super) fn any(&self) -> bool {
         self.steps.contains(&true)
     }
 
@@ -49,6 +50,16 @@ impl Misread {
     pub(super) fn is_live(&self, live: &Live) -> bool {
         live.steps.iter().zip(&self.steps).any(|(live, misread)| *live && *misread)
     }
+}
+
+/// The flow with the ways only that lead to a step or an end.
+pub(super) fn without_dangling(flow: &Flow) -> Flow {
+    let mut known = flow.clone();
+    for step in &mut known.steps {
+        // Of the others it is only some of their cases that lead nowhere.
+        step.edges.retain(|edge| edge.dangling.is_empty() || !matches!(edge.to, Target::Step(_)));
+    }
+    known
 }
 
 #[cfg(test)]

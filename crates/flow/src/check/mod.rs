@@ -4,7 +4,6 @@
 
 mod ambiguous_join;
 mod bound_never_hit;
-mod came;
 mod carried;
 mod closure_skipped;
 mod dominance;
@@ -42,7 +41,6 @@ mod unread;
 mod walk;
 
 use crate::{Diagnostic, Draft, Flow, Severity, StepId, together};
-use came::Came;
 use live::{Live, Yields};
 use misread::Misread;
 use place::Places;
@@ -110,7 +108,6 @@ pub fn check(mut draft: Draft) -> Checked {
         return Checked { flow: None, unsound: None, diagnostics };
     };
     let flow = resolved.flow;
-    let entries: Vec<StepId> = [flow.entry].into_iter().chain(resolved.other_entries).collect();
     let yields = Yields::of(&flow);
     outcome_without_edge::check(&flow, &yields, &mut diagnostics);
     optional_parameter::check(&flow, &mut diagnostics);
@@ -118,43 +115,43 @@ pub fn check(mut draft: Draft) -> Checked {
     if resolved.complete {
         let misread = Misread::of(&flow, &misread);
         let known = misread.without_their_ways(&flow);
-        let came = Came::to(&known, &entries, &yields, !faulted);
-        let live = &came.live;
-        if !misread.is_live(came.from_all()) {
-            unreachable_step::check(&flow, came.from_all(), &mut diagnostics);
+        let live = Live::where_yields(&known, &yields, &[flow.entry], !faulted);
+        let others: Vec<StepId> = [flow.entry].into_iter().chain(resolved.other_entries).collect();
+        let from_all = (others.len() > 1).then(|| Live::where_yields(&known, &yields, &others, !faulted));
+        let from_all = from_all.as_ref().unwrap_or(&live);
+        if !misread.is_live(from_all) {
+            unreachable_step::check(&flow, from_all, &mut diagnostics);
         }
-        unknown_variable::check(&flow, &came.possibly(&misread), &places, &mut diagnostics);
-        no_way_to_end::check(&known, live, &misread, &mut diagnostics);
+        // Here the ways of misread steps count as far as they could be read.
+        let by_all = misread.any().then(|| Live::where_yields(&flow, &yields, &[flow.entry], false));
+        unknown_variable::check(&flow, &by_all.as_ref().unwrap_or(&live).steps, &places, &mut diagnostics);
+        no_way_to_end::check(&known, &live, &misread, &mut diagnostics);
         let has_trap = diagnostics.iter().any(|finding| finding.code == no_way_to_end::CODE.name);
         let values = || {
             let mut found = Vec::new();
-            let passing = unassigned_value::Passing::of(&known, live);
-            unassigned_value::check(&known, live, &passing, (&misread, &places), &mut found);
+            let passing = unassigned_value::Passing::of(&known, &live);
+            unassigned_value::check(&known, &live, &passing, (&misread, &places), &mut found);
             if !faulted {
-                maybe_unassigned::check(&flow, live, &passing, &places, &mut found);
+                maybe_unassigned::check(&flow, &live, &passing, &places, &mut found);
                 join_never_fires::check(&flow, &yields, &mut found);
-                monitor_never_acts::check(&flow, live, &mut found);
+                monitor_never_acts::check(&flow, &live, &mut found);
             }
             found
         };
-        let around = || if faulted { Vec::new() } else { look_around(&flow, &yields, live, has_trap) };
+        let around = || if faulted { Vec::new() } else { look_around(&flow, &yields, &live, has_trap) };
         let (values, around) = together(flow.steps.len(), values, around);
         diagnostics.extend(values.into_iter().chain(around));
         if !faulted {
-            no_way_to_end::check_completes(&flow, live, &mut diagnostics);
+            no_way_to_end::check_completes(&flow, &live, &mut diagnostics);
         }
     } else {
-        let came = match resolved.astray {
-            // A way that leads nowhere is one of which it is not known where it leads.
-            Some(astray) => {
-                let misread = Misread::of(&flow, &[misread, astray].concat());
-                let known = misread.without_their_ways(&flow);
-                Came::to(&known, &entries, &yields, !faulted).possibly(&misread)
+        let come_to = match flow.lost_entry {
+            Some(_) => vec![false; flow.steps.len()],
+            None => {
+                Live::where_yields(&misread::without_dangling(&flow), &yields, &[flow.entry], false).steps
             }
-            // Any step may be one that a run comes to.
-            None => vec![true; flow.steps.len()],
         };
-        unknown_variable::check(&flow, &came, &places, &mut diagnostics);
+        unknown_variable::check(&flow, &come_to, &places, &mut diagnostics);
     }
     let sound = diagnostics.iter().all(|finding| finding.severity != Severity::Error);
     let (flow, unsound) = if sound { (Some(flow), None) } else { (None, Some(flow)) };

@@ -15,8 +15,6 @@ pub(super) struct Resolved {
     /// Whether every name led somewhere. Otherwise the flow is good for looking at single steps only: the first step
     /// stands in for a name that leads nowhere, and the edge has it among what is dangling.
     pub(super) complete: bool,
-    /// The steps that refer to a name which leads nowhere; `None` when something else does, as the entry.
-    pub(super) astray: Option<Vec<Str>>,
 }
 
 /// The flow of a draft; `None` when it has no steps or no entry. A name of `misread` that leads nowhere is that of a step
@@ -41,7 +39,6 @@ pub(super) fn resolve(draft: Draft, misread: &[Str], found: &mut Vec<Diagnostic>
         draft.monitors.into_iter().filter_map(|monitor| resolver.monitor(monitor)).collect();
     let proofs = resolver.all(&draft.proofs, || "what proves the work".to_owned()).unwrap_or_default();
     let complete = resolver.unknown.is_empty();
-    let astray = resolver.unknown.iter().map(|unknown| unknown.step.clone()).collect();
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
     let unknown = resolver.unknown.iter().filter(|unknown| !misread.contains(&unknown.name.text));
     found.extend(unknown.map(|unknown| {
@@ -68,7 +65,7 @@ pub(super) fn resolve(draft: Draft, misread: &[Str], found: &mut Vec<Diagnostic>
         conduct: draft.conduct,
         keys: draft.keys,
     };
-    Some(Resolved { flow, other_entries: others.unwrap_or_default(), complete, astray })
+    Some(Resolved { flow, other_entries: others.unwrap_or_default(), complete })
 }
 
 /// A name that leads nowhere.

@@ -13,7 +13,8 @@ The prompt of this step has a placeholder whose name is neither a declared param
 the step, nor a value that the engine knows, nor one given with `--set`. The prompt could not be written.
 
 Declare a parameter or an input of that name, correct the name, or give the value with `--set NAME=VALUE`.
-For a step that only another way of starting this definition can come to, this is a warning.
+For a step that only another way of starting this definition can come to, this is a warning; so it is for one
+that no run is known to come to while something else is wrong.
 ",
 };
 
@@ -156,13 +157,11 @@ mod tests {
         let (no, yes) = (Severity::Warning, Severity::Error);
         let text = "a: next → b\nb: done → end\nc: done → end\nd: done → end";
         assert_eq!(severities(text, &[]), of([yes, yes, no, no]));
-        assert_eq!(severities(text, &["a"]), of([yes, yes, no, yes]), "`a` may lead to `b` and `d`");
-        assert_eq!(
-            severities(text, &["c"]),
-            of([yes, yes, no, no]),
-            "no run that starts at `a` comes to `c`"
-        );
+        assert_eq!(severities(text, &["a"]), of([yes, yes, no, no]), "that it leads to `b` could be read");
+        assert_eq!(severities(text, &["c"]), of([yes, yes, no, no]));
         let astray = text.replace("a: next → b", "a: next → b, more → gone");
-        assert_eq!(severities(&astray, &[]), of([yes, yes, no, yes]), "it may be `b` or `d` that was meant");
+        assert_eq!(severities(&astray, &[]), of([yes, yes, no, no]), "another way of it leads nowhere");
+        let lost = text.replace("a: next → b", "a: next → gone");
+        assert_eq!(severities(&lost, &[]), of([yes, no, no, no]), "that a run comes to `b` is not known");
     }
 }
