@@ -151,11 +151,10 @@ pub(super) fn check_presence(
 
 /// Whether every answer that fits has a value at a path; `null` is none.
 pub(super) fn has_value(schema: &Schema, path: &FieldPath) -> bool {
-    let can_be_null = match schema.values_at(path) {
+    // Most paths cannot be `null` by their type alone, which is told sooner than what all their values are.
+    let can_be_null = || match schema.values_at(path) {
         Some(values) => values.contains(&Value::Null),
-        None => {
-            schema.at(path).is_some_and(|part| part.look("type").is_some()) && schema.can_be(path, &["null"])
-        }
+        None => schema.at(path).is_some_and(|part| part.look("type").is_some()),
     };
-    schema.requires(path) && !can_be_null
+    schema.requires(path) && !(schema.can_be(path, &["null"]) && can_be_null())
 }

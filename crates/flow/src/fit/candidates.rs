@@ -39,9 +39,27 @@ fn candidates_of(schema: &Value, path: &[Str], kinds: Kinds, draft: Draft) -> Op
 fn united(parts: impl Iterator<Item = Option<Vec<Value>>>) -> Option<Vec<Value>> {
     let mut parts = parts.peekable();
     parts.peek()?;
-    let (mut all, mut seen) = (Vec::new(), HashSet::new());
+    let mut all = Vec::new();
     for part in parts {
-        all.extend(part?.into_iter().filter(|value| seen.insert(value.to_string())));
+        all.extend(part?);
     }
-    Some(all)
+    Some(distinct(all))
+}
+
+/// Of so many values it is cheaper to compare each with all before it.
+const COMPARED_MAX: usize = 16;
+
+/// Each value once.
+fn distinct(values: Vec<Value>) -> Vec<Value> {
+    if values.len() > COMPARED_MAX {
+        let mut seen = HashSet::new();
+        return values.into_iter().filter(|value| seen.insert(value.to_string())).collect();
+    }
+    let mut all = Vec::with_capacity(values.len());
+    for value in values {
+        if !all.contains(&value) {
+            all.push(value);
+        }
+    }
+    all
 }
