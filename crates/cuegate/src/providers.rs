@@ -64,6 +64,29 @@ pub fn make(
     }
 }
 
+/// The model that a provider is asked with where an ask names none, as configured.
+pub fn own_model<'c>(name: &str, config: &'c Config) -> Option<&'c str> {
+    match name {
+        "claude" => config.providers.claude.model.as_deref(),
+        "codex" => config.providers.codex.model.as_deref(),
+        "openai" => config.providers.openai.as_ref()?.model.as_deref(),
+        _ => None,
+    }
+}
+
+/// What the models of a provider cost, as configured.
+pub fn prices_of(name: Option<&str>, config: &Config) -> Prices {
+    let own = match name {
+        Some("claude") => config.providers.claude.prices.clone(),
+        Some("codex") => config.providers.codex.prices.clone(),
+        Some("openai") => {
+            config.providers.openai.as_ref().map(|settings| settings.prices.clone()).unwrap_or_default()
+        }
+        _ => Prices::default(),
+    };
+    prices(own, config)
+}
+
 /// What is configured for all providers, and over it what is for one.
 fn prices(own: Prices, config: &Config) -> Prices {
     let mut prices = config.prices.clone();

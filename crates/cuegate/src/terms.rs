@@ -1,7 +1,7 @@
 //! What a run is bounded by, out of flags and configuration.
 
 use cuegate_engine::Budget;
-use cuegate_flow::{Act, Flow, Rate, Str, Terms};
+use cuegate_flow::{Act, Configured, Flow, Rate, Str, Terms};
 
 use crate::{begin::REPAIRS_MAX, config::Config, models, providers};
 
@@ -24,12 +24,19 @@ pub fn terms(
     repairs_max: Option<u32>,
     config: &Config,
 ) -> Terms {
+    let prices = providers::prices_of(asked.provider, config);
+    let rate_of = |model: &str| {
+        let price = prices.0.get(model)?;
+        // Any of the tokens that are read may come from a cache, which is not always the cheaper way.
+        let input = price.input.max(price.cached_input.unwrap_or(0.0));
+        Some(Rate { input, output: price.output })
+    };
     let rate = |name: &Str| {
         let mapped = asked.provider.map(|provider| providers::mapped(provider, config));
-        let model = models::configured(name, mapped);
-        let price = config.prices.0.get(model)?;
-        Some((name.clone(), Rate { input: price.input, output: price.output }))
+        Some((name.clone(), rate_of(models::configured(name, mapped))?))
     };
+    let configured = asked.provider.and_then(|provider| providers::own_model(provider, config));
+    let configured = configured.map(|model| Configured { model: model.into(), rate: rate_of(model) });
     let model: Option<Str> = asked.model.map(Into::into);
     let named = flow.steps.iter().filter_map(|step| match &step.act {
         Act::Ask(ask) => ask.model.as_ref(),
@@ -45,6 +52,56 @@ pub fn terms(
         ask_tokens: budget.ask_tokens(),
         ask_usd_micro: budget.ask_usd(),
         model,
+        configured,
         rates,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cuegate_engine::Budget;
+    use cuegate_flow::{Flow, Rate, Role};
+    use cuegate_provider::Price;
+    use cuegate_testkit::Builder;
+
+    use super::{Asked, terms};
+    use crate::config::Config;
+
+    fn flow() -> Flow {
+        let draft = Builder::new("f", "test", "a").ask("a", Role::Work, &["done"]).to("done", "@completed");
+        Flow::clone(&draft.flow())
+    }
+
+    fn price(input: f64, cached_input: Option<f64>, output: f64) -> Price {
+        Price { input, cached_input, output }
+    }
+
+    #[test]
+    fn asks_that_name_no_model_cost_what_the_configured_one_does() {
+        let mut config = Config::default();
+        config.prices.0.insert("gpt".to_owned(), price(1.0, None, 2.0));
+        config.prices.0.insert("other".to_owned(), price(5.0, None, 5.0));
+        config.providers.codex.model = Some("gpt".to_owned());
+        config.models.codex.insert("gpt".to_owned(), "other".to_owned());
+        let of = |provider: &'static str| {
+            let asked = Asked { provider: Some(provider), model: None };
+            terms(&flow(), asked, &Budget::default(), None, None, &config).configured
+        };
+        let found = of("codex").expect("one is configured");
+        assert_eq!(
+            (&*found.model, found.rate),
+            ("gpt", Some(Rate { input: 1.0, output: 2.0 })),
+            "as it is called there"
+        );
+        assert_eq!(of("claude"), None);
+    }
+
+    #[test]
+    fn tokens_out_of_a_cache_may_be_the_dearest() {
+        let mut config = Config::default();
+        config.prices.0.insert("m".to_owned(), price(1.0, Some(100.0), 2.0));
+        let asked = Asked { provider: Some("codex"), model: Some("m") };
+        let found = terms(&flow(), asked, &Budget::default(), None, None, &config);
+        assert_eq!(found.rates["m"], Rate { input: 100.0, output: 2.0 });
     }
 }

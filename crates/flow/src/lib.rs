@@ -56,7 +56,9 @@ pub use guard::{Guard, Guarded};
 pub use key::{Key, Turn};
 pub use param::{Param, ParamRule, ParamType};
 pub use path::FieldPath;
-pub use price::{AskRole, BoundedBy, Certificate, Lever, Rate, TRIES_MAX, Terms, bound, price, rest};
+pub use price::{
+    AskRole, BoundedBy, Certificate, Configured, Lever, Rate, TRIES_MAX, Terms, bound, price, rest,
+};
 pub use program::Program;
 pub use schema::{Look, Schema, SchemaError};
 pub use source::{FileId, LineColumn, SourceFile, Sources, Span};

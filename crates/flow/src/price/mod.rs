@@ -15,7 +15,7 @@ mod walk;
 mod weights;
 
 pub use lever::Lever;
-pub use terms::{Rate, Terms};
+pub use terms::{Configured, Rate, Terms};
 pub use weights::AskRole;
 
 use std::{
@@ -26,7 +26,7 @@ use std::{
 
 use crate::{Act, CounterId, Flow, StepId, Str, Verdict};
 use graph::Ways;
-use terms::Loose;
+use terms::{Loose, countable};
 use unroll::{Followed, Unrolled};
 use weights::{Measure, Weights};
 
@@ -317,9 +317,10 @@ fn money(flow: &Flow, terms: &Terms, tries: u64, most: impl FnOnce() -> u64) -> 
         Act::Ask(ask) => terms.usd_of(flow, ask).is_none(),
         _ => false,
     });
-    let walked = (!unknown).then(|| most().saturating_mul(TRIES_MAX));
+    let walked = (!unknown).then(|| most().saturating_mul(TRIES_MAX)).and_then(countable);
     // A budget of asks bounds money as well: so many of the dearest.
     let by_asks = terms.asks.and_then(|_| terms.dearest(flow)).map(|dearest| dearest.saturating_mul(tries));
+    let by_asks = by_asks.and_then(countable);
     [walked, by_asks, terms.usd_micro].into_iter().flatten().min()
 }
 

@@ -14,6 +14,16 @@ pub struct Rate {
     pub output: f64,
 }
 
+/// The model that is asked where an ask names none, as it is configured for who is asked: it goes before the one that a
+/// format falls back to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Configured {
+    /// Its name.
+    pub model: Str,
+    /// What it costs, where that is known.
+    pub rate: Option<Rate>,
+}
+
 /// What is counted as if it were not there, because following it comes to too many states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Loose {
@@ -44,23 +54,38 @@ pub struct Terms {
     pub ask_usd_micro: Option<u64>,
     /// The model of all asks, whatever the definition says.
     pub model: Option<Str>,
+    /// The model of asks that name none.
+    pub configured: Option<Configured>,
     /// What models cost, by the definition's names for them.
     pub rates: BTreeMap<Str, Rate>,
 }
 
 impl Terms {
-    /// The model of an ask.
+    /// The model of an ask, by the name that it is called.
     fn model_of<'t>(&'t self, flow: &'t Flow, ask: &'t Ask) -> Option<&'t Str> {
-        self.model.as_ref().or(ask.model.as_ref()).or(flow.default_model.as_ref())
+        let configured = self.configured.as_ref().map(|configured| &configured.model);
+        self.named(ask).or(configured).or(flow.default_model.as_ref())
+    }
+
+    fn named<'t>(&'t self, ask: &'t Ask) -> Option<&'t Str> {
+        self.model.as_ref().or(ask.model.as_ref())
+    }
+
+    fn rate_of(&self, flow: &Flow, ask: &Ask) -> Option<&Rate> {
+        match (self.named(ask), &self.configured) {
+            (None, Some(configured)) => configured.rate.as_ref(),
+            (named, _) => self.rates.get(named.or(flow.default_model.as_ref())?),
+        }
     }
 
     /// The most that one ask costs, in millionths of a US dollar; `None` when nothing bounds it.
     pub(super) fn usd_of(&self, flow: &Flow, ask: &Ask) -> Option<u64> {
-        let rate = self.model_of(flow, ask).and_then(|model| self.rates.get(model));
-        let by_tokens = rate.zip(self.ask_tokens).map(|(rate, tokens)| {
-            // All of them at the dearer price.
-            let micro = (tokens as f64 * rate.input.max(rate.output)).ceil();
-            if micro >= u64::MAX as f64 { u64::MAX } else { micro as u64 }
+        let by_tokens = self.rate_of(flow, ask).and_then(|rate| {
+            // All of them at the dearer price; what costs nothing does so however many they are.
+            let dearer = rate.input.max(rate.output);
+            let tokens = if dearer == 0.0 { 0 } else { self.ask_tokens? };
+            let micro = (tokens as f64 * dearer).ceil();
+            (micro < u64::MAX as f64).then_some(micro as u64)
         });
         by_tokens.into_iter().chain(self.ask_usd_micro).min()
     }
@@ -78,7 +103,7 @@ impl Terms {
 
     /// The most tokens of so many tries of asks.
     pub(super) fn tokens_of(&self, tries: u64) -> Option<u64> {
-        let by_tries = self.ask_tokens.map(|tokens| tokens.saturating_mul(tries));
+        let by_tries = self.ask_tokens.and_then(|tokens| countable(tokens.saturating_mul(tries)));
         by_tries.into_iter().chain(self.tokens).min()
     }
 
@@ -133,10 +158,15 @@ impl Terms {
 
     pub(super) fn unbounded(&self, flow: &Flow, found: &Certificate) -> Vec<String> {
         let mut why = Vec::new();
-        if found.tokens.is_none() {
-            why.push(
+        let too_much = |what: &str| format!("{what} come to more than can be counted: set lower limits");
+        match self.ask_tokens {
+            _ if found.tokens.is_some() => {}
+            None => why.push(
                 "nothing limits the tokens of an ask: set `--ask-tokens` or a budget of tokens".to_owned(),
-            );
+            ),
+            // Then it is said that nothing counts how often.
+            Some(_) if found.endless => {}
+            Some(_) => why.push(too_much("the tokens of all asks")),
         }
         if found.usd_micro.is_none() {
             let mut unknown: Vec<&str> = flow
@@ -151,11 +181,20 @@ impl Terms {
                 .collect();
             unknown.sort_unstable();
             unknown.dedup();
-            why.push(format!(
-                "what an ask of {} costs is not known: set `--ask-usd`, a budget of money, or prices and `--ask-tokens`",
-                unknown.join(", ")
-            ));
+            if !unknown.is_empty() {
+                why.push(format!(
+                    "what an ask of {} costs is not known: set `--ask-usd`, a budget of money, or prices and `--ask-tokens`",
+                    unknown.join(", ")
+                ));
+            } else if !found.endless {
+                why.push(too_much("the costs of all asks"));
+            }
         }
         why
     }
+}
+
+/// An amount, unless it is more than can be counted: it is not a bound then.
+pub(super) fn countable(amount: u64) -> Option<u64> {
+    (amount < u64::MAX).then_some(amount)
 }

@@ -1,6 +1,6 @@
 //! Bounds of small flows, counted by hand, and of random ones, counted by walking all walks.
 
-use super::{AskRole, BoundedBy, Certificate, Rate, Terms, price, rest};
+use super::{AskRole, BoundedBy, Certificate, Configured, Rate, Terms, price, rest};
 use crate::check::{
     check,
     testing::{Dice, draft},
@@ -277,6 +277,41 @@ fn monitors_judge_once_in_so_many_rounds() {
     // Of 14 iterations two times six are rounds that a monitor acts on.
     assert_eq!(price(&watched, &terms(14)).asks, 16);
     assert_eq!(price(&watched, &terms(5)).asks, 5);
+}
+
+#[test]
+fn a_configured_model_goes_before_what_a_format_falls_back_to() {
+    let rates = |model: &str, usd: f64| [(model.into(), Rate { input: usd, output: usd })].into();
+    let priced = |rate: Option<f64>| {
+        let rate = rate.map(|usd| Rate { input: usd, output: usd });
+        let configured = Some(Configured { model: "own".into(), rate });
+        let terms = Terms { ask_tokens: Some(1_000), rates: rates("m", 1.0), configured, ..terms(9) };
+        let found = price(&flow("a: done → end", |draft| draft.default_model = Some("m".into())), &terms);
+        (found.usd_micro, found.unbounded_because)
+    };
+    assert_eq!(priced(Some(2.0)).0, Some(6_000));
+    let (unknown, why) = priced(None);
+    assert_eq!(unknown, None);
+    assert!(why[0].contains("an ask of own costs"), "{why:?}");
+}
+
+#[test]
+fn what_costs_nothing_does_so_however_many_tokens_it_takes() {
+    let terms = Terms { rates: [("m".into(), Rate { input: 0.0, output: 0.0 })].into(), ..terms(9) };
+    let found = price(&flow("a: done → end", |draft| draft.default_model = Some("m".into())), &terms);
+    assert_eq!((found.tokens, found.usd_micro), (None, Some(0)));
+}
+
+#[test]
+fn what_cannot_be_counted_is_no_bound() {
+    for (ask_tokens, usd) in [(u64::MAX, 0.0), (1 << 63, 1.0), (1, 1e30)] {
+        let rates = [("m".into(), Rate { input: usd, output: usd })].into();
+        let terms = Terms { ask_tokens: Some(ask_tokens), rates, ..terms(9) };
+        let found = price(&flow("a: done → end", |draft| draft.default_model = Some("m".into())), &terms);
+        assert_eq!(found.tokens.is_none(), ask_tokens > 1, "{ask_tokens}");
+        assert_eq!(found.usd_micro.is_none(), usd > 0.0, "{usd}");
+        assert!(!found.unbounded_because.is_empty());
+    }
 }
 
 #[test]

@@ -72,17 +72,39 @@ fn lines(words: &[String]) -> String {
 }
 
 fn escaped(text: &str) -> String {
+    let line = one_line(text);
     let mut escaped = String::new();
-    for letter in one_line(text).chars() {
-        match letter {
-            // Percent signs and braces make a directive wherever they stand, in comments and labels too.
-            '"' | '<' | '>' | '&' | '#' | '`' | '\\' | ';' | '%' | '{' | '}' => {
-                escaped.push_str(&format!("#{};", u32::from(letter)))
-            }
-            other => escaped.push(other),
+    let mut before = None;
+    for (at, letter) in line.char_indices() {
+        let after = line[at + letter.len_utf8()..].chars().next();
+        let is_read = match letter {
+            // Percent signs and braces make a directive wherever they stand, in comments and labels too; two dollars a
+            // formula.
+            '"' | '<' | '>' | '&' | '#' | '`' | '\\' | ';' | '%' | '{' | '}' | '$' => true,
+            // Labels are read as Markdown.
+            '*' | '~' => true,
+            '_' => !is_inside(before) || !is_inside(after),
+            '-' | '+' => line[..at].trim().is_empty(),
+            '.' | ')' => is_number(line[..at].trim_start()),
+            _ => false,
+        };
+        if is_read {
+            escaped.push_str(&format!("#{};", u32::from(letter)));
+        } else {
+            escaped.push(letter);
         }
+        before = Some(letter);
     }
     escaped
+}
+
+/// Whether a letter beside an underscore keeps it from being emphasis.
+fn is_inside(letter: Option<char>) -> bool {
+    letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_')
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// A comment: nobody is shown it, so that only what would be read all the same is escaped.

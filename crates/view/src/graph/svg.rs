@@ -303,6 +303,8 @@ fn escaped(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
+            // XML has no such characters, however they are written.
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
             other if other.is_control() => escaped.push(' '),
             other => escaped.push(other),
         }

@@ -258,3 +258,24 @@ fn what_a_definition_says_is_text_everywhere() {
     let digraph = dot(&graph);
     assert!(digraph.starts_with("digraph \"x\\\"]; click n0 \\\"javascript:0\\\" <script>&amp;\" {\n"));
 }
+
+#[test]
+fn what_a_definition_says_is_read_as_it_is_written() {
+    let mut flow = piece();
+    let texts = ["- dash **bold** _it_", "1. numbered $$x$$", "a_b 2. c - d", "U\u{fffe}\u{ffff}"];
+    for (step, text) in flow.steps.iter_mut().zip(texts) {
+        step.title = text.into();
+    }
+    let graph = Graph::of(&flow, &[]);
+    let mermaid = mermaid(&graph);
+    for shown in
+        ["#45; dash #42;#42;bold#42;#42; #95;it#95;", "1#46; numbered #36;#36;x#36;#36;", "a_b 2. c - d"]
+    {
+        assert!(mermaid.contains(shown), "{shown}\n{mermaid}");
+    }
+    let svg = svg(&graph);
+    assert!(
+        svg.contains("U\u{fffd}\u{fffd}") && !svg.contains(['\u{fffe}', '\u{ffff}']),
+        "XML cannot have them"
+    );
+}
