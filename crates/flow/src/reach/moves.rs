@@ -8,7 +8,9 @@ use crate::check::graph;
 use crate::check::live::Live;
 use crate::check::newest::Cases;
 use crate::watch::{forget, seen};
-use crate::{Act, CounterId, Edge, Flow, Monitor, Outcome, Selector, Step, StepId, Str, Target, Verdict};
+use crate::{
+    Act, Ask, CounterId, Edge, Flow, Monitor, Outcome, Selector, Step, StepId, Str, Target, Verdict,
+};
 
 /// How a run stands: where control is, and all that decides about what follows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -204,8 +206,11 @@ impl Rules {
         }
         match &step.act {
             Act::All { members, .. } => {
-                let all = members.iter().zip(&said.members);
-                marks.extend(all.filter_map(|(id, said)| Some(Mark::Gate(*id, said.clone()?))));
+                for (id, said) in members.iter().zip(&said.members) {
+                    let Some(outcome) = said else { continue };
+                    marks.push(Mark::Gate(*id, outcome.clone()));
+                    marks.extend(guarded(flow, *id));
+                }
             }
             Act::Exec { commands } => {
                 let failed = match said.outcome {
@@ -461,6 +466,13 @@ pub(super) fn entered(flow: &Flow, id: StepId) -> Vec<Mark> {
 }
 
 /// The edges of each outcome of a step.
+/// What the commands of a member come by: each passes at last, and may have failed before.
+fn guarded(flow: &Flow, member: StepId) -> Vec<Mark> {
+    let Act::Ask(Ask { guard: Some(guard), .. }) = &flow.step(member).act else { return Vec::new() };
+    let places = 0..guard.commands.len() as u16;
+    places.flat_map(|place| [true, false].map(|passed| Mark::Validator(member, place, passed))).collect()
+}
+
 fn by_outcome(step: &Step<StepId>) -> HashMap<Outcome, Vec<usize>> {
     let mut edges: HashMap<Outcome, Vec<usize>> = HashMap::new();
     for (at, edge) in step.edges.iter().enumerate() {

@@ -11,7 +11,7 @@ use cuegate_engine::{
 };
 use cuegate_flow::{
     Act, Flow, Gate, Outcome, Reader, StepId, Str, Success, Verdict,
-    reach::{Choice, Reach},
+    reach::{Choice, Mark, Reach},
     ways,
 };
 use serde_json::{Map, Value, json};
@@ -309,7 +309,7 @@ impl Desk {
             Some(Work::Running { index, .. }) => *index,
             _ => 0,
         };
-        // What a member's answer has to pass is not chosen: it passes.
+        // What a member's answer has to pass is not chosen.
         let step = flow.find(&exec.step).filter(|step| self.parent() == Some(*step));
         let wish = step.and_then(|step| {
             let choice = self.wish(None)?;
@@ -319,7 +319,7 @@ impl Desk {
             Some(choice.outcome)
         });
         let lied = self.agent == Agent::Liar && self.is_itself();
-        let fails = lied || wish == Some(Outcome::Fail(place));
+        let fails = lied || wish == Some(Outcome::Fail(place)) || self.is_to_fail(exec);
         let (exit, stdout) = match (exec.validator.success, fails) {
             (Success::ExitCode(code), false) => (Exit::Code(code), ""),
             (Success::ExitCode(code), true) => (self.bad_exit(code), "as simulated: it does not hold\n"),
@@ -329,6 +329,17 @@ impl Desk {
         let exec_ended =
             Exec { exit, stdout: stdout.to_owned(), stderr: String::new(), duration_ms: EXEC_MS };
         Completion::Executed { id: exec.id, exec: exec_ended, seen: None }
+    }
+
+    /// Whether it is a command of a member that has never failed: it is then seen what the member does.
+    fn is_to_fail(&self, exec: &ExecCommand) -> bool {
+        let Some(Work::Joining(members)) = self.run.node.as_ref().map(|node| &node.work) else {
+            return false;
+        };
+        let proving = members.get(usize::from(exec.id.member)).and_then(|member| member.proving.as_ref());
+        proving
+            .zip(self.flow.find(&exec.step))
+            .is_some_and(|(proving, step)| self.steering.lacks(&Mark::Validator(step, proving.index, false)))
     }
 
     fn bad_exit(&mut self, good: i32) -> Exit {

@@ -193,6 +193,11 @@ impl Steering {
         self.said.get(&(at, choice.said())).copied().unwrap_or(0)
     }
 
+    /// Whether something can be come by and has not been.
+    pub(super) fn lacks(&self, mark: &Mark) -> bool {
+        self.left.contains(mark)
+    }
+
     /// Something was come by.
     fn came(&mut self, mark: &Mark) {
         if self.left.remove(mark) {

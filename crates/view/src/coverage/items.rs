@@ -4,7 +4,8 @@ use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use cuegate_flow::{
-    Act, Edge, Ending, Flow, Gate, Outcome, Reader, Selector, Span, Step, StepId, Str, Target,
+    Act, Ask, Edge, Ending, Flow, Gate, Outcome, Reader, Selector, Span, Step, StepId, Str, Target,
+    Validator,
     reach::{Mark, Reach},
     ways,
 };
@@ -179,18 +180,11 @@ impl List<'_> {
         if !is_judge {
             self.gate(id, step, walked, unvisited);
         }
-        if let Act::Exec { commands } = &step.act {
-            for (index, validator) in (0..).zip(commands) {
-                for (passed, verb) in [(true, "passes"), (false, "fails")] {
-                    let words = format!("{name} {} {verb}", validator.name);
-                    self.add(
-                        Key::Mark(Mark::Validator(id, index, passed)),
-                        CoverKind::Validator,
-                        words,
-                        at,
-                        unvisited,
-                    );
-                }
+        for (index, validator) in (0..).zip(commands(step)) {
+            for (passed, verb) in [(true, "passes"), (false, "fails")] {
+                let words = format!("{name} {} {verb}", validator.name);
+                let key = Key::Mark(Mark::Validator(id, index, passed));
+                self.add(key, CoverKind::Validator, words, at, unvisited);
             }
         }
     }
@@ -371,5 +365,16 @@ pub(super) fn end(ending: &Ending) -> String {
         Ending::Completed => "completed".to_owned(),
         Ending::Aborted => "aborted".to_owned(),
         Ending::Failed(reason) => format!("failed: {reason}"),
+    }
+}
+
+/// The commands of a step, or those that a member's answer has to pass.
+fn commands(step: &Step<StepId>) -> Vec<&Validator> {
+    match &step.act {
+        Act::Exec { commands } => commands.iter().collect(),
+        Act::Ask(Ask { guard: Some(guard), .. }) => {
+            guard.commands.iter().map(|guarded| &guarded.validator).collect()
+        }
+        _ => Vec::new(),
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use cuegate_flow::{
-    Act, Dangling, Diagnostic, Edge, Ending, Flow, Gate, Reader, Role, Severity, Step, StepId, Target, ways,
+    Act, Ask, Dangling, Diagnostic, Edge, Ending, Flow, Gate, Guarded, Reader, Role, Severity, Step, StepId,
+    Target, ways,
 };
 
 use crate::{
@@ -305,13 +306,15 @@ impl Drawing<'_> {
         for judge in judges(step) {
             self.link(from, judge, "unclear", Line::Asks);
         }
-        for edge in step.edges.iter().filter(|edge| !edge.implied) {
-            let mut label = words::outcome(step, &edge.on);
-            match edge.bound.map(|bound| bound.max) {
-                None => {}
-                Some(0) => label.push_str(" (never)"),
-                Some(max) => label.push_str(&format!(" (≤ {max}×)")),
+        // A member mends by itself what its commands find.
+        if let Act::Ask(Ask { guard: Some(guard), .. }) = &step.act {
+            for Guarded { validator, .. } in &guard.commands {
+                let label = bounded(format!("{} fails", validator.name), Some(guard.mends_max));
+                self.link(from, from, label, Line::Remedy);
             }
+        }
+        for edge in step.edges.iter().filter(|edge| !edge.implied) {
+            let label = bounded(words::outcome(step, &edge.on), edge.bound.map(|bound| bound.max));
             let line = if edge.remedy.is_some() { Line::Remedy } else { Line::Plain };
             let stands_in = self.dangling(from, edge, &label, line);
             match &edge.to {
@@ -403,6 +406,15 @@ fn gravity(severity: Severity) -> u8 {
         Severity::Error => 0,
         Severity::Warning => 1,
         Severity::Note => 2,
+    }
+}
+
+/// What a way is called, with how often it can be taken.
+fn bounded(label: String, max: Option<u32>) -> String {
+    match max {
+        None => label,
+        Some(0) => label + " (never)",
+        Some(max) => format!("{label} (≤ {max}×)"),
     }
 }
 
