@@ -48,13 +48,25 @@ fn may_list(key: &str, value: &Value) -> bool {
 pub(crate) fn can_read(schema: &Value, text: &str, draft: Draft) -> bool {
     let is_scalar = |value: &Value| !value.is_object() && !value.is_array() && format!("{value}") == text;
     let parsed = serde_json::from_str::<Value>(text).ok().filter(is_scalar);
-    let mut written = [Some(Value::from(text)), parsed].into_iter().flatten();
-    // Numbers are equal however they are written, which the validator knows.
+    // Numbers are equal however they are written, in an answer and in a definition: `007` is 7.
+    let number = text.parse::<f64>().ok().and_then(as_json);
+    let mut written = [Some(Value::from(text)), parsed, number].into_iter().flatten();
+    // Which the validator knows.
     if let Some(values) = listed(schema, draft).filter(|values| !values.iter().any(Value::is_number)) {
         return written.any(|value| values.contains(&value));
     }
     let Some(validator) = draft.compile(schema) else { return true };
     written.any(|value| validator.is_valid(&value))
+}
+
+/// A number as JSON has it, a whole one without a fraction.
+fn as_json(number: f64) -> Option<Value> {
+    // Whole numbers up to here are exact.
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    match number.fract() == 0.0 && number.abs() <= EXACT_MAX {
+        true => Some(Value::from(number as i64)),
+        false => serde_json::Number::from_f64(number).map(Value::Number),
+    }
 }
 
 /// The shortest list that some keyword gives: what a schema says holds together, so that any one of them bounds it.
@@ -156,6 +168,13 @@ mod tests {
     fn what_a_value_can_read_like() {
         assert!(can_read(&json!({"type": "integer"}), "3") && !can_read(&json!({"type": "integer"}), "x"));
         assert!(can_read(&json!({"type": "string"}), "3"));
+        for text in ["007", "+7", "1e1", "7.0"] {
+            assert!(can_read(&json!({"type": "integer"}), text), "{text}");
+            assert!(!can_read(&json!({"type": "integer", "maximum": 6}), text), "{text}");
+        }
+        assert!(
+            can_read(&json!({"type": "number"}), "0.50") && !can_read(&json!({"type": "integer"}), "0.50")
+        );
         assert!(!can_read(&json!({"type": "string", "pattern": "^a"}), "b"));
         for text in ["{\"a\":1}", "ready"] {
             assert!(!can_read(&json!({"type": "object"}), text), "{text}");

@@ -12,7 +12,7 @@ use super::graph::{fallback, judges, outcomes_of_readers, takeable, targets};
 use super::join::Members;
 use super::newest;
 use super::rows::Row;
-use crate::{Act, Flow, Gate, Outcome, Selector, Span, Step, StepId, Target, Trace};
+use crate::{Act, Flow, Gate, Outcome, Selector, Span, Step, StepId, Str, Target, Trace};
 
 /// Of so many ways out of a step it is looked one by one whether a way is among them.
 const FEW: usize = 16;
@@ -227,8 +227,15 @@ impl Live {
     fn selected(&mut self, flow: &Flow, at: usize, index: usize) -> Arc<[StepId]> {
         let find = || match &flow.steps[at].edges[index].to {
             Target::Select { by: Selector::Field(path), cases, default } => {
-                let values = newest::answered(newest::schema_of(flow, &flow.steps[at]), path);
-                newest::select(&values, cases, *default).into()
+                let schema = newest::schema_of(flow, &flow.steps[at]);
+                let values = newest::answered(schema, path);
+                // Of what no list names an answer has what its schema takes.
+                let can = |case: &Str| schema.is_none_or(|schema| schema.can_read(path, case));
+                let cases: Vec<(Str, StepId)> = match values.contains(&newest::Value::Other) {
+                    true => cases.iter().filter(|(case, _)| can(case)).cloned().collect(),
+                    false => cases.clone(),
+                };
+                newest::select(&values, &cases, *default).into()
             }
             _ => [].into(),
         };

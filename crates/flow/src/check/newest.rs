@@ -23,12 +23,15 @@ pub(crate) type Values = BTreeSet<Value>;
 /// What an answer can hold at a path. A schema that lists nothing allows everything.
 pub(crate) fn answered(schema: Option<&Schema>, path: &FieldPath) -> Values {
     let Some(schema) = schema else { return BTreeSet::from([Value::Absent, Value::Other]) };
-    let listed = schema.values_at(path).unwrap_or_else(|| vec!["\u{0}".into()]);
+    let Some(listed) = schema.values_at(path) else {
+        let mut values = Values::from([unlisted(schema, path)]);
+        values.extend((!schema.always_has(path)).then_some(Value::Absent));
+        return values;
+    };
     let mut values: Values = listed
         .iter()
         .map(|value| match value {
             serde_json::Value::Null => Value::Absent,
-            serde_json::Value::String(text) if text == "\u{0}" => Value::Other,
             serde_json::Value::String(text) => Value::Is(text.as_str().into()),
             whole if whole.is_object() || whole.is_array() => Value::Whole(whole.to_string().into()),
             other => Value::Is(other.to_string().into()),
@@ -38,6 +41,15 @@ pub(crate) fn answered(schema: Option<&Schema>, path: &FieldPath) -> Values {
         values.insert(Value::Absent);
     }
     values
+}
+
+/// What a schema allows that lists nothing at a path.
+fn unlisted(schema: &Schema, path: &FieldPath) -> Value {
+    // `null` counts as none.
+    if schema.can_be(path, &["string", "number", "boolean"]) {
+        return Value::Other;
+    }
+    Value::Whole(if schema.can_be(path, &["array"]) { "[…]".into() } else { "{…}".into() })
 }
 
 /// The schema of a step's answers.
@@ -127,6 +139,26 @@ mod tests {
     fn is_case(case: &str, text: &str) -> bool {
         let number = |text: &str| text.parse::<f64>().ok();
         case == text || (number(case).is_some() && number(case) == number(text))
+    }
+
+    #[test]
+    fn what_is_no_text_number_or_truth_value_equals_no_case() {
+        let answered = |kind: serde_json::Value| {
+            let schema =
+                serde_json::json!({"type": "object", "required": ["kind"], "properties": {"kind": kind}});
+            answered(Some(&Schema::new(schema).unwrap()), &FieldPath::parse("kind").unwrap())
+        };
+        let list = || Value::Whole("[…]".into());
+        assert_eq!(answered(serde_json::json!({"type": "array"})), Values::from([list()]));
+        assert_eq!(
+            answered(serde_json::json!({"type": ["array", "null"]})),
+            Values::from([Value::Absent, list()])
+        );
+        assert_eq!(
+            answered(serde_json::json!({"type": "object"})),
+            Values::from([Value::Whole("{…}".into())])
+        );
+        assert_eq!(answered(serde_json::json!({"type": ["object", "string"]})), Values::from([Value::Other]));
     }
 
     #[test]

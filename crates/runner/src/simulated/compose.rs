@@ -285,7 +285,11 @@ impl Scene<'_> {
         let rule = Schema::new(part.clone()).ok();
         let fits = |value: &Value| rule.as_ref().is_none_or(|rule| rule.problems(value).is_empty());
         let scalar = serde_json::from_str::<Value>(text).ok().filter(|value| !value.is_string());
-        let any = [Some(json!(text)), scalar].into_iter().flatten().find(|value| fits(value));
+        // `007` is the number 7: the engine compares numbers however they are written.
+        let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+        let whole = number.filter(|number| number.fract() == 0.0).map(|number| json!(number as i64));
+        let forms = [Some(json!(text)), scalar, whole, number.map(|number| json!(number))];
+        let any = forms.into_iter().flatten().find(|value| fits(value));
         any.unwrap_or_else(|| sample(part, self.variant))
     }
 
