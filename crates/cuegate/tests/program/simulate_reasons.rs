@@ -299,3 +299,56 @@ loop_monitors:
     assert_eq!(ran.stdout.matches("the monitor `monitor:b+a` acts first").count(), 2, "{}", ran.stdout);
     assert!(!ran.stdout.contains("the monitor `monitor:a+b` acts first"), "{}", ran.stdout);
 }
+
+const GUARDED: &str = r#"
+name: guarded
+max_iterations: 2
+initial_movement: both
+movements:
+  - name: both
+    parallel:
+      - name: m1
+        edit: true
+        instruction: "One: {task}"
+        quality_gates:
+          - command: "true"
+        rules:
+          - condition: ok
+          - condition: bad
+      - name: m2
+        edit: true
+        instruction: "Two: {task}"
+        quality_gates:
+          - command: "exit 1"
+          - command: "true"
+        rules:
+          - condition: ok
+          - condition: bad
+    rules:
+      - condition: all("ok")
+        next: COMPLETE
+      - condition: any("bad")
+        next: ABORT
+"#;
+
+#[test]
+fn commands_that_an_answer_of_a_member_has_to_pass_are_come_by() {
+    let project = Project::empty();
+    project.write(".takt/pieces/guarded.yaml", GUARDED);
+    project.init();
+    let simulated = |args: &[&str]| {
+        let ran = project.run(&[&["simulate", "guarded", "--json"], args].concat());
+        assert_eq!((ran.code, &*ran.stderr), (0, ""), "{}", ran.stdout);
+        ran.json()
+    };
+    let validators = |list: &Value| {
+        let items = list.as_array().unwrap().iter().filter(|item| item["kind"] == "validator");
+        items.map(|item| item["name"].as_str().unwrap().to_owned()).collect::<Vec<String>>()
+    };
+    let found = simulated(&[]);
+    assert_eq!(validators(&found["uncovered"]), [] as [String; 0]);
+    assert_eq!(validators(&found["not_counted"]), [] as [String; 0], "each may fail");
+    let one = simulated(&["--agent", "staller", "--runs", "1"]);
+    let left = validators(&one["uncovered"]);
+    assert!(left.iter().any(|name| name == "m2 exit 1 fails"), "what is left is named: {left:?}");
+}
