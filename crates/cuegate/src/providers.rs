@@ -39,12 +39,12 @@ pub fn make(
         }
         "claude" => {
             let settings = config.providers.claude.clone();
-            let prices = prices(settings.prices.clone(), config);
+            let prices = prices_of(Some(name), config);
             Ok(Arc::new(Claude::new(claude::Settings { prices, ..settings })))
         }
         "codex" => {
             let settings = config.providers.codex.clone();
-            let prices = prices(settings.prices.clone(), config);
+            let prices = prices_of(Some(name), config);
             Ok(Arc::new(Codex::new(codex::Settings { prices, ..settings })))
         }
         "openai" => {
@@ -54,7 +54,7 @@ pub fn make(
                     "write `base_url = \"http://localhost:11434/v1\"` or the like below `[providers.openai]` in cuegate.toml",
                 )
             })?;
-            let settings = openai::Settings { prices: prices(settings.prices.clone(), config), ..settings };
+            let settings = openai::Settings { prices: prices_of(Some(name), config), ..settings };
             Ok(Arc::new(OpenAiProvider::new(settings, program.openai())))
         }
         other => Err(Failure::usage(
@@ -74,7 +74,7 @@ pub fn own_model<'c>(name: &str, config: &'c Config) -> Option<&'c str> {
     }
 }
 
-/// What the models of a provider cost, as configured.
+/// What models cost: what is configured for all providers, and over it what is for this one.
 pub fn prices_of(name: Option<&str>, config: &Config) -> Prices {
     let own = match name {
         Some("claude") => config.providers.claude.prices.clone(),
@@ -84,11 +84,6 @@ pub fn prices_of(name: Option<&str>, config: &Config) -> Prices {
         }
         _ => Prices::default(),
     };
-    prices(own, config)
-}
-
-/// What is configured for all providers, and over it what is for one.
-fn prices(own: Prices, config: &Config) -> Prices {
     let mut prices = config.prices.clone();
     prices.0.extend(own.0);
     prices

@@ -48,10 +48,10 @@ fn may_list(key: &str, value: &Value) -> bool {
 pub(crate) fn can_read(schema: &Value, text: &str, draft: Draft) -> bool {
     let is_scalar = |value: &Value| !value.is_object() && !value.is_array() && format!("{value}") == text;
     let parsed = serde_json::from_str::<Value>(text).ok().filter(is_scalar);
-    // Numbers are equal however they are written, in an answer and in a definition: `007` is 7.
+    // A definition may write a number as JSON does not: `007` is 7.
     let number = text.parse::<f64>().ok().and_then(as_json);
     let mut written = [Some(Value::from(text)), parsed, number].into_iter().flatten();
-    // Which the validator knows.
+    // Numbers are equal however they are written, which the validator knows.
     if let Some(values) = listed(schema, draft).filter(|values| !values.iter().any(Value::is_number)) {
         return written.any(|value| values.contains(&value));
     }

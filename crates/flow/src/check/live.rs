@@ -231,10 +231,9 @@ impl Live {
                 let values = newest::answered(schema, path);
                 // Of what no list names an answer has what its schema takes.
                 let can = |case: &Str| schema.is_none_or(|schema| schema.can_read(path, case));
-                let cases: Vec<(Str, StepId)> = match values.contains(&newest::Value::Other) {
-                    true => cases.iter().filter(|(case, _)| can(case)).cloned().collect(),
-                    false => cases.clone(),
-                };
+                let is_open = values.contains(&newest::Value::Other);
+                let takes = |(case, _): &&(Str, StepId)| !is_open || can(case);
+                let cases: Vec<(Str, StepId)> = cases.iter().filter(takes).cloned().collect();
                 newest::select(&values, &cases, *default).into()
             }
             _ => [].into(),

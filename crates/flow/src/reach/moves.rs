@@ -465,7 +465,6 @@ pub(super) fn entered(flow: &Flow, id: StepId) -> Vec<Mark> {
     found
 }
 
-/// The edges of each outcome of a step.
 /// What the commands of a member come by: each passes at last, and may have failed before.
 fn guarded(flow: &Flow, member: StepId) -> Vec<Mark> {
     let Act::Ask(Ask { guard: Some(guard), .. }) = &flow.step(member).act else { return Vec::new() };
@@ -473,6 +472,7 @@ fn guarded(flow: &Flow, member: StepId) -> Vec<Mark> {
     places.flat_map(|place| [true, false].map(|passed| Mark::Validator(member, place, passed))).collect()
 }
 
+/// The edges of each outcome of a step.
 fn by_outcome(step: &Step<StepId>) -> HashMap<Outcome, Vec<usize>> {
     let mut edges: HashMap<Outcome, Vec<usize>> = HashMap::new();
     for (at, edge) in step.edges.iter().enumerate() {
