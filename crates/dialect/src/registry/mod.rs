@@ -44,6 +44,7 @@ mod prompt_reads;
 mod prose;
 mod runner;
 mod sandbox;
+mod schema_merge;
 mod schema_place;
 mod schema_resolver;
 mod schema_shape;

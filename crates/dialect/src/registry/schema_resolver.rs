@@ -9,7 +9,8 @@ use cuegate_flow::Span;
 use serde_json::{Map, Value};
 
 use super::beside_ref::{check_refs, counts_beside_ref, is_beside_ref};
-use super::schema_shape::{close, merge};
+use super::schema_merge::{Named, merge};
+use super::schema_shape::close;
 use super::schema_words::check_words;
 use crate::Files;
 use crate::desk::Desk;
@@ -199,7 +200,7 @@ impl Resolver<'_, '_> {
             _ => return Ok(json.to_value()),
         };
         let Some(reference) = json.get("$ref").filter(|reference| reference.as_text().is_some()) else {
-            return self.parts(entries, Vec::new(), path, depth);
+            return self.parts(entries, None, path, depth);
         };
         let followed = self.reference(reference.as_text().unwrap_or_default(), path, depth);
         // The innermost one is to blame, unless what it leads to is too much altogether.
@@ -209,22 +210,21 @@ impl Resolver<'_, '_> {
         let followed = followed?;
         let document = self.documents.get(path);
         match document.is_some_and(|file| counts_beside_ref(file)) && entries.iter().any(is_beside_ref) {
-            true => self.parts(entries, vec![followed], path, depth),
+            true => self.parts(entries, Some(followed), path, depth),
             false => Ok(followed),
         }
     }
 
-    /// The keywords of a schema, with what holds besides: what its `$ref` leads to.
+    /// The keywords of a schema, with what its `$ref` leads to, which holds besides.
     fn parts(
         &mut self,
         entries: &[Entry],
-        mut bases: Vec<Value>,
+        followed: Option<Value>,
         path: &str,
         depth: usize,
     ) -> Result<Value, SchemaFault> {
         let (mut own, mut all_of) = (Map::with_capacity(entries.len() + 1), None);
-        let is_referred = !bases.is_empty();
-        for entry in entries.iter().filter(|entry| !is_referred || is_beside_ref(entry)) {
+        for entry in entries.iter().filter(|entry| followed.is_none() || is_beside_ref(entry)) {
             match &entry.value.kind {
                 Kind::List(parts) if &*entry.key == "allOf" => all_of = Some(parts),
                 _ => {
@@ -233,10 +233,14 @@ impl Resolver<'_, '_> {
                 }
             }
         }
-        for part in all_of.into_iter().flatten() {
-            bases.push(self.schema(part, path, depth + 1)?);
+        if let Some(parts) = all_of {
+            let bases = parts.iter().map(|part| self.schema(part, path, depth + 1));
+            own = merge(bases.collect::<Result<_, _>>()?, own, Named::Anew);
         }
-        Ok(if is_referred || all_of.is_some() { merge(bases, own) } else { Value::Object(own) })
+        Ok(Value::Object(match followed {
+            Some(followed) => merge(vec![followed], own, Named::Together),
+            None => own,
+        }))
     }
 
     fn keyword(&mut self, key: &str, json: &Json, path: &str, depth: usize) -> Result<Value, SchemaFault> {
@@ -356,6 +360,21 @@ mod tests {
     }
 
     #[test]
+    fn a_property_is_what_a_base_says_and_anew_what_the_step_says() {
+        let newest = "https://json-schema.org/draft/2020-12/schema";
+        let base = json!({"properties": {"plan": {"enum": ["a", "b"]}, "size": {"type": "integer"}}});
+        let text = json!({"plan": {"type": "string"}});
+        let document = json!({"$schema": newest, "base": base,
+            "beside": {"$ref": "#/base", "properties": text},
+            "above": {"allOf": [{"$ref": "#/base"}], "properties": text}});
+        let properties = |id: &str| one(document.clone(), id).unwrap()["properties"].clone();
+        let size = json!({"type": "integer"});
+        let both = json!({"plan": {"enum": ["a", "b"], "type": "string"}, "size": size});
+        assert_eq!(properties("beside"), both);
+        assert_eq!(properties("above"), json!({"plan": {"type": "string"}, "size": size}));
+    }
+
+    #[test]
     fn every_way_to_fail_has_its_own_fault() {
         let far = |n: usize| {
             let mut document = json!({"d0": {"const": 1}});
@@ -422,7 +441,7 @@ mod tests {
     fn objects_are_closed_and_parts_merged() {
         let document = json!({
             "base": {"type": "object", "description": "base", "required": ["a"], "minProperties": 1,
-                "properties": {"a": {"type": "string"}, "b": {"type": "object"}}},
+                "properties": {"a": {"type": "object"}, "b": {"type": "object"}}},
             "x": {"type": "object", "description": "own", "required": ["b", "a"], "minProperties": 2,
                 "allOf": [{"$ref": "#/base"}], "properties": {"a": {"enum": [{"type": "object"}]}}},
             "open": {"type": "object", "additionalProperties": true, "allOf": [{"type": "object"}]}
@@ -430,10 +449,9 @@ mod tests {
         assert_eq!(
             one(document.clone(), "x"),
             Ok(json!({
-                "type": "object", "description": "base", "required": ["a", "b"], "minProperties": 1,
+                "type": "object", "description": "base", "required": ["a", "b"], "minProperties": 2,
                 "properties": {"a": {"enum": [{"type": "object"}]},
-                    "b": {"type": "object"}},
-                "allOf": [{"minProperties": 2}], "additionalProperties": false
+                    "b": {"type": "object"}}, "additionalProperties": false
             }))
         );
         assert_eq!(one(document, "open"), Ok(json!({"type": "object", "additionalProperties": true})));

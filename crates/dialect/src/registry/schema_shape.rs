@@ -1,80 +1,7 @@
-//! The shape of a resolved schema: parts of an `allOf` merged into one, objects closed.
+//! The shape of a resolved schema: its objects closed.
 
 use cuegate_flow::Look;
 use serde_json::{Map, Value};
-
-/// Keys that say something about a schema and nothing about answers: of these the first wins.
-const ANNOTATIONS: [&str; 10] = [
-    "$comment",
-    "$id",
-    "$schema",
-    "title",
-    "description",
-    "default",
-    "examples",
-    "type",
-    "additionalProperties",
-    "deprecated",
-];
-
-/// Merges the parts of an `allOf` and the schema that has it. Properties: the later wins, the schema itself last.
-/// `required`: all. Other keys: the first wins; where that would drop a constraint, what differs stays in an
-/// `allOf`.
-pub(super) fn merge(bases: Vec<Value>, own: Map<String, Value>) -> Value {
-    let mut merged = Map::new();
-    let mut left: Vec<Value> = Vec::new();
-    let parts: Vec<Map<String, Value>> = bases
-        .into_iter()
-        .filter_map(|base| match base {
-            Value::Object(map) => Some(map),
-            Value::Bool(false) => {
-                left.push(Value::Bool(false));
-                None
-            }
-            _ => None,
-        })
-        .chain([own])
-        .collect();
-    for part in parts {
-        let is_constraint =
-            |key: &str| key != "properties" && key != "required" && !ANNOTATIONS.contains(&key);
-        let conflicts = part
-            .iter()
-            .any(|(key, value)| is_constraint(key) && merged.look(key).is_some_and(|known| known != value));
-        let mut differing = Map::new();
-        for (key, value) in part {
-            match (key.as_str(), merged.get_mut(&key), value) {
-                ("properties", Some(Value::Object(known)), Value::Object(more)) => known.extend(more),
-                ("required", Some(Value::Array(known)), Value::Array(more)) => {
-                    for name in more {
-                        if !known.contains(&name) {
-                            known.push(name);
-                        }
-                    }
-                }
-                // Another type is another condition.
-                ("type", Some(known), value) if *known != value => {
-                    differing.insert(key, value);
-                }
-                // `if`, `then` and their like belong together: a part with one conflict stays whole.
-                (name, _, value) if conflicts && is_constraint(name) => {
-                    differing.insert(key, value);
-                }
-                (_, Some(_), _) => {}
-                (_, None, value) => {
-                    merged.insert(key, value);
-                }
-            }
-        }
-        if !differing.is_empty() {
-            left.push(Value::Object(differing));
-        }
-    }
-    if !left.is_empty() {
-        merged.insert("allOf".to_owned(), Value::Array(left));
-    }
-    Value::Object(merged)
-}
 
 /// Closes every object schema that does not say whether it is open, but names what it holds. One that names nothing is
 /// left open: closed, no answer but `{}` would fit it.
@@ -206,19 +133,6 @@ mod tests {
         assert!(!fits(json!({"a": 1, "other": 2})), "it is closed");
         let open = depends(json!({"patternProperties": {"^x-": {}}}));
         assert!(open.get("additionalProperties").is_none());
-    }
-
-    #[test]
-    fn types_of_parts_hold_together() {
-        let parts = |types: [&str; 2]| {
-            let part = |kind: &str| json!({"type": kind}).as_object().expect("one").clone();
-            Schema::new(super::merge(vec![Value::Object(part(types[0]))], part(types[1]))).unwrap()
-        };
-        assert!(parts(["string", "string"]).problems(&json!("x")).is_empty());
-        assert!(parts(["integer", "number"]).problems(&json!(1)).is_empty());
-        for value in [json!("x"), json!(1)] {
-            assert!(!parts(["string", "integer"]).problems(&value).is_empty(), "{value}");
-        }
     }
 
     #[test]
