@@ -5,12 +5,14 @@
 
 mod bounds;
 mod known;
+mod lists;
+mod objects;
+mod texts;
 
 use std::cmp::Ordering;
 
 pub(crate) use known::Known;
 
-use crate::fit::Fit;
 use crate::schema::{Draft, Kinds, Look};
 use serde_json::{Map, Value};
 
@@ -63,25 +65,32 @@ pub(crate) fn impossible(schema: &Value) -> Option<Impossible> {
         };
         return Some(Impossible { pointer: String::new(), why });
     }
-    of_kinds(schema, &["object"], "", Draft::of(schema))
+    of_kinds(schema, Kinds::OBJECTS, "", Draft::of(schema))
 }
 
 /// Why no value at all fits a schema.
 fn admits_nothing(schema: &Value, pointer: &str, draft: Draft) -> Option<Impossible> {
-    of_kinds(schema, &KINDS, pointer, draft)
+    of_kinds(schema, Kinds::ALL, pointer, draft)
 }
 
 /// Why no value of some kinds fits a schema.
-fn of_kinds(schema: &Value, kinds: &[&str], pointer: &str, draft: Draft) -> Option<Impossible> {
+fn of_kinds(schema: &Value, kinds: Kinds, pointer: &str, draft: Draft) -> Option<Impossible> {
     let fault = |why: &str| Some(Impossible { pointer: pointer.to_owned(), why: why.to_owned() });
     let map = match schema {
         Value::Bool(false) => return fault("is `false`, which no value fits"),
         Value::Object(map) => map,
         _ => return None,
     };
+    let own = Kinds::of(schema);
+    let apart = || {
+        fault(match own == Kinds::NONE {
+            true => "asks for types that exclude each other",
+            false => "allows none of the types that what stands beside it leaves",
+        })
+    };
     // What says no more than a type refuses nothing of that type.
     if map.keys().all(|key| ["type", "title", "description"].contains(&key.as_str())) {
-        return None;
+        return if own.meet(kinds) { None } else { apart() };
     }
     if map.look("not").is_some_and(|part| known::takes_all(part, Kinds::ALL)) {
         return fault("has a `not` that excludes every value");
@@ -97,26 +106,49 @@ fn of_kinds(schema: &Value, kinds: &[&str], pointer: &str, draft: Draft) -> Opti
             false => None,
         };
     }
-    let inner = |key: &str, at: usize| format!("{pointer}/{key}/{at}");
-    let all = branches(map, "allOf").enumerate();
+    if !own.meet(kinds) {
+        return apart();
+    }
+    let kinds = own.and(kinds);
+    let mut all = branches(map, "allOf").enumerate();
     if let Some(found) =
-        all.into_iter().find_map(|(at, part)| of_kinds(part, kinds, &inner("allOf", at), draft))
+        all.find_map(|(at, part)| of_kinds(part, kinds, &format!("{pointer}/allOf/{at}"), draft))
     {
         return Some(found);
     }
-    for key in ["anyOf", "oneOf"].into_iter().filter(|key| map.has(key)) {
-        let parts = branches(map, key).enumerate();
-        let found: Option<Vec<_>> =
-            parts.map(|(at, part)| of_kinds(part, kinds, &inner(key, at), draft)).collect();
-        if let Some(first) = found.and_then(|found| found.into_iter().next()) {
-            return Some(first);
-        }
+    if let Some(found) =
+        ["anyOf", "oneOf"].into_iter().find_map(|key| of_branches(map, key, kinds, pointer, draft))
+    {
+        return Some(found);
     }
     let written = written_kinds(map).unwrap_or_else(|| KINDS.to_vec());
-    let left = written
-        .into_iter()
-        .filter(|kind| kinds.contains(kind) || (*kind == "integer" && kinds.contains(&"number")));
+    let left = written.into_iter().filter(|kind| kinds.meet(Kinds::named(&(*kind).into())));
     let found: Option<Vec<_>> = left.map(|kind| of_kind(schema, map, kind, pointer, draft)).collect();
+    found.and_then(|found| found.into_iter().next())
+}
+
+/// Why no value of some kinds fits a branch of an `anyOf` or a `oneOf`: why none fits the first one.
+fn of_branches(
+    map: &Map<String, Value>,
+    key: &str,
+    kinds: Kinds,
+    pointer: &str,
+    draft: Draft,
+) -> Option<Impossible> {
+    let parts: Vec<&Value> = branches(map, key).collect();
+    let is_twice = |part: &Value| key == "oneOf" && parts.iter().filter(|other| **other == part).count() > 1;
+    let found: Option<Vec<_>> = parts
+        .iter()
+        .enumerate()
+        .map(|(at, part)| {
+            let pointer = format!("{pointer}/{key}/{at}");
+            if is_twice(part) {
+                let why = "stands in its `oneOf` twice, of which just one part may fit".to_owned();
+                return Some(Impossible { pointer, why });
+            }
+            of_kinds(part, kinds, &pointer, draft)
+        })
+        .collect();
     found.and_then(|found| found.into_iter().next())
 }
 
@@ -135,7 +167,6 @@ fn of_kind(
     pointer: &str,
     draft: Draft,
 ) -> Option<Impossible> {
-    let number = |key: &str| map.look(key).and_then(Value::as_f64);
     let fault = |why: String| Some(Impossible { pointer: pointer.to_owned(), why });
     if map.look("not").is_some_and(|part| known::takes_all(part, Kinds::named(&kind.into()))) {
         return fault(format!("has a `not` that excludes every value of type `{kind}`"));
@@ -148,7 +179,7 @@ fn of_kind(
     let crossed = |low: &str, high: &str| held(low, high, &[Ordering::Greater]);
     let met = |low: &str, high: &str| held(low, high, &[Ordering::Greater, Ordering::Equal]);
     match kind {
-        "string" => crossed("minLength", "maxLength").or_else(|| bounds::letters(map)).and_then(fault),
+        "string" => crossed("minLength", "maxLength").or_else(|| texts::length(map)).and_then(fault),
         "number" | "integer" => crossed("minimum", "maximum")
             .or_else(|| met("exclusiveMinimum", "maximum"))
             .or_else(|| met("minimum", "exclusiveMaximum"))
@@ -156,81 +187,11 @@ fn of_kind(
             .or_else(|| bounds::between(map, kind == "integer"))
             .and_then(fault),
         "array" => {
-            if let Some(why) = crossed("minItems", "maxItems") {
-                return fault(why);
-            }
-            let needs_one = number("minItems").is_some_and(|least| least >= 1.0);
-            let items = map.look("items").filter(|_| needs_one && !map.has("prefixItems"))?;
-            admits_nothing(items, &format!("{pointer}/items"), draft)
+            crossed("minItems", "maxItems").and_then(fault).or_else(|| lists::of_list(map, pointer, draft))
         }
-        "object" => of_object(map, pointer, draft).or_else(|| of_parts(schema, map, pointer, draft)),
+        "object" => objects::of_object(schema, map, pointer, draft),
         _ => None,
     }
-}
-
-/// Why no object fits what a schema says about objects.
-fn of_object(map: &Map<String, Value>, pointer: &str, draft: Draft) -> Option<Impossible> {
-    let fault = |why: String| Some(Impossible { pointer: pointer.to_owned(), why });
-    let number = |key: &str| map.look(key).and_then(Value::as_f64);
-    let mut required: Vec<&str> = branches(map, "required").filter_map(Value::as_str).collect();
-    required.sort_unstable();
-    required.dedup();
-    if let Some(most) = number("maxProperties") {
-        if (required.len() as f64) > most {
-            return fault(format!("requires {} properties and allows {most}", required.len()));
-        }
-        if let Some(least) = number("minProperties").filter(|least| *least > most) {
-            return fault(format!("has `minProperties` {least} and `maxProperties` {most}"));
-        }
-    }
-    let names = map.look("propertyNames").filter(|_| draft.knows("propertyNames"));
-    let names = names.and_then(|names| draft.compile(names));
-    if let Some(barred) =
-        names.and_then(|names| required.iter().find(|name| !names.is_valid(&Value::from(**name))))
-    {
-        return fault(format!("requires `{barred}`, which its `propertyNames` refuses"));
-    }
-    let named = map.look("properties").and_then(Value::as_object);
-    let by_pattern =
-        map.look("patternProperties").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
-    let is_closed = map.look("additionalProperties") == Some(&Value::Bool(false)) && !by_pattern;
-    for name in required {
-        match named.and_then(|named| named.look(name)) {
-            Some(inner) => {
-                let step = name.replace('~', "~0").replace('/', "~1");
-                let at = format!("{pointer}/properties/{step}");
-                if let Some(found) = admits_nothing(inner, &at, draft) {
-                    return Some(found);
-                }
-            }
-            None if is_closed => {
-                return fault(format!("requires `{name}`, which is none of the `properties` that it allows"));
-            }
-            None => {}
-        }
-    }
-    let count = named.map_or(0, Map::len) as f64;
-    number("minProperties")
-        .filter(|least| is_closed && *least > count)
-        .and_then(|least| fault(format!("has `minProperties` {least}, and allows {count} properties")))
-}
-
-/// Why no object fits what is combined with the rest of a schema.
-fn of_parts(schema: &Value, map: &Map<String, Value>, pointer: &str, draft: Draft) -> Option<Impossible> {
-    const COMBINING: [&str; 5] = ["not", "allOf", "anyOf", "oneOf", "if"];
-    let mut said = COMBINING.into_iter().filter(|key| draft.knows(key) && map.has(key)).peekable();
-    said.peek()?;
-    let known = Known::of(vec![schema], draft);
-    let barring =
-        said.find(|key| map.look(key).is_some_and(|part| known.keyword(map, key, part) == Fit::Never))?;
-    let why = match barring {
-        "not" => "has a `not` that excludes every object which fits the rest",
-        "allOf" => "has an `allOf` with a part that no object fits which fits the rest",
-        "anyOf" => "has an `anyOf` of which no part fits an object that fits the rest",
-        "oneOf" => "has a `oneOf` of which never just one part fits an object that fits the rest",
-        _ => "has an `if` whose branches no object fits which fits the rest",
-    };
-    Some(Impossible { pointer: pointer.to_owned(), why: why.to_owned() })
 }
 
 #[cfg(test)]
@@ -307,6 +268,56 @@ mod tests {
                 "has `pattern` `^abc$`, which takes 3 characters, and `maxLength` 2",
             ),
             (json!({"anyOf": [false, {"enum": []}]}), "refuses every value that its parts list"),
+            (
+                json!({"type": "string", "pattern": "^[a-z]{3}$", "maxLength": 2}),
+                "has `pattern` `^[a-z]{3}$`, which takes 3 characters, and `maxLength` 2",
+            ),
+            (
+                json!({"type": "string", "pattern": "PROJ-[0-9]+", "maxLength": 5}),
+                "has `pattern` `PROJ-[0-9]+`, which takes at least 6 characters, and `maxLength` 5",
+            ),
+            (
+                json!({"allOf": [{"type": "string"}, {"type": "number"}]}),
+                "asks for types that exclude each other",
+            ),
+            (
+                json!({"type": "string", "anyOf": [{"type": "number"}, {"minLength": 2, "maxLength": 1}]}),
+                "allows none of the types that what stands beside it leaves",
+            ),
+            (
+                json!({"oneOf": [{"type": "string"}, {"type": "string"}]}),
+                "stands in its `oneOf` twice, of which just one part may fit",
+            ),
+            (
+                json!({"type": "array", "uniqueItems": true, "minItems": 3, "items": {"type": "boolean"}}),
+                "needs 3 items that differ, and allows 2 different ones",
+            ),
+            (
+                json!({"type": "array", "contains": {"const": "x"}, "items": {"type": "number"}}),
+                "has a `contains` that no item fits which it allows",
+            ),
+            (
+                json!({"type": "array", "contains": {}, "maxItems": 0}),
+                "asks for 1 items by its `contains`, and has `maxItems` 0",
+            ),
+            (
+                json!({"type": "array", "minItems": 2, "prefixItems": [{}, {"enum": []}]}),
+                "has an empty `enum`",
+            ),
+            (
+                json!({"type": "array", "minItems": 3, "prefixItems": [{}, {}], "items": false}),
+                "is `false`, which no value fits",
+            ),
+            (
+                json!({"type": "object", "required": ["x"], "properties": {"x": {}, "y": {}},
+                    "dependencies": {"x": ["z"]}, "additionalProperties": false}),
+                "requires `z`, which is none of the `properties` that it allows",
+            ),
+            (
+                json!({"type": "object", "required": ["x"], "properties": {"x": {"type": "string"}},
+                    "patternProperties": {"^x": {"type": "null"}}}),
+                "requires `x`, and no value fits all that it says of that",
+            ),
         ];
         for (inner, why) in table {
             let found = impossible(&object(inner.clone())).unwrap_or_else(|| panic!("{inner} is possible"));
@@ -353,7 +364,7 @@ mod tests {
                 "has an `anyOf` of which no part",
             ),
             (json!({"allOf": [{"not": {"required": ["plan"]}}]}), "has an `allOf` with a part"),
-            (json!({"allOf": [action(json!(["c"]))]}), "has an `allOf`"),
+            (json!({"allOf": [action(json!(["c"]))]}), "requires `next`, and no value fits all"),
             (json!({"if": {"required": ["plan"]}, "then": {"required": ["other"]}}), "has an `if`"),
         ] {
             let found = impossible(&beside(rest.clone())).unwrap_or_else(|| panic!("{rest} is possible"));
@@ -410,8 +421,14 @@ mod tests {
             ),
             range(json!({"type": "integer", "minimum": u64::MAX - 1, "maximum": u64::MAX, "multipleOf": 3})),
             range(json!({"type": ["integer", "null"], "minimum": 1.2, "maximum": 1.8})),
-            range(json!({"type": "string", "pattern": "^a.c$", "minLength": 5, "maxLength": 9})),
+            range(json!({"type": "string", "pattern": "^(?=a).c$", "minLength": 5, "maxLength": 9})),
             range(json!({"type": "string", "pattern": "^abc", "minLength": 5})),
+            range(json!({"type": "string", "pattern": "^(a|bcd)$", "minLength": 3, "maxLength": 3})),
+            range(json!({"type": "array", "minContains": 0, "contains": {"const": "x"}, "maxItems": 0})),
+            range(json!({"type": "array", "minItems": 1, "prefixItems": [{}, {"enum": []}]})),
+            range(json!({"type": "array", "uniqueItems": true, "minItems": 2, "items": {"type": "boolean"}})),
+            range(json!({"type": "array", "contains": {"const": 1}, "items": {"type": "number"}})),
+            range(json!({"oneOf": [{"type": "string"}, {"type": "string"}, {"type": "null"}]})),
             json!({"required": ["x"], "propertyNames": {"maxLength": 2}}),
             json!({"required": ["x"], "properties": {"x": {"minLength": 5, "maxLength": 2}}}),
             json!(true),

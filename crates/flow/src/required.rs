@@ -33,6 +33,9 @@ pub(crate) fn certain(schema: &Value, draft: Draft) -> BTreeSet<&str> {
     let certain = |schema| certain(schema, draft);
     let Value::Object(map) = schema else { return BTreeSet::new() };
     let mut names: BTreeSet<&str> = branches(map, "required").filter_map(Value::as_str).collect();
+    if !SAY_MORE.iter().any(|key| map.has(key)) {
+        return names;
+    }
     names.extend(branches(map, "allOf").flat_map(certain));
     for key in ["anyOf", "oneOf"] {
         names.extend(common(branches(map, key).map(certain)));

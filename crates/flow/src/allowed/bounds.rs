@@ -1,4 +1,4 @@
-//! What bounds leave between them: numbers, and lengths of texts of one length.
+//! What bounds of numbers leave between them.
 
 use std::cmp::Ordering;
 
@@ -89,20 +89,4 @@ fn bound<'m>(
         },
         (one, other) => one.or(other),
     }
-}
-
-/// Why no text has the length of a pattern that is plain letters from end to end.
-pub(super) fn letters(map: &Map<String, Value>) -> Option<String> {
-    let pattern = map.get("pattern")?.as_str()?;
-    let letters = pattern.strip_prefix('^')?.strip_suffix('$')?;
-    let is_plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | ' ');
-    if !letters.chars().all(is_plain) {
-        return None;
-    }
-    let length = letters.chars().count() as f64;
-    let number = |key: &str| map.get(key).and_then(Value::as_f64);
-    let short = number("minLength").filter(|least| *least > length).map(|least| ("minLength", least));
-    let long = number("maxLength").filter(|most| *most < length).map(|most| ("maxLength", most));
-    let (key, bound) = short.or(long)?;
-    Some(format!("has `pattern` `{pattern}`, which takes {length} characters, and `{key}` {bound}"))
 }

@@ -30,6 +30,8 @@ fn leaf(dice: &mut Dice) -> Value {
         json!({"enum": ["b"]}),
         json!({"const": "a"}),
         json!({"not": {}}),
+        json!({"pattern": "^[a-z]$", "maxLength": 1, "type": "string"}),
+        json!({"pattern": "^(ab)+$", "maxLength": 1, "type": "string"}),
     ];
     pick(dice, &leaves)
 }
@@ -38,7 +40,7 @@ fn leaf(dice: &mut Dice) -> Value {
 fn holder(dice: &mut Dice, depth: usize) -> Value {
     let mut map = Map::new();
     for _ in 0..=dice.below(4) {
-        let (key, value) = match dice.below(if depth < 2 { 22 } else { 17 }) {
+        let (key, value) = match dice.below(if depth < 2 { 26 } else { 20 }) {
             0 | 1 => ("type", pick(dice, &[json!("array"), json!("object")])),
             2 => ("type", pick(dice, &[json!(["array", "null"]), json!(["array", "object"])])),
             3 => ("minItems", pick(dice, &[json!(1), json!(2)])),
@@ -59,10 +61,19 @@ fn holder(dice: &mut Dice, depth: usize) -> Value {
             14 => ("minProperties", pick(dice, &[json!(1), json!(2), json!(3)])),
             15 => ("enum", json!([["a"], [null, "b"], {"x": "a"}, {"x": "b", "y": "a"}, "t"])),
             16 => ("propertyNames", json!({"enum": ["x", "0"]})),
-            17 => ("allOf", json!([holder(dice, depth + 1), holder(dice, depth + 1)])),
-            18 => ("anyOf", json!([holder(dice, depth + 1), holder(dice, depth + 1)])),
-            19 => ("oneOf", json!([holder(dice, depth + 1), holder(dice, depth + 1)])),
-            20 => ("not", holder(dice, depth + 1)),
+            17 => ("contains", leaf(dice)),
+            18 => {
+                pick(dice, &[("minContains", json!(0)), ("minContains", json!(2)), ("maxContains", json!(1))])
+            }
+            19 => pick(dice, &[("uniqueItems", json!(true)), ("dependencies", json!({"x": ["y"]}))]),
+            20 => ("allOf", json!([holder(dice, depth + 1), holder(dice, depth + 1)])),
+            21 => ("anyOf", json!([holder(dice, depth + 1), holder(dice, depth + 1)])),
+            22 => ("oneOf", json!([holder(dice, depth + 1), holder(dice, depth + 1)])),
+            23 => {
+                let part = holder(dice, depth + 1);
+                ("oneOf", json!([part, part]))
+            }
+            24 => ("not", holder(dice, depth + 1)),
             _ => {
                 map.insert("then".to_owned(), holder(dice, depth + 1));
                 ("if", holder(dice, depth + 1))

@@ -37,7 +37,7 @@ impl Draft {
             "additionalItems" => return self.0 < Known::Draft202012,
             "const" | "contains" | "propertyNames" => Known::Draft6,
             "if" | "then" | "else" => Known::Draft7,
-            "dependentRequired" | "dependentSchemas" => Known::Draft201909,
+            "dependentRequired" | "dependentSchemas" | "minContains" | "maxContains" => Known::Draft201909,
             "prefixItems" => Known::Draft202012,
             _ => Known::Draft4,
         };
