@@ -39,8 +39,10 @@ pub struct LineColumn {
 /// A file that a definition was read from.
 #[derive(Debug, Clone)]
 pub struct SourceFile {
-    /// Path as shown to people: relative to the project where possible.
+    /// Its path below the folder whose files the definition may read, which is the project where it lies in one.
     pub path: Str,
+    /// Its path as it is shown where that folder is another one than the project.
+    elsewhere: Option<Str>,
     /// Its content.
     pub text: Str,
     /// Where its lines begin, found when a place is first asked for.
@@ -48,6 +50,11 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
+    /// Its path as shown to people: that in the project, and the whole one of a file that does not lie there.
+    pub fn shown(&self) -> &str {
+        self.elsewhere.as_deref().unwrap_or(&self.path)
+    }
+
     /// Where each of its lines begins.
     fn lines(&self) -> &[u32] {
         self.lines.get_or_init(|| {
@@ -76,9 +83,21 @@ impl Sources {
             return *known;
         }
         let (id, path) = (FileId(self.files.len() as u32), Str::from(path));
-        self.files.push(SourceFile { path: path.clone(), text: text(), lines: OnceLock::new() });
+        self.files.push(SourceFile {
+            path: path.clone(),
+            elsewhere: None,
+            text: text(),
+            lines: OnceLock::new(),
+        });
         self.by_path.insert(path, id);
         id
+    }
+
+    /// Says that all files lie in a folder outside of the project.
+    pub fn lie_in(&mut self, folder: &str) {
+        for file in &mut self.files {
+            file.elsewhere = Some(format!("{}/{}", folder.trim_end_matches('/'), file.path).into());
+        }
     }
 
     /// The file of this id, when it is one of these.

@@ -61,7 +61,7 @@ fn lever_json(lever: &Lever, sources: &Sources) -> Value {
 fn lowered(lever: &Lever, sources: &Sources) -> String {
     let file = |span: Span| Some((sources.get(span.file)?, sources.locate(span).line));
     let place = match lever.span {
-        Some(span) => file(span).map_or(String::new(), |(file, line)| format!(" ({}:{line})", file.path)),
+        Some(span) => file(span).map_or(String::new(), |(file, line)| format!(" ({}:{line})", file.shown())),
         None if lever.key.starts_with("--") => String::new(),
         None => " (below `[run]` in cuegate.toml)".to_owned(),
     };

@@ -122,7 +122,7 @@ fn finding(finding: &Diagnostic, sources: &Sources, strict: bool, renderer: &Ren
         let last = file.text[end..].find('\n').map_or(file.text.len(), |at| end + at + 1);
         let snippet = Snippet::source(&file.text[first..last])
             .line_start(sources.locate(finding.span).line as usize)
-            .path(&*file.path)
+            .path(file.shown())
             .annotation(AnnotationKind::Primary.span(start - first..end - first));
         group = group.element(snippet);
     }

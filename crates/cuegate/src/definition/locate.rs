@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use cuegate_flow::Sources;
+
 use super::is_piece;
 
 /// Where a definition lies.
@@ -9,6 +11,8 @@ use super::is_piece;
 pub struct Location {
     /// The folder whose files it may read: the project, or where the definition lies on its own.
     pub root: PathBuf,
+    /// Whether that lies outside of the project.
+    pub is_elsewhere: bool,
     /// Its folder below that, separated by `/`; empty when it is the root.
     pub base: String,
     /// The file that was named in it.
@@ -46,7 +50,8 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
         .map(|part| part.as_os_str().to_string_lossy())
         .collect::<Vec<_>>()
         .join("/");
-    Ok(Location { root, base, file })
+    let is_elsewhere = !root.starts_with(whole(project));
+    Ok(Location { root, is_elsewhere, base, file })
 }
 
 /// A name never leaves its folder. Pieces may be kept in categories, folders of one level: `category/name`.
@@ -80,7 +85,7 @@ fn nothing(typed: &str) -> (String, String) {
 /// outside of the project may read what lies beside its folder, or beside `.takt/pieces` when it lies in a category there:
 /// personas and instructions lie there.
 fn root_of(folder: &Path, project: &Path, piece: bool) -> PathBuf {
-    let project = std::fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
+    let project = whole(project);
     if folder.starts_with(&project) {
         return project;
     }
@@ -91,6 +96,20 @@ fn root_of(folder: &Path, project: &Path, piece: bool) -> PathBuf {
     }
     let above = folder.ancestors().skip(1).find(|above| above.join(".git").exists());
     above.map_or_else(|| folder.to_owned(), Path::to_owned)
+}
+
+/// A path without links in it, where it leads anywhere.
+fn whole(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+impl Location {
+    /// Shows the paths of a definition that was read from here as what they are.
+    pub fn show_in(&self, sources: &mut Sources) {
+        if self.is_elsewhere {
+            sources.lie_in(&self.root.to_string_lossy());
+        }
+    }
 }
 
 #[cfg(test)]

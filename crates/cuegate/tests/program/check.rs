@@ -414,6 +414,25 @@ fn findings_for_code_hosts() {
 }
 
 #[test]
+fn a_definition_outside_of_the_project_is_shown_where_it_lies() {
+    let (project, other) = (with(&small()), with(&broken()));
+    let folder = other.path().join(".agent/agent");
+    let folder = folder.to_str().unwrap();
+    let whole = format!("{}/agent.json", std::fs::canonicalize(folder).unwrap().display());
+    let check = |more: &[&str]| project.run(&[&["check", folder], more].concat());
+    let drawn = check(&[]).stderr;
+    assert!(drawn.contains(&format!("--> {whole}:")), "{drawn}");
+    let github = check(&["--format", "github"]).stdout;
+    assert!(github.contains(&format!("file={whole},")), "{github}");
+    let sarif = check(&["--format", "sarif"]).stdout;
+    assert!(sarif.contains(&format!("\"uri\": \"file://{whole}\"")), "{sarif}");
+    // Programs know what they asked about.
+    let found = check(&["--format", "json"]).json();
+    let file = found["diagnostics"][0]["file"].as_str().unwrap();
+    assert!(whole.ends_with(&format!("/{file}")), "{file}");
+}
+
+#[test]
 fn graphs_of_sound_and_unsound_definitions() {
     let project = Project::example();
     let ran = project.run(&["graph", "fixer"]);

@@ -18,7 +18,7 @@ pub fn github(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) -> St
         let mut place = String::new();
         if let Some(file) = sources.get(finding.span.file) {
             let at = sources.locate(finding.span);
-            place = format!("file={},line={},col={},", property(&file.path), at.line, at.column);
+            place = format!("file={},line={},col={},", property(file.shown()), at.line, at.column);
         }
         let mut message = finding.message.clone();
         if let Some(hint) = &finding.hint {
@@ -31,7 +31,7 @@ pub fn github(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) -> St
             // One annotation has one place: those of the way are named.
             let span = finding.trace_spans.get(at);
             if let Some((span, file)) = span.and_then(|span| Some((span, sources.get(span.file)?))) {
-                message.push_str(&format!(" ({}:{})", file.path, sources.locate(*span).line));
+                message.push_str(&format!(" ({}:{})", file.shown(), sources.locate(*span).line));
             }
         }
         lines.push_str(&format!("::{command} {place}title={}::{}\n", property(finding.code), data(&message)));

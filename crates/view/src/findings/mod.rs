@@ -59,7 +59,7 @@ pub fn plain(finding: &Diagnostic, sources: &Sources, strict: bool) -> String {
     match sources.get(finding.span.file) {
         Some(file) => {
             let at = sources.locate(finding.span);
-            format!("{}:{}:{}: {finding_text}", file.path, at.line, at.column)
+            format!("{}:{}:{}: {finding_text}", file.shown(), at.line, at.column)
         }
         None => finding_text,
     }

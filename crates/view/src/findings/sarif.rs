@@ -87,15 +87,16 @@ fn location(span: Span, sources: &Sources) -> Option<Value> {
     let start = sources.locate(span);
     let end = sources.locate(Span { start: span.end.max(span.start), ..span });
     Some(json!({"physicalLocation": {
-        "artifactLocation": {"uri": uri(&file.path)},
+        "artifactLocation": {"uri": uri(file.shown())},
         "region": {"startLine": start.line, "startColumn": start.column,
             "endLine": end.line, "endColumn": end.column},
     }}))
 }
 
-/// A path as a relative reference (RFC 3986): what is not plain in one is percent-encoded.
+/// A path as a relative reference (RFC 3986), and one from the root as a whole address: what is not plain in one is
+/// percent-encoded.
 fn uri(path: &str) -> String {
-    let mut uri = String::new();
+    let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
     for byte in path.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' => {
@@ -268,5 +269,6 @@ mod tests {
     fn paths_are_references() {
         assert_eq!(uri(".agent/ein ding/ü.json"), ".agent/ein%20ding/%C3%BC.json");
         assert_eq!(uri("a:b"), "a%3Ab");
+        assert_eq!(uri("/home/me/a b.yaml"), "file:///home/me/a%20b.yaml");
     }
 }

@@ -100,7 +100,8 @@ fn each_way(place: &Place, location: &Location, args: &Check, names: &[String]) 
     let disk = disk(location)?;
     let watched = args.watch.then(|| Watched::new(&disk));
     let files: &dyn Files = watched.as_ref().map_or(&disk, |watched| watched);
-    let definition = look_each_way(files, &location.base, location.file.as_deref(), names, &how);
+    let mut definition = look_each_way(files, &location.base, location.file.as_deref(), names, &how);
+    location.show_in(&mut definition.sources);
     Ok(Found {
         flow: definition.flow,
         params: definition.params,

@@ -156,7 +156,9 @@ fn load(location: &Location, set: &[String]) -> Result<Definition, Failure> {
 /// Loads the definition at a place.
 fn load_as(location: &Location, set: &[String], how: &Load) -> Result<Definition, Failure> {
     let files = disk(location)?;
-    Ok(definition::load(&files, &location.base, location.file.as_deref(), set, how))
+    let mut definition = definition::load(&files, &location.base, location.file.as_deref(), set, how);
+    location.show_in(&mut definition.sources);
+    Ok(definition)
 }
 
 /// The files of the definition at a place.

@@ -27,7 +27,8 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
     let files = disk(&location)?;
     let (base, file) = (&location.base, location.file.as_deref());
     let (alone, there) = each_way(&files, base, file, |interactive| {
-        let definition = look(&files, base, file, &names, &Load { interactive, ..how.clone() });
+        let mut definition = look(&files, base, file, &names, &Load { interactive, ..how.clone() });
+        location.show_in(&mut definition.sources);
         let found = definition.flow.as_ref().map(|flow| {
             let terms = terms(flow, asked, &budget, args.max_iterations, args.repairs, &config);
             cuegate_flow::price(flow, &terms)
