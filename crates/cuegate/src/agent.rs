@@ -70,7 +70,10 @@ impl Agent {
     }
 
     /// Money can only be kept to where it is counted.
-    fn prices_known(&self, flow: &Flow) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// Of which model the price is missing.
+    pub(crate) fn prices_known(&self, flow: &Flow) -> Result<(), Failure> {
         let named = flow.steps.iter().filter_map(|step| match &step.act {
             Act::Ask(ask) => Some(ask.model.as_ref().and_then(|name| self.models.get(name))),
             _ => None,

@@ -58,6 +58,31 @@ fn a_budget_is_asked_for_where_money_is_unbounded() {
 }
 
 #[test]
+fn where_money_is_not_counted_tokens_are_asked_for() {
+    let project = costly("");
+    let program = project.path().join("stand-in");
+    fs::write(&program, "#!/bin/sh\necho codex-cli 99.1.0\n").unwrap();
+    let home = project.path().join("home");
+    fs::create_dir_all(&home).unwrap();
+    let config = format!(
+        "[providers.codex]\nprogram = {:?}\n[providers.codex.env]\nCODEX_API_KEY = \"of-a-test\"\nCODEX_HOME = {:?}\nTMPDIR = {:?}\n",
+        program.display().to_string(),
+        home.display().to_string(),
+        project.path().join("tmp").display().to_string()
+    );
+    project.write("cuegate.toml", &config);
+    let Some(ran) = project.at_terminal(&["run", "agent", "--provider", "codex"], "0\n\u{4}") else { return };
+    assert_eq!(ran.code, 130, "{}", ran.stdout);
+    assert_eq!(
+        ran.stdout.matches("budget in tokens (an empty line for none): ").count(),
+        2,
+        "{}",
+        ran.stdout
+    );
+    assert!(!ran.stdout.contains(ASKED), "{}", ran.stdout);
+}
+
+#[test]
 fn nobody_is_asked_for_a_budget_where_there_is_no_need_or_nobody() {
     let project = costly("");
     // Nobody is there: as before, with a word about it.

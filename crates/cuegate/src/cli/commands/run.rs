@@ -77,8 +77,9 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     let mut most = cuegate_flow::bound(&flow, &terms(&wishes));
     // What would lower it is looked for only where somebody reads it.
     let shown = || cuegate_view::price(&cuegate_flow::price(&flow, &terms(&wishes)), &definition.sources);
-    if let Some(usd_micro) = budget::wanted(&args, &wishes, &most, shown, &config)? {
-        wishes.budget.usd_micro = Some(usd_micro);
+    let in_money = agent.prices_known(&flow).is_ok();
+    if let Some(budget) = budget::wanted(&args, &wishes, &most, in_money, shown, &config)? {
+        wishes.budget = wishes.budget.with(budget);
         agent = found(&flow, &wishes, &program, &config)?;
         most = cuegate_flow::bound(&flow, &terms(&wishes));
     }
