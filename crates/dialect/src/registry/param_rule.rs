@@ -3,7 +3,7 @@
 use cuegate_flow::{ParamRule, Str};
 use serde_json::Number;
 
-use crate::json::{Fields, Kind};
+use crate::json::{Fields, Kind, Text};
 
 /// Reads what a value of a type has to be. What cannot hold for that type is reported.
 pub(super) fn read_rule(validation: Fields<'_, '_>, kind: Option<&str>) -> ParamRule {
@@ -16,7 +16,7 @@ pub(super) fn read_rule(validation: Fields<'_, '_>, kind: Option<&str>) -> Param
         }
         faulty.is_none()
     });
-    let choices = validation.texts("enum").map(|choices| {
+    let choices = validation.texts("enum").inspect(|choices| {
         if choices.is_empty() {
             validation.invalid(
                 validation.opening(),
@@ -24,7 +24,6 @@ pub(super) fn read_rule(validation: Fields<'_, '_>, kind: Option<&str>) -> Param
                 "name some",
             );
         }
-        choices.iter().map(|choice| Str::from(choice.text)).collect::<Vec<_>>()
     });
     if let (Some(least), Some(most)) = (&min, &max)
         && least.as_f64() > most.as_f64()
@@ -46,15 +45,43 @@ pub(super) fn read_rule(validation: Fields<'_, '_>, kind: Option<&str>) -> Param
         }
         _ => {}
     }
-    validation.finish();
     let numbers = kind == Some("number");
-    ParamRule {
+    let rest = ParamRule {
         min: min.filter(|_| numbers),
         max: max.filter(|_| numbers),
         pattern: pattern.map(|pattern| pattern.text.into()).filter(|_| !numbers && kind != Some("boolean")),
-        choices: choices.filter(|_| kind != Some("boolean")),
-        items: kind == Some("array"),
+        ..ParamRule::default()
+    };
+    let choices = choices.filter(|_| kind != Some("boolean"));
+    let leaves_some =
+        choices.as_ref().is_none_or(|choices| check_choices(choices, &rest, numbers, &validation));
+    validation.finish();
+    let items = kind == Some("array");
+    if !leaves_some {
+        // What contradicts itself says nothing about a default.
+        return ParamRule { items, ..ParamRule::default() };
     }
+    let choices = choices.map(|choices| choices.iter().map(|choice| Str::from(choice.text)).collect());
+    ParamRule { choices, items, ..rest }
+}
+
+/// Reports choices that nobody can make, as the rest of the rule or the type refuses them, and says whether there are
+/// others.
+fn check_choices(choices: &[Text<'_>], rest: &ParamRule, numbers: bool, validation: &Fields<'_, '_>) -> bool {
+    let is_number = |text: &str| text.parse::<f64>().is_ok_and(f64::is_finite);
+    let complaint = |choice: &Text<'_>| match numbers && !is_number(choice.text) {
+        true => Some("is no number".to_owned()),
+        false => rest.complaint(choice.text),
+    };
+    let refused: Vec<_> = choices.iter().filter_map(|choice| Some((choice, complaint(choice)?))).collect();
+    let leaves_some = refused.len() < choices.len();
+    // Where nothing is left, the first one says why.
+    for (choice, why) in refused.iter().take(if leaves_some { usize::MAX } else { 1 }) {
+        let end = if leaves_some { "" } else { ", so that no value is allowed" };
+        let message = format!("`{}` of `enum` {why}{end}", choice.text);
+        validation.invalid(choice.span, message, "correct it, or what stands beside `enum`");
+    }
+    leaves_some
 }
 
 fn number(fields: &Fields<'_, '_>, key: &'static str) -> Option<Number> {

@@ -14,6 +14,9 @@ fn parameters() {
         ("list without either", &[("\"type\": \"string\", \"description\": \"Base\", \"default\": \"main\"",
             "\"type\": \"array\", \"description\": \"Base\", \"default\": [\"a\", 3, true]")]),
         ("in a validation", &[("\"default\": \"main\"", "\"default\": \"main\", \"validation\": {\"min\": \"1\", \"max\": 3, \"pattern\": \"x\", \"enum\": [\"main\"], \"mx\": 3}")]),
+        ("choices that are none", &[("\"type\": \"string\", \"description\": \"Base\", \"default\": \"main\"",
+            "\"type\": \"number\", \"description\": \"Base\", \"default\": 2, \"validation\": {\"max\": 3, \"enum\": [\"2\", \"many\", \"5\"]}")]),
+        ("no choice at all", &[("\"default\": \"main\"", "\"default\": \"main\", \"validation\": {\"pattern\": \"^x\", \"enum\": [\"main\", \"dev\"]}")]),
     ]), @"
     # list with a comma in it
     agent.json:8:73 warning[comma-in-list]: `a,b` in the default of `baseBranch` holds a comma, which separates items
@@ -26,11 +29,16 @@ fn parameters() {
     # list without either
     nothing
     # in a validation
-    agent.json:8:73 error[invalid-value]: the default of `baseBranch` does not match `x`
     agent.json:8:96 warning[stray-key]: `min` has no effect in `parameters.baseBranch.validation`
     agent.json:8:103 error[wrong-type]: `min` must be a number, not a text
     agent.json:8:108 warning[stray-key]: `max` has no effect in `parameters.baseBranch.validation`
+    agent.json:8:143 error[invalid-value]: `main` of `enum` does not match `x`, so that no value is allowed
     agent.json:8:152 error[unknown-key]: `mx` is no key of `parameters.baseBranch.validation`
+    # choices that are none
+    agent.json:8:115 error[invalid-value]: `many` of `enum` is no number
+    agent.json:8:123 error[invalid-value]: `5` of `enum` is more than 3
+    # no choice at all
+    agent.json:8:122 error[invalid-value]: `main` of `enum` does not match `^x`, so that no value is allowed
     ");
 }
 
