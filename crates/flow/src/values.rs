@@ -8,6 +8,9 @@ use serde_json::Value;
 /// How many values a range of whole numbers may have to count as a list: more are nobody's cases.
 const RANGE_MAX: i64 = 64;
 
+/// Up to here, up and down, numbers with fractions tell all whole numbers apart.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
 /// Keywords beside which one list of values is all that a schema says, so that nothing is left to ask of them.
 const NOTES: [&str; 9] =
     ["enum", "const", "type", "title", "description", "default", "examples", "$comment", "anyOf"];
@@ -61,8 +64,6 @@ pub(crate) fn can_read(schema: &Value, text: &str, draft: Draft) -> bool {
 
 /// A number as JSON has it, a whole one without a fraction.
 fn as_json(number: f64) -> Option<Value> {
-    // Whole numbers up to here are exact.
-    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     match number.fract() == 0.0 && number.abs() <= EXACT_MAX {
         true => Some(Value::from(number as i64)),
         false => serde_json::Number::from_f64(number).map(Value::Number),
@@ -97,14 +98,24 @@ fn united(branches: &[Value], draft: Draft) -> Option<Vec<Value>> {
     Some(all)
 }
 
+/// The whole numbers next to a number: the greatest that is not above it, and the least that is not below it.
+fn whole(number: &Value) -> Option<(i64, i64)> {
+    let fraction = || number.as_f64().filter(|number| number.abs() < EXACT_MAX);
+    let around = |number: f64| (number.floor() as i64, number.ceil() as i64);
+    number.as_i64().map(|number| (number, number)).or_else(|| fraction().map(around))
+}
+
 /// The values of types that have few.
 fn of_types(schema: &Value) -> Option<Vec<Value>> {
     let one = |kind: &str| match kind {
         "boolean" => Some(vec![Value::Bool(true), Value::Bool(false)]),
         "null" => Some(vec![Value::Null]),
         "integer" => {
-            let bound = |key: &str| schema.look(key).and_then(Value::as_i64);
-            let (least, most) = (bound("minimum")?, bound("maximum")?);
+            // What is excluded itself the validator knows.
+            let bounds =
+                |keys: [&'static str; 2]| keys.into_iter().filter_map(|key| whole(schema.look(key)?));
+            let least = bounds(["minimum", "exclusiveMinimum"]).map(|(_, above)| above).max()?;
+            let most = bounds(["maximum", "exclusiveMaximum"]).map(|(below, _)| below).min()?;
             (most.checked_sub(least)? < RANGE_MAX).then(|| (least..=most).map(Value::from).collect())
         }
         _ => None,
@@ -145,6 +156,17 @@ mod tests {
                 json!({"type": "integer", "minimum": 1, "maximum": 3, "not": {"const": 2}}),
                 Some(json!([1, 3])),
             ),
+            (json!({"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 3}), Some(json!([1, 2]))),
+            (
+                json!({"type": "integer", "minimum": 0.5, "exclusiveMinimum": -3, "maximum": 2.5}),
+                Some(json!([1, 2])),
+            ),
+            (
+                json!({"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer",
+                    "minimum": 0, "exclusiveMinimum": true, "maximum": 2}),
+                Some(json!([1, 2])),
+            ),
+            (json!({"type": "integer", "minimum": 2, "maximum": 1}), Some(json!([]))),
             (json!({"type": "integer", "minimum": 0, "maximum": 1000}), None),
             (json!({"type": "integer", "minimum": i64::MIN, "maximum": i64::MAX}), None),
             (json!({"anyOf": [{"const": "a"}, {"enum": ["a", "b"]}]}), Some(json!(["a", "b"]))),

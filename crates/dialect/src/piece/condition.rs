@@ -50,10 +50,24 @@ pub(crate) fn parse(text: &str) -> Result<Condition, String> {
 pub(crate) fn near_miss(text: &str) -> Option<&'static str> {
     let (name, rest) = text.trim().split_once('(')?;
     let inner = rest.trim_end().strip_suffix(')')?.trim();
-    let quoted = inner.starts_with(['"', '\'', '“', '”', '„', '‘', '’', '«', '「', '`']);
-    let known = ["ai", "all", "any"].into_iter().find(|known| name.trim().eq_ignore_ascii_case(known));
-    known.filter(|_| quoted)
+    let known = CALLS.into_iter().find(|known| name.trim().eq_ignore_ascii_case(known));
+    known.filter(|_| inner.starts_with(QUOTES))
 }
+
+/// The call that stands in a text among other words, as in `not all("…")` and `any("…") or so`.
+pub(crate) fn call_within(text: &str) -> Option<&'static str> {
+    text.match_indices('(').find_map(|(at, _)| {
+        let name = text[..at].rsplit(|char: char| !char.is_alphanumeric() && char != '_').next()?;
+        let quoted = text[at + 1..].trim_start().starts_with(QUOTES);
+        CALLS.into_iter().find(|known| quoted && name == *known)
+    })
+}
+
+/// The names of calls.
+const CALLS: [&str; 3] = ["ai", "all", "any"];
+
+/// What people quote with.
+const QUOTES: [char; 10] = ['"', '\'', '“', '”', '„', '‘', '’', '«', '「', '`'];
 
 /// Quoted texts separated by commas, at least one, none of them empty. A quote in one of them is written `\"`.
 fn arguments(text: &str, inner: &str) -> Result<Vec<String>, String> {
@@ -99,7 +113,7 @@ pub(crate) fn as_argument(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Condition, as_argument, near_miss, parse};
+    use super::{Condition, as_argument, call_within, near_miss, parse};
 
     #[test]
     fn a_quote_in_an_argument_is_written_with_a_backslash() {
@@ -122,6 +136,21 @@ mod tests {
             ("done", None),
         ] {
             assert_eq!(near_miss(text), meant, "{text}");
+        }
+    }
+
+    #[test]
+    fn finds_calls_among_other_words() {
+        for (text, meant) in [
+            ("not all(\"x\")", Some("all")),
+            ("any(\"x\") or so", Some("any")),
+            ("!ai( 'x' )", Some("ai")),
+            ("all(tests) pass", None),
+            ("small(\"x\")", None),
+            ("fix them all (\"x\")", None),
+            ("done", None),
+        ] {
+            assert_eq!(call_within(text), meant, "{text}");
         }
     }
 

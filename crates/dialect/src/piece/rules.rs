@@ -103,6 +103,29 @@ fn rule<'j>(
     })
 }
 
+/// A text that its author may have meant as a call.
+fn report_no_call(condition: Text<'_>, owner: &Fields<'_, '_>) {
+    let near = condition::near_miss(condition.text).map(|meant| {
+        (
+            meant,
+            format!(
+                "write `{meant}(\"…\")`: in lower case, without white space before `(`, with straight quotes"
+            ),
+        )
+    });
+    let within = || {
+        let meant = condition::call_within(condition.text)?;
+        Some((
+            meant,
+            format!("write `{meant}(\"…\")` and nothing else; for what is beside it write further rules"),
+        ))
+    };
+    if let Some((meant, hint)) = near.or_else(within) {
+        let message = format!("`{}` is a text as any other, and no `{meant}(…)`", condition.text);
+        owner.push(Diagnostic::warning(codes::INVALID_CONDITION, condition.span, message).hint(hint));
+    }
+}
+
 /// A flag that has no effect where rules lead nowhere.
 fn flag(fields: &Fields<'_, '_>, key: &'static str, whose: Owner) -> bool {
     let Some((value, span)) = fields.boolean(key) else { return false };
@@ -129,14 +152,8 @@ fn read_condition(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner) -> 
             Condition::Text
         }
         Ok(kind) => {
-            if kind == Condition::Text
-                && let Some(meant) = condition::near_miss(condition.text)
-            {
-                let message = format!("`{}` is a text as any other, and no `{meant}(…)`", condition.text);
-                let finding = Diagnostic::warning(codes::INVALID_CONDITION, condition.span, message);
-                owner.push(finding.hint(format!(
-                    "write `{meant}(\"…\")`: in lower case, without white space before `(`, with straight quotes"
-                )));
+            if kind == Condition::Text {
+                report_no_call(condition, owner);
             }
             kind
         }
