@@ -8,7 +8,7 @@ use super::runner::{ClosureAction, WorktreeSettings, read_runner};
 use super::told::Told;
 use super::verdict::VerdictSettings;
 use crate::findings::Findings;
-use crate::json::{Fields, Json, Text};
+use crate::json::{Fields, Json, Kind, Text};
 use crate::loaded::LogRule;
 
 /// An agent as written, with the defaults of the runner reference for what is not.
@@ -24,6 +24,8 @@ pub(crate) struct AgentDefinition<'j> {
     pub(crate) description: Option<&'j str>,
     /// Values it can be given at start.
     pub(crate) params: Vec<Param>,
+    /// Whether there are parameters of which not even the names could be read.
+    pub(crate) params_misread: bool,
     /// Its system prompt.
     pub(crate) system_prompt: Option<Text<'j>>,
     /// Its registry, and where that is written.
@@ -62,6 +64,7 @@ impl Default for AgentDefinition<'_> {
             title: None,
             description: None,
             params: Vec::new(),
+            params_misread: false,
             system_prompt: None,
             registry: ("steps_registry.json", None),
             fallback_dir: ("prompts", None),
@@ -89,6 +92,8 @@ pub(crate) fn read_agent<'j>(
     let fields = Fields::of(json, "the agent", None, found)?;
     let mut agent =
         AgentDefinition { is_written: true, params: read_parameters(&fields), ..AgentDefinition::default() };
+    let written = fields.nullable("parameters");
+    agent.params_misread = written.is_some_and(|entry| !matches!(entry.value.kind, Kind::Object(_)));
     fields.text("$schema");
     if let Some(version) = fields.text("version").filter(|version| !is_semver(version.text)) {
         let message = format!("`{}` is no version", version.text);

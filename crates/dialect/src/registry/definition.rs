@@ -139,14 +139,18 @@ fn read_completions<'j>(fields: &Fields<'j, '_>, registry: &mut RegistryDefiniti
 /// Names all steps of the flow that lack a gate or transitions, in the words of "Step Flow Design", "Load-time
 /// validation".
 fn report_incomplete(fields: &Fields<'_, '_>, steps: &[StepDefinition<'_>]) {
-    let lacking = |lacks: fn(&StepDefinition<'_>) -> bool| {
-        let ids: Vec<&str> =
-            steps.iter().filter(|step| !step.section && lacks(step)).map(|step| step.id).collect();
-        ids.join(", ")
+    let written = fields.entry("steps").map(|entry| &entry.value);
+    // Of what is there and cannot be read that has been said.
+    let is_there =
+        |id, key| written.and_then(|steps| steps.get(id)).is_some_and(|step| step.get(key).is_some());
+    let lacking = |key, lacks: fn(&StepDefinition<'_>) -> bool| {
+        let lacking = steps.iter().filter(|step| !step.section && lacks(step) && !is_there(step.id, key));
+        lacking.map(|step| step.id).collect::<Vec<&str>>().join(", ")
     };
+    let [gate, transitions] = ["structuredGate", "transitions"];
     let parts = [
-        ("structuredGate", lacking(|step| step.gate.is_none())),
-        ("transitions", lacking(|step| step.transitions.is_none())),
+        (gate, lacking(gate, |step| step.gate.is_none())),
+        (transitions, lacking(transitions, |step| step.transitions.is_none())),
     ];
     if parts.iter().all(|(_, ids)| ids.is_empty()) {
         return;

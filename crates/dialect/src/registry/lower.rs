@@ -21,6 +21,7 @@ use super::index::StepIndex;
 use super::inputs::{DeclaredInput, Kept, check_shadows, read_inputs};
 use super::kinds::{Intent, StepKind};
 use super::matter::User;
+use super::nowhere::report_nowhere;
 use super::parameters::{same_name, set_parameter, spelled};
 use super::permission::effective;
 use super::places::Places;
@@ -84,7 +85,7 @@ fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) 
 
     let params = draft.params.clone();
     let variables = Variables::new(&params, &registry.steps, &agent.told);
-    let compiler = Compiler::new(desk, files, &variables, &registry.steps);
+    let compiler = Compiler::new(desk, files, &variables, &registry.steps, agent.params_misread);
     draft.verdict = lower_verdict(definition, &params, &compiler);
     let entries = enter(definition, &mut draft);
     let kept = Kept::of(&registry.steps);
@@ -112,28 +113,13 @@ fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) 
     draft.proofs = proofs(&draft, &registry.steps);
     check_verdict(definition, &draft);
     files.report_unused(desk);
-    report_nowhere(registry, files, desk);
+    report_nowhere(registry, agent, files, desk);
+    compiler.outside.report(&mut draft, &compiler.reads, &desk.found);
     compiler.matters.report(&desk.found);
     compiler.reads.report(agent, &registry.steps, &inputs, &desk.found);
     draft.reads = std::mem::take(&mut compiler.places.lock().all);
     let needs_task = needs_task(&draft, &registry.steps);
     Lowered { draft, needs_task }
-}
-
-/// Where no prompt was found at all, it is not the prompts that are wrong, but where they are looked for.
-fn report_nowhere(registry: &RegistryDefinition<'_>, files: &PromptFiles<'_>, desk: &Desk<'_>) {
-    if files.any_found() {
-        return;
-    }
-    let missing = desk.found.take(|finding| finding.code == codes::MISSING_PROMPT && finding.step.is_some());
-    if let [first, _, ..] = missing.as_slice() {
-        let span = registry.c1.or(registry.prompts_base).map_or(registry.span, |written| written.span);
-        let message = format!("no prompt is where it is looked for; first, {}", first.message);
-        let hint = "correct `c1`, `userPromptsBase` or `pathTemplate`, or write the files";
-        desk.found.push(Diagnostic::error(codes::MISSING_PROMPT, span, message).hint(hint));
-        return;
-    }
-    missing.into_iter().for_each(|finding| desk.found.push(finding));
 }
 
 /// What a definition is called: by its agent, else by its registry.

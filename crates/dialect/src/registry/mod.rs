@@ -32,6 +32,8 @@ mod matter;
 mod matter_slips;
 mod migrate;
 mod model;
+mod nowhere;
+mod outside;
 mod param_rule;
 mod parameters;
 mod path_template;

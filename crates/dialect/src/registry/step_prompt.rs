@@ -1,7 +1,7 @@
 //! The prompt of a step: found, compiled, compared with what the step says about it.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{Diagnostic, Piece, Span, Template};
 
@@ -16,6 +16,7 @@ use super::runner::ClosureAction;
 use super::step::StepDefinition;
 use super::variables::Scope;
 use crate::codes;
+use crate::findings::Findings;
 use crate::json::Text;
 use crate::nearest::{list, nearest};
 
@@ -63,10 +64,12 @@ pub(crate) fn step_prompt(
                 && let Some(file) = built_in(key.text, Some(step), compiler.variables, compiler.desk)
             {
                 report_fallback(step, key, &tried, compiler);
+                compiler.files.stood_in(&keys[keys.len() - 1], step.id);
                 return compiled(step, &file, keys[0], scope, compiler);
             }
             compiler.reads.unreadable();
-            report_missing(step, &tried, compiler);
+            let said = report_missing(step, &tried, compiler);
+            compiler.files.missed(&keys[keys.len() - 1], said, compiler.desk);
             Template::default()
         }
         Search::Faulty => {
@@ -93,6 +96,14 @@ fn report_fallback(
                 .hint(format!("write {}", list(tried))),
         );
     }
+}
+
+/// Takes back what was said of steps because built-in prompts stand in for theirs: they are not those that were meant.
+pub(super) fn take_back_of_built_in(steps: &BTreeSet<&str>, found: &Findings) {
+    found.take(|known| {
+        let is_of_prompt = known.code == codes::BUILT_IN_PROMPT || known.code == codes::UNUSED_VARIABLE;
+        is_of_prompt && known.step.as_deref().is_some_and(|step| steps.contains(step))
+    });
 }
 
 /// The template of a built-in prompt. What it reads is known, so that `uvVariables` need not list it; what they list all
@@ -144,11 +155,11 @@ fn fallback_hint(key: &str, otherwise: &str) -> String {
     }
 }
 
-fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Compiler<'_, '_, '_>) {
+/// Says that a prompt is missing; where that is said.
+fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Compiler<'_, '_, '_>) -> Span {
     let tried = list(tried);
-    let found = &compiler.desk.found;
-    match step.fallback_key {
-        Some(key) if !step.section => found.push(
+    let finding = match step.fallback_key {
+        Some(key) if !step.section => {
             Diagnostic::error(
                 codes::MISSING_PROMPT,
                 key.span,
@@ -158,19 +169,18 @@ fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Compil
                     key.text, step.id
                 ),
             )
-            .step(step.id)
-            .hint(fallback_hint(key.text, "write the file")),
-        ),
-        _ => found.push(
-            Diagnostic::error(
-                codes::MISSING_PROMPT,
-                step.span,
-                format!("`{}` has no prompt: no file {tried}", step.id),
-            )
-            .step(step.id)
-            .hint("write the file"),
-        ),
-    }
+            .hint(fallback_hint(key.text, "write the file"))
+        }
+        _ => Diagnostic::error(
+            codes::MISSING_PROMPT,
+            step.span,
+            format!("`{}` has no prompt: no file {tried}", step.id),
+        )
+        .hint("write the file"),
+    };
+    let said = finding.span;
+    compiler.desk.found.push(finding.step(step.id));
+    said
 }
 
 /// What a step says about its prompt's variables, and what the prompt uses, have to agree.

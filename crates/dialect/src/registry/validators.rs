@@ -352,6 +352,9 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                         .step(validation.id)
                         .hint("write one of the files"),
                 );
+                if let Some(key) = keys.first() {
+                    self.compiler.files.missed(key, pattern.span, self.compiler.desk);
+                }
                 None
             }
             Search::Found(file) => {

@@ -58,7 +58,26 @@ pub const IN_A_REGISTRY: &[(&str, &str, &str)] = &[
     ("\"maxAttempts\": 2", "\"maxAttempts\": 1e400", "invalid-json"),
     ("{uv-approach}", "{uv-aproach}", "unknown-variable"),
     ("\"reason\": { \"type\": \"string\" }", "\"reason\": { \"$ref\": \"#/$defs/x\" }", "unresolved-schema"),
+    (C1, "\"c1\": \"steps\", \"pathTemplateNoAdaptation\": \"{c1}/{c2}/f_{edition}.md\",", "missing-prompt"),
+    (C1, "\"c1\": \"steps\", \"pathTemplate\": \"{c1}/{c2}/{c3}/{edition}.md\",", "missing-prompt"),
+    (ISSUE, "", "unknown-variable"),
+    ("\"issue\": {", "\"isue\": {", "unknown-variable"),
+    ("\"required\": true, \"cli\"", "\"required\": 7, \"cli\"", "wrong-type"),
+    ("\"default\": \"main\"", "\"default\": null", "wrong-type"),
+    ("\"c2\": \"continuation\"", "\"c2\": null", "wrong-type"),
+    (
+        "\"outputSchemaRef\": { \"file\": \"fix.json\", \"schema\": \"initial.fix\" }",
+        "\"outputSchemaRef\": null",
+        "wrong-type",
+    ),
+    ("\"onFailure\": { \"action\": \"retry\"", "\"onFailure\": { \"action\": null", "wrong-type"),
 ];
+
+/// The first part of the paths of all prompts.
+const C1: &str = "\"c1\": \"steps\",";
+
+/// A parameter that most prompts read.
+const ISSUE: &str = "    \"issue\": { \"type\": \"number\", \"description\": \"The issue\", \"required\": true, \"cli\": \"--issue\" },\n";
 
 /// A transition.
 const WHOLE: &str = "{ \"target\": \"continuation.fix\" }";
@@ -327,6 +346,10 @@ pub const IN_A_PIECE: &[(&str, &str, &str)] = &[
     ("  - name: implement\n", "  - description: x\n", "missing-key"),
     ("    edit: true\n", "    <<: { edit: true }\n", "invalid-yaml"),
     ("initial_movement", "initial_movment", "unknown-key"),
+    ("      - condition: The plan stands\n", "      - condition:\n", "wrong-type"),
+    ("        next: implement\n", "        next:\n", "wrong-type"),
+    ("  - name: implement\n", "  - name:\n", "wrong-type"),
+    ("max_iterations: 12", "max_iterations:", "wrong-type"),
     ("rules:", "ruls:", "unknown-key"),
 ];
 
