@@ -40,6 +40,8 @@ pub(crate) struct AgentDefinition<'j> {
     pub(crate) verdict: VerdictSettings<'j>,
     /// What every step may do at most.
     pub(crate) permission: Permission,
+    /// Where that is written.
+    pub(crate) permission_span: Option<Span>,
     /// The tools every step may use.
     pub(crate) tools: Tools,
     /// What is done with an issue at the end, when GitHub is asked for.
@@ -72,6 +74,7 @@ impl Default for AgentDefinition<'_> {
             default_model: None,
             verdict: VerdictSettings::default(),
             permission: Permission::Plan,
+            permission_span: None,
             tools: Tools::All,
             closure_action: None,
             told: Told::new(),

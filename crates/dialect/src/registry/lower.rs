@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{
     Act, Ask, Boundary, Conduct, Dangling, Diagnostic, Draft, Edge, Ending, Gate, Key, Limits, Name, Param,
-    Reaction, Role, Schema, SchemaId, SessionRule, Source, Step, Target, Template, Turn, for_each, together,
+    Reaction, Role, Schema, SchemaId, SessionRule, Source, Span, Step, Target, Template, Turn, for_each,
+    together,
 };
 
 use super::actions::HandlerFile;
@@ -23,7 +24,7 @@ use super::kinds::{Intent, StepKind};
 use super::matter::User;
 use super::nowhere::report_nowhere;
 use super::parameters::{same_name, set_parameter, spelled};
-use super::permission::effective;
+use super::permission::{effective, report_plan};
 use super::places::Places;
 use super::program::read_program;
 use super::prompt::Compiler;
@@ -98,6 +99,7 @@ fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) 
         compiler: &compiler,
         world: &World::new(&registry.steps, &entries),
         answers: Answers::new(schema_bases(definition), desk),
+        schemas_base: registry.schemas_base.or(agent.schemas_base).map(|base| base.span),
         system: system_prompt(definition, &compiler),
     };
     lowering.lower(&registry.steps, &inputs, &mut draft);
@@ -110,6 +112,7 @@ fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) 
     let validations =
         Validations { registry, compiler: &compiler, inputs: &inputs, entries: &entries, is_agent_known };
     validations.lower(&mut draft);
+    report_plan(agent, &registry.steps, &desk.found);
     draft.proofs = proofs(&draft, &registry.steps);
     check_verdict(definition, &draft);
     files.report_unused(desk);
@@ -289,6 +292,8 @@ struct StepLowering<'l, 'c, 'f, 'j> {
     compiler: &'l Compiler<'c, 'f, 'j>,
     world: &'l World<'l, 'j>,
     answers: Answers<'c, 'f>,
+    /// Where it is written where schemas are.
+    schemas_base: Option<Span>,
     system: Option<Template>,
 }
 
@@ -302,7 +307,7 @@ impl StepLowering<'_, '_, '_, '_> {
         let prompts = || steps.iter().zip(inputs).map(prompt).collect::<Vec<Template>>();
         let answers = || for_each(steps, |step| self.answer(step));
         let (prompts, answers) = together(steps.len(), prompts, answers);
-        self.answers.report_missing();
+        self.answers.report_missing(self.schemas_base);
         for (((step, (_, inputs)), prompt), answer) in steps.iter().zip(inputs).zip(prompts).zip(answers) {
             if let Some(answer) = answer {
                 self.step(step, inputs, prompt, answer, draft);

@@ -7,6 +7,7 @@ mod alone;
 mod answer;
 mod answer_bars;
 mod answer_fit;
+mod answer_missing;
 mod answer_words;
 mod behavior;
 mod beside_ref;

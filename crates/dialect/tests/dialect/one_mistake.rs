@@ -350,6 +350,23 @@ pub const IN_A_PIECE: &[(&str, &str, &str)] = &[
     ("        next: implement\n", "        next:\n", "wrong-type"),
     ("  - name: implement\n", "  - name:\n", "wrong-type"),
     ("max_iterations: 12", "max_iterations:", "wrong-type"),
+    ("  reviewer: ../personas/reviewer.md\n", "", "unknown-facet"),
+    (
+        "policies:\n  coding: ../policies/coding.md\n  careful: Change one thing at a time.\n",
+        "",
+        "unknown-facet",
+    ),
+    (
+        "policies:\n  coding: ../policies/coding.md\n  careful: Change one thing at a time.\n",
+        "policies: 7\n",
+        "wrong-type",
+    ),
+    ("    instruction: implement\n", "", "missing-key"),
+    ("    persona: coder\n", "    persona:\n", "wrong-type"),
+    ("    persona: coder\n", "    zork: coder\n", "unknown-key"),
+    ("    output_contracts:\n", "    zork:\n", "unknown-key"),
+    ("        - name: 00-plan.md\n", "        - name: 7\n", "wrong-type"),
+    ("        - Scope: 01-scope.md\n", "        - Scope:\n", "wrong-type"),
     ("rules:", "ruls:", "unknown-key"),
 ];
 
@@ -358,6 +375,49 @@ fn in_a_piece() {
     let found =
         not_one(IN_A_PIECE, piece_support::sound(), |files| findings_of(piece_support::load(files, |_| {})));
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// What a rule over members is about, and a member of them cannot come to: what the members say then no rule fits, and
+/// nothing leads on from there, because of that.
+#[test]
+fn rules_of_members() {
+    let found = |files: &Project| findings_of(piece_support::load(files, |_| {}));
+    let piece = first(
+        piece_support::sound(),
+        "      - condition: ai(\"the reviewers contradict each other\")\n        next: plan\n",
+        "",
+    );
+    let rules = "        rules:\n          - condition: approved\n          - condition: needs_fix\n";
+    let cases = [
+        ("          - condition: approved\n", "          - condition: zork\n", "never counts"),
+        (rules, "", "never counts"),
+        (
+            "      - condition: any(\"needs_fix\")\n        next: implement\n",
+            "",
+            "no rule of `reviewers` fits",
+        ),
+    ];
+    assert_eq!(not_said(&cases, &piece, found), "");
+}
+
+/// An agent that may write nothing, where several things ask for it.
+#[test]
+fn an_agent_that_may_write_nothing() {
+    let tools = edit(&support::sound(), "[\"*\"]", "[\"Read\", \"Edit\"]");
+    let tools = edit(&tools, "\"permissionMode\": \"plan\", \"uvVariables\"", "\"uvVariables\"");
+    let cases = [(
+        "\"permissionMode\": \"acceptEdits\"",
+        "\"permissionMode\": \"plan\"",
+        "`permissionMode` is `plan`, so that no step may write; 2 things ask for it",
+    )];
+    assert_eq!(not_said(&cases, &tools, |files| support::findings(files, support::DIR)), "");
+}
+
+/// Schemas that are not there for one reason.
+#[test]
+fn where_schemas_are() {
+    let cases = [("\"$defs\": {", "\"zork\": {", "nor is any of 2 more that are looked for there")];
+    assert_eq!(of_registry(&cases), "");
 }
 
 /// What everything goes by is changed where it is given only.
