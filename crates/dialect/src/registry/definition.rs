@@ -102,11 +102,19 @@ pub(crate) fn read_registry<'j>(
         report_incomplete(&fields, &registry.steps);
     }
     check_keys(json, found);
-    registry.misread = fields.has_strange_key();
+    let is_strange = fields.has_strange_key();
     let no_entry = registry.entry_step.is_none() && registry.entry_mapping.is_empty();
-    registry.entry_misread |= registry.misread && no_entry;
+    registry.entry_misread |= is_strange && no_entry;
+    registry.misread = is_strange || is_unreadable(json, &[pattern_key, "validators", "validationSteps"]);
     fields.finish();
     Some(registry)
+}
+
+/// Whether one of some maps, or an entry of one, is no object, which findings say.
+fn is_unreadable(registry: &Json, keys: &[&str]) -> bool {
+    let is_object = |json: &Json| matches!(json.kind, Kind::Object(_));
+    let maps = keys.iter().filter_map(|key| registry.get(key));
+    maps.into_iter().any(|map| !is_object(map) || !map.pairs().iter().all(|entry| is_object(&entry.value)))
 }
 
 fn read_validations<'j>(fields: &Fields<'j, '_>) -> Vec<ValidationStep<'j>> {

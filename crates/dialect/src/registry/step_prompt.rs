@@ -49,8 +49,7 @@ pub(crate) fn step_prompt(
             check_adaptation(step, keys[file.by].adaptation, compiler);
             let prompt = compiler.compile(&file, scope, User::Step { step, key: keys[file.by] });
             // Of a prompt without a text it has been said that it has none.
-            let is_blank = |piece: &Piece| matches!(piece, Piece::Text(text) if text.trim().is_empty());
-            if !prompt.template.pieces.iter().all(is_blank) {
+            if !is_blank(&prompt.template) {
                 check_variables(step, &prompt, Span::start_of(file.file), compiler);
                 check_task(step, &prompt, compiler);
             }
@@ -77,6 +76,11 @@ pub(crate) fn step_prompt(
             Template::default()
         }
     }
+}
+
+/// Whether a template has nothing in it.
+pub(super) fn is_blank(template: &Template) -> bool {
+    template.pieces.iter().all(|piece| matches!(piece, Piece::Text(text) if text.trim().is_empty()))
 }
 
 /// A finished registry of the "complete" generation has a file for every prompt: a built-in one is for safety only
@@ -192,8 +196,24 @@ fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, comp
     // Of a variable that nothing gives that is said already: it need not be listed as well.
     let unknown: HashSet<&String> = prompt.unknown.iter().collect();
     let is_given = |name: &String| !unknown.contains(name);
-    let read = prompt.from_outside.iter().filter(|(name, _)| is_given(name));
-    for (name, span) in read.filter(|(name, _)| !declares(name)) {
+    let read = prompt.from_outside.iter().filter(|(name, _)| is_given(name) && !declares(name));
+    let listed = prompt.listed.iter().filter(|name| !declares(name));
+    // One that is not read beside one that is not declared is that one, misspelt: it is said where it stands.
+    let undeclared: BTreeSet<Cow<'_, str>> =
+        read.clone().map(|(name, _)| name).chain(listed.clone()).map(|name| spelled(name)).collect();
+    if let ([name], [only]) = (unread(declared, prompt).as_slice(), &*Vec::from_iter(&undeclared)) {
+        let message = format!(
+            "`uvVariables` list `{}`, which the prompt of `{}` does not read, and not its `{only}`",
+            name.text, step.id
+        );
+        found.push(
+            Diagnostic::warning(codes::UNUSED_VARIABLE, name.span, message)
+                .step(step.id)
+                .hint(format!("write `{only}` in its place, or remove it and add `{only}`")),
+        );
+        return;
+    }
+    for (name, span) in read {
         let message =
             format!("the prompt of `{}` reads `{name}`, which its `uvVariables` do not list", step.id);
         found.push(
@@ -202,7 +222,9 @@ fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, comp
                 .hint(format!("add `{name}` to `uvVariables`")),
         );
     }
-    for name in prompt.listed.iter().filter(|name| !declares(name)) {
+    // What the prompt reads as well is said of it there.
+    let is_read = |name: &str| prompt.from_outside.iter().any(|(read, _)| spelled(read) == spelled(name));
+    for name in listed.filter(|name| !is_read(name)) {
         let message = format!("the front matter lists `{name}`, which `uvVariables` of `{}` do not", step.id);
         found.push(
             Diagnostic::warning(codes::UNDECLARED_VARIABLE, start, message)
@@ -217,11 +239,7 @@ fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, comp
 fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler<'_, '_, '_>) {
     let found = &compiler.desk.found;
     let declared = step.variables.as_deref().unwrap_or_default();
-    // What is read by a name that nothing gives may be this one, misspelt.
-    let is_meant = |name: &str| prompt.unknown.iter().any(|unknown| nearest(unknown, [name]).is_some());
-    let read = prompt.read();
-    let unread = declared.iter().filter(|name| !read.contains(&spelled(name.text)));
-    for name in unread.filter(|name| !is_meant(name.text)) {
+    for name in unread(declared, prompt) {
         let message =
             format!("`uvVariables` list `{}`, which the prompt of `{}` does not read", name.text, step.id);
         found.push(
@@ -230,6 +248,15 @@ fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler
                 .hint(format!("write `{{uv-{}}}` in the prompt, or remove it from the list", name.text)),
         );
     }
+}
+
+/// The variables of a list that a prompt does not read.
+fn unread<'t, 'j>(declared: &'t [Text<'j>], prompt: &Prompt) -> Vec<&'t Text<'j>> {
+    // What is read by a name that nothing gives may be this one, misspelt.
+    let is_meant = |name: &str| prompt.unknown.iter().any(|unknown| nearest(unknown, [name]).is_some());
+    let read = prompt.read();
+    let unread = declared.iter().filter(|name| !read.contains(&spelled(name.text)));
+    unread.filter(|name| !is_meant(name.text)).collect()
 }
 
 /// What a step says about the task, and whether its prompt reads it, have to agree. (In a section that has no effect,

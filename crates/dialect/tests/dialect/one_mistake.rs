@@ -413,6 +413,17 @@ fn an_agent_that_may_write_nothing() {
     assert_eq!(not_said(&cases, &tools, |files| support::findings(files, support::DIR)), "");
 }
 
+#[test]
+fn what_is_listed_and_what_is_not_there() {
+    let cases = [
+        ("[\"issue\", \"baseBranch\"]", "[\"isue\", \"baseBranch\"]", "does not read, and not its `issue`"),
+        ("[\"next\", \"repeat\"],", "[],", "allows no intent"),
+        ("[\"closing\", \"repeat\"],", "[\"zork\", \"repeat\"],", "`zork` is no intent"),
+        ("{ \"validator\": \"git-clean\" }", "{ \"validator\": \"zork\" }", "`zork` is no validator"),
+    ];
+    assert_eq!(of_registry(&cases), "");
+}
+
 /// Schemas that are not there for one reason.
 #[test]
 fn where_schemas_are() {
