@@ -1,5 +1,7 @@
 //! Findings as they are collected while a definition is read.
 
+use std::collections::BTreeSet;
+
 use cuegate_flow::{Diagnostic, Span, Str};
 
 use crate::codes;
@@ -90,6 +92,11 @@ impl Findings {
     /// Whether something of a kind was found.
     pub(crate) fn has(&self, which: impl Fn(&Diagnostic) -> bool) -> bool {
         self.list.lock().iter().any(which)
+    }
+
+    /// Where something of a kind was found.
+    pub(crate) fn places(&self, which: impl Fn(&Diagnostic) -> bool) -> BTreeSet<Span> {
+        self.list.lock().iter().filter(|finding| which(finding)).map(|finding| finding.span).collect()
     }
 
     /// Takes some findings back.

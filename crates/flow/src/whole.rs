@@ -36,6 +36,8 @@ pub struct Draft {
     pub misread: Vec<Str>,
     /// Where prompts read what may not be there.
     pub reads: Vec<Read>,
+    /// Variables that nobody gives of which findings say so: nothing more is said of them.
+    pub told: Vec<Str>,
     /// The step that is entered first.
     pub entry: Option<Name>,
     /// What is written to be entered first and no step is: the entry stands in for it.
@@ -87,6 +89,7 @@ impl Draft {
             faulted: false,
             misread: Vec::new(),
             reads: Vec::new(),
+            told: Vec::new(),
             entry: None,
             lost_entry: None,
             other_entries: Vec::new(),

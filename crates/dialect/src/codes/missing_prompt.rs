@@ -1,4 +1,4 @@
-//! Found in `registry::check_flow::prompts`, `registry::lower`, `registry::step_prompt` and
+//! Found in `registry::check_flow::prompts`, `registry::lower`, `registry::nowhere`, `registry::step_prompt` and
 //! `registry::validators`.
 
 use cuegate_flow::Code;
@@ -10,6 +10,9 @@ missing-prompt: a prompt file is not there
 
 The finding lists every path that was tried: the path template below `userPromptsBase`, then below
 `runner.flow.prompts.fallbackDir`.
+
+Where several prompts are missing because of one key, as a path template or the base of all, that is one
+finding, at that key.
 
 Write the file, or correct `c2`, `c3`, `edition`, `adaptation` or the bases.
 ",

@@ -1,4 +1,4 @@
-//! Found in `registry::answer`.
+//! Found in `registry::answer`, `registry::answer_missing`.
 
 use cuegate_flow::Code;
 

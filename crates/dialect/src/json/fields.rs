@@ -233,9 +233,10 @@ impl<'j, 'f> Fields<'j, 'f> {
         self.found.is_broken(self.span)
     }
 
-    /// Reports that a key is missing.
+    /// Reports that a key is missing. Of one that is there and `null` that has been said.
     pub(crate) fn missing(&self, key: &'static str) {
-        if self.is_broken() {
+        let is_null = |entry: &Entry| &*entry.key == key && matches!(entry.value.kind, Kind::Null);
+        if self.is_broken() || self.entries.iter().any(is_null) {
             return;
         }
         let message = format!("`{key}` is missing in {}", self.what);

@@ -14,6 +14,7 @@ use super::report_names::{CaselessNames, FileNames};
 use super::reports::ReportDefinition;
 use super::sections::Sections;
 use super::template::Compiler;
+use super::unread::Unread;
 use crate::codes;
 use crate::correct::{self, Corrections};
 use crate::desk::{Desk, Page};
@@ -101,12 +102,15 @@ fn load(
     check_permissions(&piece, desk);
     // Without movements nothing else can be right, and what is missing has been said.
     if !piece.movements.is_empty() {
+        let unread = Unread::of(value, &desk.found);
+        sections.may_be_named(&unread);
         sections.report_unused();
         let mut compiler = Compiler::new(&desk.found, &options.set, reports);
-        compiler.may_be_more = piece.nameless;
+        compiler.may_be_more = piece.nameless || unread.reports;
         lower_piece(&piece, options, &compiler, draft);
     }
     renamed::check_names(value, &desk.found);
+    sections.report_missing();
     RunSettings {
         agent: piece.name.to_owned(),
         title: piece.name.to_owned(),

@@ -19,6 +19,7 @@ mod rules;
 mod schema;
 mod sections;
 mod template;
+mod unread;
 mod watch;
 mod weak;
 mod words;

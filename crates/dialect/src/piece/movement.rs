@@ -275,6 +275,7 @@ impl Reading<'_, '_, '_> {
                 if fields.nullable("instruction").is_none()
                     && fields.nullable("instruction_template").is_none()
                 {
+                    self.sections.miss(Section::Instructions);
                     fields.missing("instruction");
                 }
                 None

@@ -1,18 +1,19 @@
 //! The maps of a piece from names to texts: personas, policies, knowledge, instructions, formats of reports.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use cuegate_flow::{Diagnostic, Span, Str};
 
+use super::unread::Unread;
 use crate::codes;
 use crate::desk::{Desk, Page};
 use crate::files::join;
-use crate::json::{Fields, Text};
+use crate::json::{Fields, Kind, Text};
 use crate::nearest::suggested;
 
 /// Which map.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Section {
     Personas,
     Policies,
@@ -131,6 +132,10 @@ pub(crate) struct Sections<'d, 'f> {
     missed: RefCell<Vec<Section>>,
     /// Where something was looked for in a map that is not there.
     absent: RefCell<Vec<Span>>,
+    /// Maps that could not be read, which findings say.
+    unreadable: Vec<Section>,
+    /// By map and name: where what is not there was looked for.
+    lost: RefCell<BTreeMap<(Section, Str), Vec<Span>>>,
 }
 
 impl<'d, 'f> Sections<'d, 'f> {
@@ -144,8 +149,14 @@ impl<'d, 'f> Sections<'d, 'f> {
             places: HashMap::new(),
             missed: RefCell::default(),
             absent: RefCell::default(),
+            lost: RefCell::default(),
+            unreadable: Vec::new(),
         };
         for section in Section::ALL {
+            let written = piece.nullable(section.key());
+            if written.is_some_and(|written| !matches!(written.value.kind, Kind::Object(_))) {
+                sections.unreadable.push(section);
+            }
             for entry in piece.names(section.key()) {
                 let body = match entry.value.as_text() {
                     Some(text) => sections.value(section, Text { text, span: entry.value.span }),
@@ -244,6 +255,9 @@ impl<'d, 'f> Sections<'d, 'f> {
             }
             return read;
         }
+        if self.unreadable.contains(&section) {
+            return None;
+        }
         let names: Vec<&str> = self.names(section).collect();
         let message = format!(
             "`{}` names `{}`, which `{}` does not have",
@@ -254,6 +268,8 @@ impl<'d, 'f> Sections<'d, 'f> {
         if names.is_empty() {
             self.absent.borrow_mut().push(reference.span);
         }
+        let lost = (section, reference.text.into());
+        self.lost.borrow_mut().entry(lost).or_default().push(reference.span);
         let finding = Diagnostic::error(codes::UNKNOWN_FACET, reference.span, message);
         user.push(match &names[..] {
             [] => finding.hint(format!(
@@ -283,6 +299,45 @@ impl<'d, 'f> Sections<'d, 'f> {
     pub(crate) fn may_be_meant(&self) {
         let absent = self.absent.borrow();
         self.desk.found.take(|known| known.code == codes::UNKNOWN_FACET && absent.contains(&known.span));
+    }
+
+    /// Something of a map may be meant where nothing could be read.
+    pub(crate) fn miss(&self, section: Section) {
+        self.missed.borrow_mut().push(section);
+    }
+
+    /// Takes into account what could not be read.
+    pub(super) fn may_be_named(&self, unread: &Unread<'_>) {
+        self.missed.borrow_mut().extend(&unread.sections);
+        for known in self.known.iter().filter(|known| unread.texts.contains(&*known.name)) {
+            known.used.set(true);
+        }
+    }
+
+    /// What several places name and no map has is one finding, at the first of them: what is missing is missing once. So is
+    /// a map that is not there.
+    pub(crate) fn report_missing(&self) {
+        let lost = std::mem::take(&mut *self.lost.borrow_mut());
+        let mut places: BTreeMap<(Section, Str), BTreeSet<Span>> = BTreeMap::new();
+        for ((section, name), spans) in lost {
+            let name = if self.names(section).next().is_none() { "".into() } else { name };
+            places.entry((section, name)).or_default().extend(spans);
+        }
+        for ((_, name), places) in places.into_iter().filter(|(_, places)| places.len() > 1) {
+            // Where it is known what was meant, each place has a slip of its own.
+            let is_one = |known: &Diagnostic| {
+                known.code == codes::UNKNOWN_FACET && known.meant.is_none() && places.contains(&known.span)
+            };
+            let mut said = self.desk.found.take(is_one);
+            said.sort_by_key(|known| known.span);
+            let others = said.len().saturating_sub(1);
+            let Some(mut first) = said.into_iter().next() else { continue };
+            if others > 0 {
+                let what = if name.is_empty() { "name what it does not have" } else { "name it" };
+                first.message = format!("{}; {others} more places {what}", first.message);
+            }
+            self.desk.found.push(first);
+        }
     }
 
     /// Reports entries that nothing refers to.

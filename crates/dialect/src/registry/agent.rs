@@ -8,7 +8,7 @@ use super::runner::{ClosureAction, WorktreeSettings, read_runner};
 use super::told::Told;
 use super::verdict::VerdictSettings;
 use crate::findings::Findings;
-use crate::json::{Fields, Json, Text};
+use crate::json::{Fields, Json, Kind, Text};
 use crate::loaded::LogRule;
 
 /// An agent as written, with the defaults of the runner reference for what is not.
@@ -24,6 +24,8 @@ pub(crate) struct AgentDefinition<'j> {
     pub(crate) description: Option<&'j str>,
     /// Values it can be given at start.
     pub(crate) params: Vec<Param>,
+    /// Whether there are parameters of which not even the names could be read.
+    pub(crate) params_misread: bool,
     /// Its system prompt.
     pub(crate) system_prompt: Option<Text<'j>>,
     /// Its registry, and where that is written.
@@ -38,6 +40,8 @@ pub(crate) struct AgentDefinition<'j> {
     pub(crate) verdict: VerdictSettings<'j>,
     /// What every step may do at most.
     pub(crate) permission: Permission,
+    /// Where that is written.
+    pub(crate) permission_span: Option<Span>,
     /// The tools every step may use.
     pub(crate) tools: Tools,
     /// What is done with an issue at the end, when GitHub is asked for.
@@ -62,6 +66,7 @@ impl Default for AgentDefinition<'_> {
             title: None,
             description: None,
             params: Vec::new(),
+            params_misread: false,
             system_prompt: None,
             registry: ("steps_registry.json", None),
             fallback_dir: ("prompts", None),
@@ -69,6 +74,7 @@ impl Default for AgentDefinition<'_> {
             default_model: None,
             verdict: VerdictSettings::default(),
             permission: Permission::Plan,
+            permission_span: None,
             tools: Tools::All,
             closure_action: None,
             told: Told::new(),
@@ -89,6 +95,8 @@ pub(crate) fn read_agent<'j>(
     let fields = Fields::of(json, "the agent", None, found)?;
     let mut agent =
         AgentDefinition { is_written: true, params: read_parameters(&fields), ..AgentDefinition::default() };
+    let written = fields.nullable("parameters");
+    agent.params_misread = written.is_some_and(|entry| !matches!(entry.value.kind, Kind::Object(_)));
     fields.text("$schema");
     if let Some(version) = fields.text("version").filter(|version| !is_semver(version.text)) {
         let message = format!("`{}` is no version", version.text);

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use cuegate_flow::{Diagnostic, FieldPath, Look, Schema, Str};
+use cuegate_flow::{Diagnostic, FieldPath, Look, Schema, Span, Str};
 use serde_json::Value;
 
 use super::answer_bars::check_bars;
 use super::answer_fit::{Written, check_presence, intent_places, list_values, pointer_of};
+use super::answer_missing::MissingSchemas;
 use super::answer_words::{bind_step_id, check_words, say_intents};
 use super::generation::Generation;
 use super::kinds::Intent;
@@ -29,14 +30,14 @@ pub(super) struct Answers<'a, 'f> {
     bases: Vec<String>,
     desk: &'a Desk<'f>,
     known: Shared<Known>,
-    /// The files that are not there, as a finding of each step that names one.
-    no_files: Shared<Vec<Diagnostic>>,
+    /// What is not there of what steps name.
+    missing: MissingSchemas,
 }
 
 impl<'a, 'f> Answers<'a, 'f> {
     /// The schemas in files below some bases.
     pub(super) fn new(bases: Vec<String>, desk: &'a Desk<'f>) -> Answers<'a, 'f> {
-        Answers { bases, desk, known: Shared::default(), no_files: Shared::default() }
+        Answers { bases, desk, known: Shared::default(), missing: MissingSchemas::default() }
     }
 
     /// The schema of a step's answer, when all is well with it; findings say what is not.
@@ -96,7 +97,10 @@ impl<'a, 'f> Answers<'a, 'f> {
         let mut fault = None;
         for base in bases {
             match resolve_in_draft(desk, base, reference.file.text, reference.schema.text) {
-                Ok(value) => return Some((value, join(base, reference.file.text)?)),
+                Ok(value) => {
+                    self.missing.found_in(reference.file.text);
+                    return Some((value, join(base, reference.file.text)?));
+                }
                 // The next base is for files that are not in this one, not for schemas that are wrong here.
                 Err(broken) if matches!(broken.fault, SchemaFault::NoFile(_)) => {
                     fault = fault.or(Some(broken))
@@ -127,7 +131,7 @@ impl<'a, 'f> Answers<'a, 'f> {
             SchemaFault::NoFile(_) => {
                 let finding = Diagnostic::error(codes::UNRESOLVED_SCHEMA, file, message);
                 let hint = "name a file below the schema base";
-                self.no_files.lock().push(finding.hint(hint).step(step.id));
+                self.missing.no_file(finding.hint(hint).step(step.id));
                 return None;
             }
             // What the step itself names, or what a reference in that schema does.
@@ -139,7 +143,10 @@ impl<'a, 'f> Answers<'a, 'f> {
                 let finding = Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message);
                 let name = "name a key of `definitions`, of `$defs` or of the top level, or give a pointer like `#/$defs/name`";
                 let known = names_in(reference, bases, desk);
-                or_hint(finding, reference.schema.text, known.iter().map(String::as_str), || name.to_owned())
+                let known = known.iter().map(String::as_str);
+                let finding = or_hint(finding, reference.schema.text, known, || name.to_owned());
+                self.missing.not_in_file(reference.file.text, finding.step(step.id));
+                return None;
             }
             SchemaFault::External(_) => Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message)
                 .hint("copy that schema into a file"),
@@ -152,13 +159,10 @@ impl<'a, 'f> Answers<'a, 'f> {
         None
     }
 
-    /// Says of each file that is not there that it is not, where the first step names it. To be asked when all steps have
-    /// been.
-    pub(super) fn report_missing(&self) {
-        let mut missing = std::mem::take(&mut *self.no_files.lock());
-        missing.sort_by(|a, b| (&a.message, a.span.start).cmp(&(&b.message, b.span.start)));
-        missing.dedup_by(|a, b| a.message == b.message);
-        missing.into_iter().for_each(|finding| self.desk.found.push(finding));
+    /// Says what is not there of what steps name. To be asked when all steps have been; `base` is where it is written where
+    /// schemas are.
+    pub(super) fn report_missing(&self, base: Option<Span>) {
+        self.missing.report(base, &self.desk.found);
     }
 }
 

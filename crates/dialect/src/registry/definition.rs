@@ -102,11 +102,19 @@ pub(crate) fn read_registry<'j>(
         report_incomplete(&fields, &registry.steps);
     }
     check_keys(json, found);
-    registry.misread = fields.has_strange_key();
+    let is_strange = fields.has_strange_key();
     let no_entry = registry.entry_step.is_none() && registry.entry_mapping.is_empty();
-    registry.entry_misread |= registry.misread && no_entry;
+    registry.entry_misread |= is_strange && no_entry;
+    registry.misread = is_strange || is_unreadable(json, &[pattern_key, "validators", "validationSteps"]);
     fields.finish();
     Some(registry)
+}
+
+/// Whether one of some maps, or an entry of one, is no object, which findings say.
+fn is_unreadable(registry: &Json, keys: &[&str]) -> bool {
+    let is_object = |json: &Json| matches!(json.kind, Kind::Object(_));
+    let maps = keys.iter().filter_map(|key| registry.get(key));
+    maps.into_iter().any(|map| !is_object(map) || !map.pairs().iter().all(|entry| is_object(&entry.value)))
 }
 
 fn read_validations<'j>(fields: &Fields<'j, '_>) -> Vec<ValidationStep<'j>> {
@@ -139,14 +147,18 @@ fn read_completions<'j>(fields: &Fields<'j, '_>, registry: &mut RegistryDefiniti
 /// Names all steps of the flow that lack a gate or transitions, in the words of "Step Flow Design", "Load-time
 /// validation".
 fn report_incomplete(fields: &Fields<'_, '_>, steps: &[StepDefinition<'_>]) {
-    let lacking = |lacks: fn(&StepDefinition<'_>) -> bool| {
-        let ids: Vec<&str> =
-            steps.iter().filter(|step| !step.section && lacks(step)).map(|step| step.id).collect();
-        ids.join(", ")
+    let written = fields.entry("steps").map(|entry| &entry.value);
+    // Of what is there and cannot be read that has been said.
+    let is_there =
+        |id, key| written.and_then(|steps| steps.get(id)).is_some_and(|step| step.get(key).is_some());
+    let lacking = |key, lacks: fn(&StepDefinition<'_>) -> bool| {
+        let lacking = steps.iter().filter(|step| !step.section && lacks(step) && !is_there(step.id, key));
+        lacking.map(|step| step.id).collect::<Vec<&str>>().join(", ")
     };
+    let [gate, transitions] = ["structuredGate", "transitions"];
     let parts = [
-        ("structuredGate", lacking(|step| step.gate.is_none())),
-        ("transitions", lacking(|step| step.transitions.is_none())),
+        (gate, lacking(gate, |step| step.gate.is_none())),
+        (transitions, lacking(transitions, |step| step.transitions.is_none())),
     ];
     if parts.iter().all(|(_, ids)| ids.is_empty()) {
         return;

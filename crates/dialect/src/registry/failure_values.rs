@@ -86,7 +86,10 @@ pub(super) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
     let names = |validator: &ValidatorDefinition<'_>| {
         validator.pattern.is_some_and(|named| patterns.contains(named.text))
     };
-    let lost = !registry.validators.iter().all(names) || (registry.misread && registry.validators.is_empty());
+    // A validator that there is not may be one that names it.
+    let lost = !registry.validators.iter().all(names)
+        || !conditions.is_subset(&defined)
+        || (registry.misread && registry.validators.is_empty());
     for pattern in &registry.patterns {
         let name = pattern.name;
         if !named.contains(name) {

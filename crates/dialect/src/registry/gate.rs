@@ -272,6 +272,8 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         let allowed = self.step.gate.as_ref().is_none_or(|gate| {
             transition.intent == Intent::Abort
                 || gate.misread
+                // That it allows nothing at all has been said.
+                || gate.intents.is_empty()
                 || gate.intents.iter().any(|(intent, _)| *intent == transition.intent)
         });
         if !allowed {

@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{
     Act, Ask, Boundary, Conduct, Dangling, Diagnostic, Draft, Edge, Ending, Gate, Key, Limits, Name, Param,
-    Reaction, Role, Schema, SchemaId, SessionRule, Source, Step, Target, Template, Turn, for_each, together,
+    Reaction, Role, Schema, SchemaId, SessionRule, Source, Span, Step, Target, Template, Turn, for_each,
+    together,
 };
 
 use super::actions::HandlerFile;
@@ -21,8 +22,9 @@ use super::index::StepIndex;
 use super::inputs::{DeclaredInput, Kept, check_shadows, read_inputs};
 use super::kinds::{Intent, StepKind};
 use super::matter::User;
+use super::nowhere::report_nowhere;
 use super::parameters::{same_name, set_parameter, spelled};
-use super::permission::effective;
+use super::permission::{effective, report_plan};
 use super::places::Places;
 use super::program::read_program;
 use super::prompt::Compiler;
@@ -84,7 +86,7 @@ fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) 
 
     let params = draft.params.clone();
     let variables = Variables::new(&params, &registry.steps, &agent.told);
-    let compiler = Compiler::new(desk, files, &variables, &registry.steps);
+    let compiler = Compiler::new(desk, files, &variables, &registry.steps, agent.params_misread);
     draft.verdict = lower_verdict(definition, &params, &compiler);
     let entries = enter(definition, &mut draft);
     let kept = Kept::of(&registry.steps);
@@ -97,6 +99,7 @@ fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) 
         compiler: &compiler,
         world: &World::new(&registry.steps, &entries),
         answers: Answers::new(schema_bases(definition), desk),
+        schemas_base: registry.schemas_base.or(agent.schemas_base).map(|base| base.span),
         system: system_prompt(definition, &compiler),
     };
     lowering.lower(&registry.steps, &inputs, &mut draft);
@@ -109,31 +112,17 @@ fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) 
     let validations =
         Validations { registry, compiler: &compiler, inputs: &inputs, entries: &entries, is_agent_known };
     validations.lower(&mut draft);
+    report_plan(agent, &registry.steps, &desk.found);
     draft.proofs = proofs(&draft, &registry.steps);
     check_verdict(definition, &draft);
     files.report_unused(desk);
-    report_nowhere(registry, files, desk);
+    report_nowhere(registry, agent, files, desk);
+    compiler.outside.report(&mut draft, &compiler.reads, &desk.found);
     compiler.matters.report(&desk.found);
     compiler.reads.report(agent, &registry.steps, &inputs, &desk.found);
     draft.reads = std::mem::take(&mut compiler.places.lock().all);
     let needs_task = needs_task(&draft, &registry.steps);
     Lowered { draft, needs_task }
-}
-
-/// Where no prompt was found at all, it is not the prompts that are wrong, but where they are looked for.
-fn report_nowhere(registry: &RegistryDefinition<'_>, files: &PromptFiles<'_>, desk: &Desk<'_>) {
-    if files.any_found() {
-        return;
-    }
-    let missing = desk.found.take(|finding| finding.code == codes::MISSING_PROMPT && finding.step.is_some());
-    if let [first, _, ..] = missing.as_slice() {
-        let span = registry.c1.or(registry.prompts_base).map_or(registry.span, |written| written.span);
-        let message = format!("no prompt is where it is looked for; first, {}", first.message);
-        let hint = "correct `c1`, `userPromptsBase` or `pathTemplate`, or write the files";
-        desk.found.push(Diagnostic::error(codes::MISSING_PROMPT, span, message).hint(hint));
-        return;
-    }
-    missing.into_iter().for_each(|finding| desk.found.push(finding));
 }
 
 /// What a definition is called: by its agent, else by its registry.
@@ -303,6 +292,8 @@ struct StepLowering<'l, 'c, 'f, 'j> {
     compiler: &'l Compiler<'c, 'f, 'j>,
     world: &'l World<'l, 'j>,
     answers: Answers<'c, 'f>,
+    /// Where it is written where schemas are.
+    schemas_base: Option<Span>,
     system: Option<Template>,
 }
 
@@ -316,7 +307,7 @@ impl StepLowering<'_, '_, '_, '_> {
         let prompts = || steps.iter().zip(inputs).map(prompt).collect::<Vec<Template>>();
         let answers = || for_each(steps, |step| self.answer(step));
         let (prompts, answers) = together(steps.len(), prompts, answers);
-        self.answers.report_missing();
+        self.answers.report_missing(self.schemas_base);
         for (((step, (_, inputs)), prompt), answer) in steps.iter().zip(inputs).zip(prompts).zip(answers) {
             if let Some(answer) = answer {
                 self.step(step, inputs, prompt, answer, draft);

@@ -41,7 +41,7 @@ pub(crate) fn read_parameters(agent: &Fields<'_, '_>) -> Vec<Param> {
     let mut params: Vec<Param> = Vec::new();
     let (mut by_name, mut by_flag) = (HashMap::<String, usize>::new(), HashMap::<Str, usize>::new());
     for entry in agent.names("parameters") {
-        let Some(param) = read_parameter(entry, agent) else { continue };
+        let param = read_parameter(entry, agent).unwrap_or_else(|| stand_in(entry));
         if let Some(twin) = by_name.get(&*spelled(&param.name)).map(|at| &params[*at]) {
             let message = format!("`{}` and `{}` are the same variable", twin.name, param.name);
             agent.push(
@@ -93,6 +93,8 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
     };
     check_default_by_rule(name, default, &rule, &fields);
     let flag = read_flag(name, &fields);
+    // What it is when nobody gives it may be what could not be read.
+    let is_unclear = fields.has_strange_key() || is_misread(&fields);
     fields.finish();
     Some(Param {
         name: name.clone(),
@@ -104,11 +106,18 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
             _ => ParamType::Text,
         },
         rule,
-        required,
+        required: required || is_unclear,
         default: default.and_then(default_text),
         description: description.into(),
         span: entry.key_span,
     })
+}
+
+/// Whether `required` or `default` is there and cannot be read, which findings say.
+fn is_misread(fields: &Fields<'_, '_>) -> bool {
+    let is = |key, fits: fn(&Kind) -> bool| fields.nullable(key).is_some_and(|entry| fits(&entry.value.kind));
+    is("required", |kind| !matches!(kind, Kind::Boolean(_)))
+        || is("default", |kind| matches!(kind, Kind::Null | Kind::Object(_)))
 }
 
 /// What prompts can read without any parameter, besides of what a definition tells itself.
@@ -221,6 +230,11 @@ fn default_text(default: &Json) -> Option<Str> {
         }
         _ => default.scalar_text(),
     }
+}
+
+/// A parameter of which nothing could be read but its name: that it is one, and given, is all that is known.
+fn stand_in(entry: &Entry) -> Param {
+    Param { required: true, description: "".into(), span: entry.key_span, ..set_parameter(&entry.key) }
 }
 
 /// A value that only `--set` declares.

@@ -28,6 +28,14 @@ pub(super) struct PathTemplates<'p> {
 }
 
 impl<'p> PathTemplates<'p> {
+    /// Those of a registry that writes none.
+    pub(super) const DEFAULT: PathTemplates<'static> = PathTemplates { adapted: ADAPTED, plain: PLAIN };
+
+    /// Whether a template is the one that a registry need not write.
+    pub(super) fn is_default(template: &str) -> bool {
+        template == ADAPTED || template == PLAIN
+    }
+
     /// Reads them; one that cannot be used counts as not written, which a finding says.
     pub(super) fn read(registry: &RegistryDefinition<'p>, found: &Findings) -> PathTemplates<'p> {
         let of = |written: Option<Text<'p>>, default, adapted| match written {
@@ -41,6 +49,11 @@ impl<'p> PathTemplates<'p> {
             adapted: of(registry.path_template, ADAPTED, true),
             plain: of(registry.path_template_plain, PLAIN, false),
         }
+    }
+
+    /// Takes back what was said of the parts of a template: it is wrong as a whole.
+    pub(super) fn take_back_parts(written: Text<'_>, found: &Findings) {
+        found.take(|known| known.code == codes::INERT_PATH_PART && known.span == written.span);
     }
 
     /// The path of a prompt, relative to a base.

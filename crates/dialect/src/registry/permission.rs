@@ -2,6 +2,8 @@
 
 use cuegate_flow::{Boundary, Diagnostic, Permission, Span, Tools, tools};
 
+use super::agent::AgentDefinition;
+use super::step::StepDefinition;
 use crate::codes;
 use crate::findings::Findings;
 use crate::json::{Fields, Text};
@@ -77,6 +79,29 @@ pub(crate) fn check_tools(list: &[Text<'_>], permission: Permission, fields: &Fi
         Diagnostic::warning(codes::WEAK_PERMISSION, first.span, message)
             .hint("write `acceptEdits`, or remove what writes"),
     );
+}
+
+/// Where an agent that may write nothing is what several findings come from, says it once where that is written. A step that
+/// may write nothing by itself is a matter of its own.
+pub(super) fn report_plan(agent: &AgentDefinition<'_>, steps: &[StepDefinition<'_>], found: &Findings) {
+    let Some(span) = agent.permission_span.filter(|_| agent.permission == Permission::Plan) else { return };
+    if steps.iter().any(|step| step.permission.is_some_and(|(own, _)| own == Permission::Plan)) {
+        return;
+    }
+    let mut weak =
+        found.take(|known| known.code == codes::WEAK_PERMISSION || known.code == codes::INERT_PERMISSION);
+    if weak.len() < 2 {
+        weak.into_iter().for_each(|finding| found.push(finding));
+        return;
+    }
+    weak.sort_by_key(|finding| finding.span);
+    let message = format!(
+        "`permissionMode` is `plan`, so that no step may write; {} things ask for it, first: {}",
+        weak.len(),
+        weak[0].message
+    );
+    let finding = Diagnostic::warning(codes::WEAK_PERMISSION, span, message);
+    found.push(finding.hint("write `acceptEdits`, or remove what writes and abort where validators fail"));
 }
 
 /// Whether what a step may do is known to be too little for changing files, and nothing else says so already.

@@ -8,6 +8,7 @@ use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Read, Source, Span, Str, Tem
 use super::foreign;
 use super::index::StepIndex;
 use super::matter::{Matters, User, check_matter};
+use super::outside::{self, Outside};
 use super::parameters::spelled;
 use super::prompt_files::{PromptFile, PromptFiles, Search};
 use super::prompt_reads::ReadPlaces;
@@ -33,8 +34,12 @@ pub(crate) struct Compiler<'c, 'f, 'j> {
     pub(crate) index: StepIndex<'j>,
     /// Files that have been looked at: findings about one as a whole come once, however many steps use it.
     seen: Shared<HashSet<String>>,
+    /// Whether there are parameters that could not be read.
+    params_misread: bool,
     /// What prompts have read so far.
     pub(crate) reads: Reads,
+    /// What is read beside the prompts of steps and nobody gives.
+    pub(crate) outside: Outside,
     /// What front matters say that the registry does not.
     pub(crate) matters: Matters,
     /// Where prompts of steps read what may not be there.
@@ -83,11 +88,24 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
         files: &'c PromptFiles<'j>,
         variables: &'c Variables<'c>,
         steps: &'c [StepDefinition<'j>],
+        params_misread: bool,
     ) -> Self {
-        let (reads, matters) = (Reads::default(), Matters::default());
+        let (reads, matters, outside) = (Reads::default(), Matters::default(), Outside::default());
         let index = StepIndex::new(steps);
         let (seen, places) = (Shared::default(), Shared::default());
-        Compiler { desk, files, variables, steps, index, seen, reads, matters, places }
+        Compiler {
+            desk,
+            files,
+            variables,
+            steps,
+            index,
+            seen,
+            params_misread,
+            reads,
+            outside,
+            matters,
+            places,
+        }
     }
 
     /// Compiles a prompt.
@@ -393,8 +411,10 @@ impl<'j> Body<'_, '_, '_, 'j> {
         pieces.push(match meaning {
             Meaning::Value(source) => Piece::Value(source),
             Meaning::Text(text) => Piece::Text(text),
-            // It may be an input that could not be read, which has been said.
-            Meaning::Unknown if self.may_be_input() => Piece::Text(written.into()),
+            // It may be an input or a parameter that could not be read, which has been said.
+            Meaning::Unknown if self.compiler.params_misread || self.may_be_input() => {
+                Piece::Text(written.into())
+            }
             // The check of the whole flow reports it for a step, where it is known whether a run comes there.
             Meaning::Unknown if matches!(self.scope, Scope::Step(_)) => {
                 Piece::Value(Source::Param(name.into()))
@@ -438,12 +458,12 @@ impl<'j> Body<'_, '_, '_, 'j> {
             Scope::Step(_) | Scope::Remedy(_) => "the failure prompt",
         };
         let known = self.compiler.variables.names(self.scope);
-        let hint = match nearest(name, known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("declare a parameter `{name}`, or give it with `--set {name}=VALUE`"),
+        let finding = outside::finding(place, name, span, &known);
+        let finding = match self.step {
+            Some(step) => finding.step(step),
+            None => finding,
         };
-        let message = format!("{place} reads `{name}`, which nobody gives there");
-        self.push(Diagnostic::error(codes::UNKNOWN_VARIABLE, span, message).hint(hint));
+        self.compiler.outside.unknown(name, place, finding);
     }
 
     fn section(&mut self, name: &str, written: &str, span: Span, pieces: &mut Vec<Piece>) {

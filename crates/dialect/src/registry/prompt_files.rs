@@ -12,6 +12,9 @@ use crate::files::join;
 use crate::json::Text;
 use crate::shared::Shared;
 
+/// The first part of all paths, where a registry does not say it.
+pub(super) const USUAL_C1: &str = "steps";
+
 /// Where prompts lie.
 #[derive(Debug)]
 pub(crate) struct PromptFiles<'p> {
@@ -20,8 +23,23 @@ pub(crate) struct PromptFiles<'p> {
     own: Option<(Text<'p>, usize)>,
     /// Whether a prompt was found below it, and whether one was found below another.
     found: Shared<(bool, bool)>,
+    /// What came of looking by the template without an adaptation, and by the one with.
+    looked: Shared<[Looked; 2]>,
     c1: &'p str,
     templates: PathTemplates<'p>,
+}
+
+/// What came of looking by one path template.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Looked {
+    /// Whether a file was found by it.
+    pub(super) found: bool,
+    /// Where it is said of which prompts that they are missing.
+    pub(super) missing: Vec<Span>,
+    /// Whether the file of one of them is where the template would lead that no registry has to write.
+    pub(super) by_default: bool,
+    /// The steps for which a built-in prompt stands in.
+    pub(super) stood_in: Vec<String>,
 }
 
 /// Which prompt is looked for.
@@ -86,7 +104,8 @@ impl<'p> PromptFiles<'p> {
             bases,
             own,
             found: Shared::default(),
-            c1: registry.c1.map_or("steps", |c1| c1.text),
+            looked: Shared::default(),
+            c1: registry.c1.map_or(USUAL_C1, |c1| c1.text),
             templates: PathTemplates::read(registry, &desk.found),
         }
     }
@@ -126,6 +145,7 @@ impl<'p> PromptFiles<'p> {
                         let (own, other) = self.found.get();
                         let is_own = self.own.is_some_and(|(_, count)| at < count);
                         *self.found.lock() = (own || is_own, other || !is_own);
+                        self.looked.lock()[template_of(key)].found = true;
                         return Search::Found(PromptFile { path, file, text, by });
                     }
                     Page::Missing if tried.contains(&path) => {}
@@ -137,9 +157,24 @@ impl<'p> PromptFiles<'p> {
         Search::Missing(tried)
     }
 
-    /// Whether any prompt was found.
-    pub(crate) fn any_found(&self) -> bool {
-        self.found.get() != (false, false)
+    /// Remembers where it is said that a prompt is missing.
+    pub(super) fn missed(&self, key: &PromptKey<'_>, said: Span, desk: &Desk<'_>) {
+        let relative = PathTemplates::DEFAULT.fill(self.c1, key);
+        let is_there = |base: &String| join(base, &relative).is_some_and(|path| desk.is_file(&path));
+        let by_default = self.bases.iter().any(is_there);
+        let looked = &mut self.looked.lock()[template_of(key)];
+        looked.missing.push(said);
+        looked.by_default |= by_default;
+    }
+
+    /// Remembers that a built-in prompt stands in for one of which there is no file.
+    pub(super) fn stood_in(&self, key: &PromptKey<'_>, step: &str) {
+        self.looked.lock()[template_of(key)].stood_in.push(step.to_owned());
+    }
+
+    /// What came of looking: without an adaptation, and with one.
+    pub(super) fn looked(&self) -> [Looked; 2] {
+        self.looked.get()
     }
 
     /// Reports a base that the registry names and that no prompt was found below, though others were found.
@@ -152,4 +187,9 @@ impl<'p> PromptFiles<'p> {
             );
         }
     }
+}
+
+/// By which of the two templates a prompt is looked for.
+fn template_of(key: &PromptKey<'_>) -> usize {
+    usize::from(key.adaptation.is_some())
 }

@@ -99,8 +99,8 @@ fn read_boundaries<'j>(boundaries: Fields<'j, '_>, agent: &mut AgentDefinition<'
         agent.tools = tools(allowed, &boundaries);
     }
     let permission = permission_of(&boundaries);
-    if let Some((permission, _)) = permission {
-        agent.permission = permission;
+    if let Some((permission, span)) = permission {
+        (agent.permission, agent.permission_span) = (permission, Some(span));
     }
     if let Some(allowed) = allowed
         && (permission.is_some() || boundaries.nullable("permissionMode").is_none())

@@ -208,10 +208,12 @@ fn report_section(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
 fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
     // The "Step Flow Design" names all steps that lack these two in one error, which the registry reports.
     let apart = step.generation == Generation::Complete;
+    // Of what is there and cannot be read that has been said.
+    let is_there = |key| fields.nullable(key).is_some();
     let parts = [
-        ("structuredGate", !apart && step.gate.is_none() && fields.entry("structuredGate").is_none()),
-        ("transitions", !apart && step.transitions.is_none() && fields.entry("transitions").is_none()),
-        ("outputSchemaRef", step.schema.is_none() && fields.entry("outputSchemaRef").is_none()),
+        ("structuredGate", !apart && step.gate.is_none() && !is_there("structuredGate")),
+        ("transitions", !apart && step.transitions.is_none() && !is_there("transitions")),
+        ("outputSchemaRef", step.schema.is_none() && !is_there("outputSchemaRef")),
     ];
     let missing: Vec<&str> = parts.iter().filter(|(_, missing)| *missing).map(|(key, _)| *key).collect();
     if !missing.is_empty() {
@@ -224,7 +226,8 @@ fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
             .hint("every step of the flow has all three; a step that is only included is called `section.*`"),
         );
     }
-    if step.kind.is_none() && fields.entry("stepKind").is_none() {
+    // A `c2` that is missing or cannot be read may be one that implies a kind.
+    if step.kind.is_none() && step.c2.is_some() && !is_there("stepKind") {
         let c2 = step.c2.map_or_else(String::new, |c2| format!(", and `{}` as `c2` implies none", c2.text));
         fields.push(
             Diagnostic::error(codes::NO_STEP_KIND, step.span, format!("`{}` has no `stepKind`{c2}", step.id))

@@ -1,7 +1,7 @@
 //! The prompt of a step: found, compiled, compared with what the step says about it.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{Diagnostic, Piece, Span, Template};
 
@@ -16,6 +16,7 @@ use super::runner::ClosureAction;
 use super::step::StepDefinition;
 use super::variables::Scope;
 use crate::codes;
+use crate::findings::Findings;
 use crate::json::Text;
 use crate::nearest::{list, nearest};
 
@@ -48,8 +49,7 @@ pub(crate) fn step_prompt(
             check_adaptation(step, keys[file.by].adaptation, compiler);
             let prompt = compiler.compile(&file, scope, User::Step { step, key: keys[file.by] });
             // Of a prompt without a text it has been said that it has none.
-            let is_blank = |piece: &Piece| matches!(piece, Piece::Text(text) if text.trim().is_empty());
-            if !prompt.template.pieces.iter().all(is_blank) {
+            if !is_blank(&prompt.template) {
                 check_variables(step, &prompt, Span::start_of(file.file), compiler);
                 check_task(step, &prompt, compiler);
             }
@@ -63,10 +63,12 @@ pub(crate) fn step_prompt(
                 && let Some(file) = built_in(key.text, Some(step), compiler.variables, compiler.desk)
             {
                 report_fallback(step, key, &tried, compiler);
+                compiler.files.stood_in(&keys[keys.len() - 1], step.id);
                 return compiled(step, &file, keys[0], scope, compiler);
             }
             compiler.reads.unreadable();
-            report_missing(step, &tried, compiler);
+            let said = report_missing(step, &tried, compiler);
+            compiler.files.missed(&keys[keys.len() - 1], said, compiler.desk);
             Template::default()
         }
         Search::Faulty => {
@@ -74,6 +76,11 @@ pub(crate) fn step_prompt(
             Template::default()
         }
     }
+}
+
+/// Whether a template has nothing in it.
+pub(super) fn is_blank(template: &Template) -> bool {
+    template.pieces.iter().all(|piece| matches!(piece, Piece::Text(text) if text.trim().is_empty()))
 }
 
 /// A finished registry of the "complete" generation has a file for every prompt: a built-in one is for safety only
@@ -93,6 +100,14 @@ fn report_fallback(
                 .hint(format!("write {}", list(tried))),
         );
     }
+}
+
+/// Takes back what was said of steps because built-in prompts stand in for theirs: they are not those that were meant.
+pub(super) fn take_back_of_built_in(steps: &BTreeSet<&str>, found: &Findings) {
+    found.take(|known| {
+        let is_of_prompt = known.code == codes::BUILT_IN_PROMPT || known.code == codes::UNUSED_VARIABLE;
+        is_of_prompt && known.step.as_deref().is_some_and(|step| steps.contains(step))
+    });
 }
 
 /// The template of a built-in prompt. What it reads is known, so that `uvVariables` need not list it; what they list all
@@ -144,11 +159,11 @@ fn fallback_hint(key: &str, otherwise: &str) -> String {
     }
 }
 
-fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Compiler<'_, '_, '_>) {
+/// Says that a prompt is missing; where that is said.
+fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Compiler<'_, '_, '_>) -> Span {
     let tried = list(tried);
-    let found = &compiler.desk.found;
-    match step.fallback_key {
-        Some(key) if !step.section => found.push(
+    let finding = match step.fallback_key {
+        Some(key) if !step.section => {
             Diagnostic::error(
                 codes::MISSING_PROMPT,
                 key.span,
@@ -158,19 +173,18 @@ fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Compil
                     key.text, step.id
                 ),
             )
-            .step(step.id)
-            .hint(fallback_hint(key.text, "write the file")),
-        ),
-        _ => found.push(
-            Diagnostic::error(
-                codes::MISSING_PROMPT,
-                step.span,
-                format!("`{}` has no prompt: no file {tried}", step.id),
-            )
-            .step(step.id)
-            .hint("write the file"),
-        ),
-    }
+            .hint(fallback_hint(key.text, "write the file"))
+        }
+        _ => Diagnostic::error(
+            codes::MISSING_PROMPT,
+            step.span,
+            format!("`{}` has no prompt: no file {tried}", step.id),
+        )
+        .hint("write the file"),
+    };
+    let said = finding.span;
+    compiler.desk.found.push(finding.step(step.id));
+    said
 }
 
 /// What a step says about its prompt's variables, and what the prompt uses, have to agree.
@@ -182,8 +196,24 @@ fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, comp
     // Of a variable that nothing gives that is said already: it need not be listed as well.
     let unknown: HashSet<&String> = prompt.unknown.iter().collect();
     let is_given = |name: &String| !unknown.contains(name);
-    let read = prompt.from_outside.iter().filter(|(name, _)| is_given(name));
-    for (name, span) in read.filter(|(name, _)| !declares(name)) {
+    let read = prompt.from_outside.iter().filter(|(name, _)| is_given(name) && !declares(name));
+    let listed = prompt.listed.iter().filter(|name| !declares(name));
+    // One that is not read beside one that is not declared is that one, misspelt: it is said where it stands.
+    let undeclared: BTreeSet<Cow<'_, str>> =
+        read.clone().map(|(name, _)| name).chain(listed.clone()).map(|name| spelled(name)).collect();
+    if let ([name], [only]) = (unread(declared, prompt).as_slice(), &*Vec::from_iter(&undeclared)) {
+        let message = format!(
+            "`uvVariables` list `{}`, which the prompt of `{}` does not read, and not its `{only}`",
+            name.text, step.id
+        );
+        found.push(
+            Diagnostic::warning(codes::UNUSED_VARIABLE, name.span, message)
+                .step(step.id)
+                .hint(format!("write `{only}` in its place, or remove it and add `{only}`")),
+        );
+        return;
+    }
+    for (name, span) in read {
         let message =
             format!("the prompt of `{}` reads `{name}`, which its `uvVariables` do not list", step.id);
         found.push(
@@ -192,7 +222,9 @@ fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, comp
                 .hint(format!("add `{name}` to `uvVariables`")),
         );
     }
-    for name in prompt.listed.iter().filter(|name| !declares(name)) {
+    // What the prompt reads as well is said of it there.
+    let is_read = |name: &str| prompt.from_outside.iter().any(|(read, _)| spelled(read) == spelled(name));
+    for name in listed.filter(|name| !is_read(name)) {
         let message = format!("the front matter lists `{name}`, which `uvVariables` of `{}` do not", step.id);
         found.push(
             Diagnostic::warning(codes::UNDECLARED_VARIABLE, start, message)
@@ -207,11 +239,7 @@ fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, comp
 fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler<'_, '_, '_>) {
     let found = &compiler.desk.found;
     let declared = step.variables.as_deref().unwrap_or_default();
-    // What is read by a name that nothing gives may be this one, misspelt.
-    let is_meant = |name: &str| prompt.unknown.iter().any(|unknown| nearest(unknown, [name]).is_some());
-    let read = prompt.read();
-    let unread = declared.iter().filter(|name| !read.contains(&spelled(name.text)));
-    for name in unread.filter(|name| !is_meant(name.text)) {
+    for name in unread(declared, prompt) {
         let message =
             format!("`uvVariables` list `{}`, which the prompt of `{}` does not read", name.text, step.id);
         found.push(
@@ -220,6 +248,15 @@ fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler
                 .hint(format!("write `{{uv-{}}}` in the prompt, or remove it from the list", name.text)),
         );
     }
+}
+
+/// The variables of a list that a prompt does not read.
+fn unread<'t, 'j>(declared: &'t [Text<'j>], prompt: &Prompt) -> Vec<&'t Text<'j>> {
+    // What is read by a name that nothing gives may be this one, misspelt.
+    let is_meant = |name: &str| prompt.unknown.iter().any(|unknown| nearest(unknown, [name]).is_some());
+    let read = prompt.read();
+    let unread = declared.iter().filter(|name| !read.contains(&spelled(name.text)));
+    unread.filter(|name| !is_meant(name.text)).collect()
 }
 
 /// What a step says about the task, and whether its prompt reads it, have to agree. (In a section that has no effect,

@@ -42,6 +42,11 @@ impl Reads {
         self.unknown.lock().insert(name.to_owned());
     }
 
+    /// Whether a prompt reads a parameter.
+    pub(super) fn reads_param(&self, name: &str) -> bool {
+        self.params.lock().contains(name)
+    }
+
     /// Whether a prompt reads something that is nearly called so: it was meant, and that has been reported.
     fn is_meant(&self, name: &str) -> bool {
         self.unknown.lock().iter().any(|unknown| nearest(unknown, [name]).is_some())

@@ -19,7 +19,8 @@ use super::matter::User;
 use super::permission::is_too_weak;
 use super::prompt::{Compiler, Prompt};
 use super::prompt_files::{PromptKey, Search};
-use super::step::StepDefinition;
+use super::step::{GateDefinition, StepDefinition};
+use super::step_prompt::is_blank;
 use super::validation::{FailurePattern, OnFailure, ValidationStep, ValidatorDefinition};
 use super::variables::{Inputs, Scope};
 use crate::codes;
@@ -157,7 +158,12 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         }
         let ending = self.registry.generation.ending();
         let word = ending.as_str();
-        if step.gate.as_ref().is_some_and(|gate| gate.intents.iter().all(|(intent, _)| *intent != ending)) {
+        let never = |gate: &&GateDefinition<'_>| gate.intents.iter().all(|(intent, _)| *intent != ending);
+        if let Some(gate) = step.gate.as_ref().filter(never) {
+            // What it allows could not be read, or is nothing, which has been said.
+            if gate.misread || gate.intents.is_empty() {
+                return None;
+            }
             let message =
                 format!("`{}` does not allow `{word}`, so that its validators never run", validation.id);
             self.push(
@@ -207,7 +213,8 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                 (remedy, asked) = match self.remedy(validation, closure, condition, &origins) {
                     Some((prompt, by)) => {
                         found_by.push(by);
-                        let asked = match prompt.malformed {
+                        // Of one without a text it has been said that it has none.
+                        let asked = match prompt.malformed || is_blank(&prompt.template) {
                             true => Asked::Unknown,
                             false => Asked::Prompt(prompt.failure_values),
                         };
@@ -352,6 +359,9 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                         .step(validation.id)
                         .hint("write one of the files"),
                 );
+                if let Some(key) = keys.first() {
+                    self.compiler.files.missed(key, pattern.span, self.compiler.desk);
+                }
                 None
             }
             Search::Found(file) => {

@@ -86,10 +86,7 @@ fn parameters() {
     f_default.md:7:43 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
     # same variable
     agent.json:8:5 error[duplicate-key]: `base-branch` and `baseBranch` are the same variable
-    f_default.md:1:8 error[unknown-variable]: the prompt of `closure.fix` reads `issue`, which nobody gives
-    f_default.md:7:24 error[unknown-variable]: the prompt of `initial.fix` reads `issue`, which nobody gives
-    f_failed_git-dirty.md:1:88 error[unknown-variable]: the failure prompt reads `issue`, which nobody gives there
-    system.md:1:15 error[unknown-variable]: the system prompt reads `issue`, which nobody gives there
+    f_failed_git-dirty.md:1:88 error[unknown-variable]: the failure prompt reads `issue`, which nobody gives there; so do the system prompt, the prompts of `initial.fix`, `closure.fix`
     # validation
     agent.json:8:96 warning[stray-key]: `min` has no effect in `parameters.baseBranch.validation`
     ");

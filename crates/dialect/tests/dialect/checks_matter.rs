@@ -190,6 +190,5 @@ fn prompts_without_a_prompt() {
     f_default.md:1:1 warning[empty-prompt]: `.agent/fixer/prompts/steps/closure/fix/f_default.md` has a front matter, but no prompt
     --
     f_failed_git-dirty.md:1:1 warning[empty-prompt]: `.agent/fixer/prompts/steps/retry/fix/f_failed_git-dirty.md` has a front matter, but no prompt
-    steps_registry.json:11:18 warning[unused-failure-param]: the prompt of failure pattern `git-dirty` does not read `changedFiles`
     ");
 }

@@ -251,10 +251,8 @@ fn files_themselves() {
     agent.json:1:1 error[missing-key]: `runner` is missing in the agent
     agent.json:1:14 error[invalid-json]: JSON has no comments
     agent.json:2:1 error[invalid-json]: no comma may follow the last entry
-    f_default.md:1:8 error[unknown-variable]: the prompt of `closure.fix` reads `issue`, which nobody gives
-    f_default.md:7:24 error[unknown-variable]: the prompt of `initial.fix` reads `issue`, which nobody gives
     f_default.md:7:43 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
-    f_failed_git-dirty.md:1:88 error[unknown-variable]: the failure prompt reads `issue`, which nobody gives there
+    f_failed_git-dirty.md:1:88 error[unknown-variable]: the failure prompt reads `issue`, which nobody gives there; so do the prompts of `initial.fix`, `closure.fix`
     steps_registry.json:2:14 error[agent-id-mismatch]: the registry belongs to `fixer`, the agent is called `x`
     steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
     --

@@ -58,7 +58,26 @@ pub const IN_A_REGISTRY: &[(&str, &str, &str)] = &[
     ("\"maxAttempts\": 2", "\"maxAttempts\": 1e400", "invalid-json"),
     ("{uv-approach}", "{uv-aproach}", "unknown-variable"),
     ("\"reason\": { \"type\": \"string\" }", "\"reason\": { \"$ref\": \"#/$defs/x\" }", "unresolved-schema"),
+    (C1, "\"c1\": \"steps\", \"pathTemplateNoAdaptation\": \"{c1}/{c2}/f_{edition}.md\",", "missing-prompt"),
+    (C1, "\"c1\": \"steps\", \"pathTemplate\": \"{c1}/{c2}/{c3}/{edition}.md\",", "missing-prompt"),
+    (ISSUE, "", "unknown-variable"),
+    ("\"issue\": {", "\"isue\": {", "unknown-variable"),
+    ("\"required\": true, \"cli\"", "\"required\": 7, \"cli\"", "wrong-type"),
+    ("\"default\": \"main\"", "\"default\": null", "wrong-type"),
+    ("\"c2\": \"continuation\"", "\"c2\": null", "wrong-type"),
+    (
+        "\"outputSchemaRef\": { \"file\": \"fix.json\", \"schema\": \"initial.fix\" }",
+        "\"outputSchemaRef\": null",
+        "wrong-type",
+    ),
+    ("\"onFailure\": { \"action\": \"retry\"", "\"onFailure\": { \"action\": null", "wrong-type"),
 ];
+
+/// The first part of the paths of all prompts.
+const C1: &str = "\"c1\": \"steps\",";
+
+/// A parameter that most prompts read.
+const ISSUE: &str = "    \"issue\": { \"type\": \"number\", \"description\": \"The issue\", \"required\": true, \"cli\": \"--issue\" },\n";
 
 /// A transition.
 const WHOLE: &str = "{ \"target\": \"continuation.fix\" }";
@@ -327,6 +346,27 @@ pub const IN_A_PIECE: &[(&str, &str, &str)] = &[
     ("  - name: implement\n", "  - description: x\n", "missing-key"),
     ("    edit: true\n", "    <<: { edit: true }\n", "invalid-yaml"),
     ("initial_movement", "initial_movment", "unknown-key"),
+    ("      - condition: The plan stands\n", "      - condition:\n", "wrong-type"),
+    ("        next: implement\n", "        next:\n", "wrong-type"),
+    ("  - name: implement\n", "  - name:\n", "wrong-type"),
+    ("max_iterations: 12", "max_iterations:", "wrong-type"),
+    ("  reviewer: ../personas/reviewer.md\n", "", "unknown-facet"),
+    (
+        "policies:\n  coding: ../policies/coding.md\n  careful: Change one thing at a time.\n",
+        "",
+        "unknown-facet",
+    ),
+    (
+        "policies:\n  coding: ../policies/coding.md\n  careful: Change one thing at a time.\n",
+        "policies: 7\n",
+        "wrong-type",
+    ),
+    ("    instruction: implement\n", "", "missing-key"),
+    ("    persona: coder\n", "    persona:\n", "wrong-type"),
+    ("    persona: coder\n", "    zork: coder\n", "unknown-key"),
+    ("    output_contracts:\n", "    zork:\n", "unknown-key"),
+    ("        - name: 00-plan.md\n", "        - name: 7\n", "wrong-type"),
+    ("        - Scope: 01-scope.md\n", "        - Scope:\n", "wrong-type"),
     ("rules:", "ruls:", "unknown-key"),
 ];
 
@@ -335,6 +375,60 @@ fn in_a_piece() {
     let found =
         not_one(IN_A_PIECE, piece_support::sound(), |files| findings_of(piece_support::load(files, |_| {})));
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// What a rule over members is about, and a member of them cannot come to: what the members say then no rule fits, and
+/// nothing leads on from there, because of that.
+#[test]
+fn rules_of_members() {
+    let found = |files: &Project| findings_of(piece_support::load(files, |_| {}));
+    let piece = first(
+        piece_support::sound(),
+        "      - condition: ai(\"the reviewers contradict each other\")\n        next: plan\n",
+        "",
+    );
+    let rules = "        rules:\n          - condition: approved\n          - condition: needs_fix\n";
+    let cases = [
+        ("          - condition: approved\n", "          - condition: zork\n", "never counts"),
+        (rules, "", "never counts"),
+        (
+            "      - condition: any(\"needs_fix\")\n        next: implement\n",
+            "",
+            "no rule of `reviewers` fits",
+        ),
+    ];
+    assert_eq!(not_said(&cases, &piece, found), "");
+}
+
+/// An agent that may write nothing, where several things ask for it.
+#[test]
+fn an_agent_that_may_write_nothing() {
+    let tools = edit(&support::sound(), "[\"*\"]", "[\"Read\", \"Edit\"]");
+    let tools = edit(&tools, "\"permissionMode\": \"plan\", \"uvVariables\"", "\"uvVariables\"");
+    let cases = [(
+        "\"permissionMode\": \"acceptEdits\"",
+        "\"permissionMode\": \"plan\"",
+        "`permissionMode` is `plan`, so that no step may write; 2 things ask for it",
+    )];
+    assert_eq!(not_said(&cases, &tools, |files| support::findings(files, support::DIR)), "");
+}
+
+#[test]
+fn what_is_listed_and_what_is_not_there() {
+    let cases = [
+        ("[\"issue\", \"baseBranch\"]", "[\"isue\", \"baseBranch\"]", "does not read, and not its `issue`"),
+        ("[\"next\", \"repeat\"],", "[],", "allows no intent"),
+        ("[\"closing\", \"repeat\"],", "[\"zork\", \"repeat\"],", "`zork` is no intent"),
+        ("{ \"validator\": \"git-clean\" }", "{ \"validator\": \"zork\" }", "`zork` is no validator"),
+    ];
+    assert_eq!(of_registry(&cases), "");
+}
+
+/// Schemas that are not there for one reason.
+#[test]
+fn where_schemas_are() {
+    let cases = [("\"$defs\": {", "\"zork\": {", "nor is any of 2 more that are looked for there")];
+    assert_eq!(of_registry(&cases), "");
 }
 
 /// What everything goes by is changed where it is given only.

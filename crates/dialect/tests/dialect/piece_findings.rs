@@ -349,11 +349,9 @@ fn reports_placeholders_and_monitors() {
         ("a later key", &[("    threshold: 2\n", "    ignore_steps: [plan]\n")]),
     ]), @"
     # an unsafe name
-    implement.md:1:8 warning[unwritten-report]: no movement writes the report `00-plan.md`
     sound.yaml:29:17 error[report-name]: `../../plan.md` cannot be the name of a report: a part of it is empty, `.`, `..`, or begins or ends with a space
     # an absolute name
     sound.yaml:59:18 error[report-name]: `/etc/passwd` cannot be the name of a report: it is no relative path
-    sound.yaml:95:35 warning[unwritten-report]: no movement writes the report `01-scope.md`
     # a name twice
     sound.yaml:60:22 error[report-name]: the report `01-scope.md` stands twice
     # a file and a folder
@@ -369,10 +367,8 @@ fn reports_placeholders_and_monitors() {
     sound.yaml:30:11 error[unknown-key]: `ordre` is no key of a report
     # a text
     sound.yaml:59:11 error[wrong-type]: `report` must be a list of `{ name, format }` or `Label: path`, not a text
-    sound.yaml:95:35 warning[unwritten-report]: no movement writes the report `01-scope.md`
     # nothing
     sound.yaml:59:11 error[invalid-value]: this report has no name
-    sound.yaml:95:35 warning[unwritten-report]: no movement writes the report `01-scope.md`
     # a report of nobody
     implement.md:1:8 warning[unwritten-report]: no movement writes the report `plan.md`
     implement.md:1:29 warning[unwritten-report]: no movement writes the report `zzz`

@@ -103,7 +103,7 @@ pub fn check(mut draft: Draft) -> Checked {
     step_name::check(&draft, &mut diagnostics);
     let faulted = draft.faulted;
     let (misread, reads) = (std::mem::take(&mut draft.misread), std::mem::take(&mut draft.reads));
-    let places = Places::of_reads(&reads);
+    let (told, places) = (std::mem::take(&mut draft.told), Places::of_reads(&reads));
     let Some(resolved) = resolve::resolve(draft, &misread, &mut diagnostics) else {
         return Checked { flow: None, unsound: None, diagnostics };
     };
@@ -124,7 +124,12 @@ pub fn check(mut draft: Draft) -> Checked {
         }
         // Here the ways of misread steps count as far as they could be read.
         let by_all = misread.any().then(|| Live::where_yields(&flow, &yields, &[flow.entry], false));
-        unknown_variable::check(&flow, &by_all.as_ref().unwrap_or(&live).steps, &places, &mut diagnostics);
+        unknown_variable::check(
+            &flow,
+            &by_all.as_ref().unwrap_or(&live).steps,
+            (&told, &places),
+            &mut diagnostics,
+        );
         no_way_to_end::check(&known, &live, &misread, &mut diagnostics);
         let has_trap = diagnostics.iter().any(|finding| finding.code == no_way_to_end::CODE.name);
         let values = || {
@@ -134,7 +139,7 @@ pub fn check(mut draft: Draft) -> Checked {
             if !faulted {
                 maybe_unassigned::check(&flow, &live, &passing, &places, &mut found);
                 join_never_fires::check(&flow, &yields, &mut found);
-                monitor_never_acts::check(&flow, &live, &mut found);
+                monitor_never_acts::check(&flow, &yields, &live, &mut found);
             }
             found
         };
@@ -151,7 +156,7 @@ pub fn check(mut draft: Draft) -> Checked {
                 Live::where_yields(&misread::without_dangling(&flow), &yields, &[flow.entry], false).steps
             }
         };
-        unknown_variable::check(&flow, &come_to, &places, &mut diagnostics);
+        unknown_variable::check(&flow, &come_to, (&told, &places), &mut diagnostics);
     }
     let sound = diagnostics.iter().all(|finding| finding.severity != Severity::Error);
     let (flow, unsound) = if sound { (Some(flow), None) } else { (None, Some(flow)) };

@@ -1,8 +1,7 @@
-use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{Code, place::Places, unknown_target::nearest};
-use crate::{Act, Diagnostic, Flow, Source, Step, StepId, Str};
+use crate::{Act, Diagnostic, Flow, Param, Source, Span, Step, StepId, Str};
 
 pub(super) const CODE: Code = Code {
     name: "unknown-variable",
@@ -14,82 +13,174 @@ the step, nor a value that the engine knows, nor one given with `--set`. The pro
 
 Declare a parameter or an input of that name, correct the name, or give the value with `--set NAME=VALUE`.
 For a step that only another way of starting this definition can come to, this is a warning; so it is for one
-that no run is known to come to while something else is wrong.
+that no run is known to come to while something else is wrong. What several prompts read and nobody gives is
+one finding, where the first of them reads it.
 ",
 };
+
+/// How many steps a finding names that is about more of them.
+const NAMED_MAX: usize = 4;
 
 /// What every run can read, whatever its definition declares.
 const KNOWN: [&str; 6] =
     ["iteration", "completed_iterations", "max_iterations", "remaining", "previous_summary", "task"];
 
-pub(super) fn check(flow: &Flow, live: &[bool], places: &Places<'_>, found: &mut Vec<Diagnostic>) {
-    let declared: Vec<&str> = flow.params.iter().map(|param| &*param.name).collect();
-    let is_declared: HashSet<&str> = declared.iter().copied().collect();
-    // Most definitions give all that they read.
-    let left = OnceCell::new();
+pub(super) fn check(
+    flow: &Flow,
+    live: &[bool],
+    (told, places): (&[Str], &Places<'_>),
+    found: &mut Vec<Diagnostic>,
+) {
+    let declared = flow.params.iter().map(|param| &param.name);
+    let is_declared: HashSet<&str> = declared.chain(told).map(|name| &**name).collect();
+    let mut unknown: BTreeMap<&Str, Vec<Reader<'_>>> = BTreeMap::new();
     for (step, live) in flow.steps.iter().zip(live) {
-        let Act::Ask(ask) = &step.act else { continue };
-        let unknown: BTreeSet<&Str> = ask
-            .prompt
-            .sources()
-            .into_iter()
-            .chain(ask.system.iter().flat_map(|system| system.sources()))
-            .filter_map(|source| match source {
-                Source::Param(name) if !is_declared.contains(&**name) => Some(name),
-                _ => None,
-            })
-            .collect();
-        for name in unknown {
-            let message = format!("the prompt of `{}` reads `{name}`, which nobody gives", step.name);
+        for name in read_by(step).filter(|name| !is_declared.contains(&***name)).collect::<BTreeSet<&Str>>() {
             let span = places.of(step, &Source::Param(name.clone()));
-            let finding = if *live {
-                Diagnostic::error(CODE.name, span, message)
-            } else {
-                Diagnostic::warning(CODE.name, span, message)
-            };
-            found.push(finding.step(&step.name).hint(hint(
-                step,
-                name,
-                left.get_or_init(|| all_left(flow)),
-                &declared,
-            )));
+            unknown.entry(name).or_default().push(Reader { step, live: *live, span });
         }
+    }
+    // Most definitions give all that they read.
+    if unknown.is_empty() {
+        return;
+    }
+    let known = Known::of(flow);
+    for (name, readers) in unknown {
+        known.report(name, readers, found);
     }
 }
 
-/// What steps hand on.
-struct Left<'f> {
+/// What the prompts of a step read from outside of the run.
+fn read_by(step: &Step<StepId>) -> impl Iterator<Item = &Str> {
+    let prompts = match &step.act {
+        Act::Ask(ask) => [Some(&ask.prompt), ask.system.as_ref()],
+        _ => [None, None],
+    };
+    prompts.into_iter().flatten().flat_map(|prompt| prompt.sources()).filter_map(|source| match source {
+        Source::Param(name) => Some(name),
+        _ => None,
+    })
+}
+
+/// A step that reads what nobody gives, and where.
+struct Reader<'f> {
+    step: &'f Step<StepId>,
+    live: bool,
+    span: Span,
+}
+
+/// What steps hand on, and what is given from outside.
+struct Known<'f> {
+    flow: &'f Flow,
     /// By name, the first step that hands a value on under it.
     by_key: HashMap<&'f str, &'f Str>,
     /// The names made of step and key, by which prompts can read what any step leaves.
     direct: Vec<String>,
+    /// The parameters that some prompt reads.
+    read: HashSet<&'f str>,
 }
 
-fn all_left(flow: &Flow) -> Left<'_> {
-    let (mut by_key, mut direct) = (HashMap::new(), Vec::new());
-    for step in &flow.steps {
-        for left in &step.handoff {
-            by_key.entry(&*left.key).or_insert(&step.name);
-            direct.push(format!("{}_{}", step.name, left.key).replace('.', "_"));
+impl<'f> Known<'f> {
+    fn of(flow: &'f Flow) -> Known<'f> {
+        let (mut by_key, mut direct, mut read) = (HashMap::new(), Vec::new(), HashSet::new());
+        for step in &flow.steps {
+            for left in &step.handoff {
+                by_key.entry(&*left.key).or_insert(&step.name);
+                direct.push(format!("{}_{}", step.name, left.key).replace('.', "_"));
+            }
+            let remedies = step.edges.iter().filter_map(|edge| edge.remedy.as_ref());
+            read.extend(remedies.flat_map(|remedy| remedy.sources()).filter_map(|source| match source {
+                Source::Param(name) => Some(&**name),
+                _ => None,
+            }));
+            read.extend(read_by(step).map(|name| &**name));
+        }
+        Known { flow, by_key, direct, read }
+    }
+
+    /// Says it of each step, or once of all of them where one thing is wrong: what they read is not given at all.
+    fn report(&self, name: &Str, readers: Vec<Reader<'_>>, found: &mut Vec<Diagnostic>) {
+        if self.by_key.contains_key(&**name) || readers.len() == 1 {
+            found.extend(readers.iter().map(|reader| self.of_one(name, reader)));
+            return;
+        }
+        let meant = self.params().find(|param| nearest(name, &[&*param.name]).is_some());
+        match meant {
+            // The others read what was meant: each that does not is a slip of its own.
+            Some(param) if self.read.contains(&*param.name) => {
+                found.extend(readers.iter().map(|reader| self.of_one(name, reader)));
+            }
+            Some(param) if param.span != Span::default() => found.push(renamed(param, name, &readers)),
+            _ => found.push(self.of_all(name, &readers)),
         }
     }
-    Left { by_key, direct }
+
+    fn params(&self) -> impl Iterator<Item = &'f Param> {
+        self.flow.params.iter()
+    }
+
+    fn of_one(&self, name: &Str, reader: &Reader<'_>) -> Diagnostic {
+        let message = format!("the prompt of `{}` reads `{name}`, which nobody gives", reader.step.name);
+        let finding = finding(reader.live, reader.span, message).step(&reader.step.name);
+        finding.hint(self.hint(reader.step, name))
+    }
+
+    /// Shown where the first of those reads it that a run is known to come to.
+    fn of_all(&self, name: &Str, readers: &[Reader<'_>]) -> Diagnostic {
+        let first = readers.iter().find(|reader| reader.live).unwrap_or(&readers[0]);
+        let others: Vec<&Str> =
+            readers.iter().map(|reader| &reader.step.name).filter(|step| **step != first.step.name).collect();
+        let mut one = self.of_one(name, first);
+        one.message = format!("{}; {} it as well", one.message, reads(&others));
+        one
+    }
+
+    /// What to do about a name that nobody gives: take the one that was meant, hand on what some step leaves under it,
+    /// or give it from outside.
+    fn hint(&self, step: &Step<StepId>, name: &str) -> String {
+        if let Some(from) = self.by_key.get(name) {
+            return format!(
+                "`{from}` hands it on: add `\"{name}\": {{ \"from\": \"{from}.{name}\" }}` to `inputs`"
+            );
+        }
+        let declared = self.params().map(|param| &*param.name);
+        let inputs = step.inputs.iter().map(|input| &*input.name);
+        let direct = self.direct.iter().map(String::as_str);
+        let known: Vec<&str> = declared.chain(inputs).chain(KNOWN).chain(direct).collect();
+        match nearest(name, &known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("declare a parameter `{name}`, or give it with `--set {name}=VALUE`"),
+        }
+    }
 }
 
-/// What to do about a name that nobody gives: take the one that was meant, hand on what some step leaves under it, or
-/// give it from outside.
-fn hint(step: &Step<StepId>, name: &str, left: &Left<'_>, declared: &[&str]) -> String {
-    if let Some(from) = left.by_key.get(name) {
-        return format!(
-            "`{from}` hands it on: add `\"{name}\": {{ \"from\": \"{from}.{name}\" }}` to `inputs`"
-        );
+/// Several steps read a name that is nearly that of a parameter which nobody reads: it is that one which is misspelt.
+fn renamed(param: &Param, name: &Str, readers: &[Reader<'_>]) -> Diagnostic {
+    let steps: Vec<&Str> = readers.iter().map(|reader| &reader.step.name).collect();
+    let message = format!(
+        "no prompt reads the parameter `{}`, and {} `{name}`, which nobody gives",
+        param.name,
+        reads(&steps)
+    );
+    let live = readers.iter().any(|reader| reader.live);
+    finding(live, param.span, message).hint(format!("did you mean `{name}`?"))
+}
+
+/// The prompts of some steps, as the subject of a sentence.
+fn reads(steps: &[&Str]) -> String {
+    let named: Vec<String> = steps.iter().take(NAMED_MAX).map(|step| format!("`{step}`")).collect();
+    let named = named.join(", ");
+    match (steps.len(), steps.len().saturating_sub(NAMED_MAX)) {
+        (1, _) => format!("the prompt of {named} reads"),
+        (_, 0) => format!("the prompts of {named} read"),
+        (_, more) => format!("the prompts of {named} and {more} more read"),
     }
-    let inputs = step.inputs.iter().map(|input| &*input.name);
-    let direct = left.direct.iter().map(String::as_str);
-    let known: Vec<&str> = declared.iter().copied().chain(inputs).chain(KNOWN).chain(direct).collect();
-    match nearest(name, &known) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("declare a parameter `{name}`, or give it with `--set {name}=VALUE`"),
+}
+
+fn finding(live: bool, span: Span, message: String) -> Diagnostic {
+    match live {
+        true => Diagnostic::error(CODE.name, span, message),
+        false => Diagnostic::warning(CODE.name, span, message),
     }
 }
 
@@ -127,13 +218,48 @@ mod tests {
     #[test]
     fn an_error_where_the_run_comes_else_a_warning() {
         let mut reads = draft("a: done → end\nb: done → end");
-        prompt(&mut reads, 0, vec![Piece::Value(Source::Param("isue".into()))]);
+        prompt(&mut reads, 0, vec![Piece::Value(Source::Param("issu".into()))]);
         prompt(&mut reads, 1, vec![Piece::Value(Source::Param("isue".into()))]);
         reads.params.push(super::super::testing::param("issue"));
         let found: Vec<_> = findings_of(reads).into_iter().filter(|f| f.code == "unknown-variable").collect();
         assert_eq!(found[0].severity, Severity::Error);
         assert_eq!(found[0].hint.as_deref(), Some("did you mean `issue`?"));
         assert_eq!(found[1].severity, Severity::Warning);
+    }
+
+    /// What is found where `d`, `a` and `b` read `issue`, to the first of which no run comes.
+    fn found_of_three(change: impl FnOnce(&mut crate::Draft)) -> Vec<(String, u32)> {
+        let mut reads = draft("d: done → end\na: next → b\nb: done → end");
+        reads.entry = Some(super::super::testing::name("a"));
+        for (at, step) in ["d", "a", "b"].into_iter().enumerate() {
+            let source = Source::Param("issue".into());
+            prompt(&mut reads, at, vec![Piece::Value(source.clone())]);
+            let span = Span { file: FileId(1), start: at as u32, end: 9 };
+            reads.reads.push(Read { step: step.into(), source, span });
+        }
+        change(&mut reads);
+        let found = findings_of(reads).into_iter().filter(|finding| finding.code == "unknown-variable");
+        found.map(|finding| (finding.message, finding.span.start)).collect()
+    }
+
+    #[test]
+    fn what_several_read_and_nobody_gives_is_one_finding() {
+        let said =
+            "the prompt of `a` reads `issue`, which nobody gives; the prompts of `d`, `b` read it as well";
+        assert_eq!(found_of_three(|_| {}), [(said.to_owned(), 1)]);
+        let parameter = || {
+            let span = Span { file: FileId(0), start: 70, end: 74 };
+            crate::Param { span, ..super::super::testing::param("isue") }
+        };
+        let said = "no prompt reads the parameter `isue`, and the prompts of `d`, `a`, `b` read `issue`, which nobody gives";
+        assert_eq!(found_of_three(|reads| reads.params.push(parameter())), [(said.to_owned(), 70)]);
+        let read_elsewhere = found_of_three(|reads| {
+            reads.params.push(parameter());
+            prompt(reads, 0, vec![Piece::Value(Source::Param("isue".into()))]);
+        });
+        assert_eq!(read_elsewhere.len(), 2, "each is a slip of its own: {read_elsewhere:?}");
+        let handed_on = found_of_three(|reads| hand_on(reads, 0, "issue"));
+        assert_eq!(handed_on.len(), 3, "each needs an input of its own: {handed_on:?}");
     }
 
     /// `a` leads to `b`, another way of starting to `c`; nothing leads to `d`. Each reads what nobody gives.
@@ -143,7 +269,7 @@ mod tests {
         reads.faulted = !misread.is_empty();
         reads.misread = misread.iter().map(|name| (*name).into()).collect();
         for at in 0..reads.steps.len() {
-            prompt(&mut reads, at, vec![Piece::Value(Source::Param("isue".into()))]);
+            prompt(&mut reads, at, vec![Piece::Value(Source::Param(format!("zork{at}").into()))]);
         }
         let found = findings_of(reads).into_iter().filter(|finding| finding.code == "unknown-variable");
         found.map(|finding| (finding.step.unwrap().to_string(), finding.severity)).collect()

@@ -48,7 +48,7 @@ pub(crate) fn lower_check_flow(
     let files = PromptFiles::new(&none, agent, places, desk);
     let given = draft.params.clone();
     let variables = Variables::new(&given, &[], &agent.told);
-    let compiler = Compiler::new(desk, &files, &variables, &[]);
+    let compiler = Compiler::new(desk, &files, &variables, &[], agent.params_misread);
     let prompts = Prompts::new(flow, agent, places, &compiler);
     let system = system_prompt(definition, &compiler);
     for step in &flow.steps {
@@ -56,6 +56,7 @@ pub(crate) fn lower_check_flow(
         let lowering = StepLowering { step, definition, system: &system };
         lowering.lower(prompt, check, &mut draft);
     }
+    compiler.outside.report(&mut draft, &compiler.reads, &desk.found);
     compiler.matters.report(&desk.found);
     compiler.reads.report_unread_params(agent, &desk.found);
     let needs_task = needs_task(&draft, &[]);
