@@ -377,29 +377,6 @@ fn in_a_piece() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// What a rule over members is about, and a member of them cannot come to: what the members say then no rule fits, and
-/// nothing leads on from there, because of that.
-#[test]
-fn rules_of_members() {
-    let found = |files: &Project| findings_of(piece_support::load(files, |_| {}));
-    let piece = first(
-        piece_support::sound(),
-        "      - condition: ai(\"the reviewers contradict each other\")\n        next: plan\n",
-        "",
-    );
-    let rules = "        rules:\n          - condition: approved\n          - condition: needs_fix\n";
-    let cases = [
-        ("          - condition: approved\n", "          - condition: zork\n", "never counts"),
-        (rules, "", "never counts"),
-        (
-            "      - condition: any(\"needs_fix\")\n        next: implement\n",
-            "",
-            "no rule of `reviewers` fits",
-        ),
-    ];
-    assert_eq!(not_said(&cases, &piece, found), "");
-}
-
 /// An agent that may write nothing, where several things ask for it.
 #[test]
 fn an_agent_that_may_write_nothing() {

@@ -54,12 +54,6 @@ impl<'m> Members<'m> {
         firing
     }
 
-    /// The members that cannot come to an outcome.
-    pub(super) fn lacking<'a>(&'a self, outcome: &'a Outcome) -> impl Iterator<Item = usize> + 'a {
-        let lacks = move |(_, own): &(usize, &BTreeSet<Outcome>)| !own.contains(outcome);
-        self.outcomes.iter().enumerate().filter(lacks).map(|(at, _)| at)
-    }
-
     /// Whether a rule can fit when it is the only one.
     pub(super) fn fires_alone(&self, rule: &JoinRule) -> bool {
         self.fires(&rule.pattern, &Taken::default())

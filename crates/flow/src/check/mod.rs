@@ -139,7 +139,7 @@ pub fn check(mut draft: Draft) -> Checked {
             if !faulted {
                 maybe_unassigned::check(&flow, &live, &passing, &places, &mut found);
                 join_never_fires::check(&flow, &yields, &mut found);
-                monitor_never_acts::check(&flow, &yields, &live, &mut found);
+                monitor_never_acts::check(&flow, &live, &mut found);
             }
             found
         };

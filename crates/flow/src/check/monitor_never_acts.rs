@@ -1,10 +1,8 @@
 use super::{
     Code,
-    join::Members,
-    live::{Followers, Live, Yields},
-    unmatched_join::unmatched_of,
+    live::{Followers, Live},
 };
-use crate::{Act, Diagnostic, Flow, Gate, Step, StepId};
+use crate::{Diagnostic, Flow};
 
 pub(super) const CODE: Code = Code {
     name: "monitor-never-acts",
@@ -19,17 +17,13 @@ Name the steps in the order in which runs pass them, each of them.
 ",
 };
 
-pub(super) fn check(flow: &Flow, yields: &Yields, live: &Live, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
     let mut followers = Followers::default();
     for (monitor, acts) in flow.monitors.iter().zip(&live.monitors) {
         if *acts {
             continue;
         }
         let Some((from, to)) = followers.unfollowed(flow, live, &monitor.cycle) else { continue };
-        // Where else it would lead is not known of a step whose rules do not fit what its members say.
-        if is_ill_joined(flow.step(from), yields) {
-            continue;
-        }
         let (from, to) = (&flow.step(from).name, &flow.step(to).name);
         let message = format!("`{}` never acts: `{from}` does not lead to `{to}`", monitor.name);
         found.push(
@@ -38,13 +32,6 @@ pub(super) fn check(flow: &Flow, yields: &Yields, live: &Live, found: &mut Vec<D
                 .hint("name the steps of the cycle in the order in which runs pass them"),
         );
     }
-}
-
-/// Whether it is said of a parallel step that a rule of it never fires, or that none fits.
-fn is_ill_joined(step: &Step<StepId>, yields: &Yields) -> bool {
-    let (Gate::Join { rules, .. }, Act::All { members, .. }) = (&step.gate, &step.act) else { return false };
-    let outcomes = yields.of_members(members);
-    Members::of(&outcomes).firing(rules).contains(&false) || unmatched_of(step, &outcomes).is_some()
 }
 
 #[cfg(test)]

@@ -1,11 +1,7 @@
 use std::collections::{BTreeSet, HashSet};
 
-use super::{
-    Code,
-    join::{Cases, Members},
-    live::Yields,
-};
-use crate::{Act, Diagnostic, Flow, Gate, JoinPattern, JoinRule, Outcome, Step, StepId};
+use super::{Code, join::Cases, live::Yields};
+use crate::{Act, Diagnostic, Flow, Gate, JoinPattern, JoinRule, Outcome, StepId};
 
 pub(super) const CODE: Code = Code {
     name: "unmatched-join",
@@ -22,9 +18,14 @@ takes what no other rule does.
 
 pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
     for step in &flow.steps {
-        let Act::All { members, .. } = &step.act else { continue };
+        let (Gate::Join { rules, judges }, Act::All { members, .. }) = (&step.gate, &step.act) else {
+            continue;
+        };
         let outcomes = yields.of_members(members);
-        let Some(case) = unmatched_of(step, &outcomes) else { continue };
+        if !judges.is_empty() {
+            continue;
+        }
+        let Some(case) = unmatched(rules, &outcomes) else { continue };
         let told = tell(flow, members, &case);
         let message = format!("no rule of `{}` fits when {}", step.name, told.join(", "));
         found.push(
@@ -32,17 +33,6 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
                 .step(&step.name)
                 .hint("add a rule for that: the run fails there"),
         );
-    }
-}
-
-/// Outcomes of all members that no rule of a parallel step fits; of one with judges they are asked.
-pub(super) fn unmatched_of<'o>(
-    step: &Step<StepId>,
-    outcomes: &'o [BTreeSet<Outcome>],
-) -> Option<Vec<&'o Outcome>> {
-    match &step.gate {
-        Gate::Join { rules, judges } if judges.is_empty() => unmatched(rules, outcomes),
-        _ => None,
     }
 }
 
@@ -72,10 +62,9 @@ fn unmatched<'o>(rules: &[JoinRule], members: &'o [BTreeSet<Outcome>]) -> Option
     }
     // Every other rule fits one of the cases that are left, so that one more case than rules is enough.
     let (mut places, cases) = (vec![0; free.len()], Cases::of(rules, members));
-    let meant = meant_of_all(rules, members);
     for _ in 0..=rules.len() {
         let case: Vec<&Outcome> = free.iter().zip(&places).map(|(all, at)| all[*at]).collect();
-        if !cases.fit(&case) && !meant.iter().any(|(outcome, lacking)| is_meant(&case, outcome, lacking)) {
+        if !cases.fit(&case) {
             return Some(case);
         }
         if !count(&mut places, &free) {
@@ -83,23 +72,6 @@ fn unmatched<'o>(rules: &[JoinRule], members: &'o [BTreeSet<Outcome>]) -> Option
         }
     }
     None
-}
-
-/// Outcomes that rules want of all members and some cannot come to, with those members: that such a rule never fires is
-/// said, and what they say instead is what no rule fits.
-fn meant_of_all<'r>(rules: &'r [JoinRule], members: &[BTreeSet<Outcome>]) -> Vec<(&'r Outcome, Vec<usize>)> {
-    let known = Members::of(members);
-    let of_all = |rule: &'r JoinRule| match &rule.pattern {
-        JoinPattern::All(outcome) => Some((outcome, known.lacking(outcome).collect::<Vec<usize>>())),
-        _ => None,
-    };
-    let is_lacking = |lacking: &Vec<usize>| !lacking.is_empty() && lacking.len() < members.len();
-    rules.iter().filter_map(of_all).filter(|(_, lacking)| is_lacking(lacking)).collect()
-}
-
-/// Whether a rule that wants an outcome of all would fit a case, if those who lack that outcome could come to it.
-fn is_meant(case: &[&Outcome], outcome: &Outcome, lacking: &[usize]) -> bool {
-    case.iter().enumerate().all(|(at, said)| *said == outcome || lacking.binary_search(&at).is_ok())
 }
 
 /// The next case; `false` after the last one.

@@ -10,7 +10,15 @@ use cuegate_flow::{
 };
 use serde_json::{Map, Value, json};
 
+use super::numbers::numbers;
 use super::sample::{put, sample, sample_with, take_away};
+use super::texts::texts;
+
+/// A text that is hardly ever a case.
+const NO_CASE: &str = "none of these";
+
+/// How many values are tried for one that is no case.
+const OTHERS_MAX: usize = 64;
 
 /// An answer: what came as a structured one, and the text.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -259,7 +267,7 @@ impl Scene<'_> {
     fn selecting(&self, path: &FieldPath, value: &Left) -> Wanted {
         match value {
             Left::Is(text) => Wanted::Is(self.fitting(path, text)),
-            Left::Other => Wanted::Is(self.other(path)),
+            Left::Other => Wanted::Is(self.other(path).unwrap_or_else(|| self.fitting(path, NO_CASE))),
             Left::Absent if self.schema().is_some_and(|schema| schema.requires(path)) => {
                 Wanted::Is(Value::Null)
             }
@@ -267,11 +275,40 @@ impl Scene<'_> {
         }
     }
 
-    /// A value that equals no case: an object or a list where one is listed.
-    fn other(&self, path: &FieldPath) -> Value {
-        let listed = self.schema().and_then(|schema| schema.values_at(path)).into_iter().flatten();
-        let mut whole = listed.filter(|value| value.is_object() || value.is_array());
-        whole.next().unwrap_or_else(|| self.fitting(path, "none of these"))
+    /// A value that equals no case: an object or a list where one is listed, else any that fits.
+    fn other(&self, path: &FieldPath) -> Option<Value> {
+        let schema = self.schema()?;
+        let is_whole = |value: &Value| value.is_object() || value.is_array();
+        let listed = schema.values_at(path);
+        if let Some(whole) = listed.iter().flatten().find(|value| is_whole(value)) {
+            return Some(whole.clone());
+        }
+        let cases: Vec<&str> = self.cases().collect();
+        let is_other = |value: &Value| !value.is_null() && !cases.iter().any(|case| is_case(value, case));
+        if let Some(listed) = listed {
+            return listed.into_iter().find(is_other);
+        }
+        let part = schema.at(path)?;
+        let rule = Schema::new(part.clone()).ok();
+        let fits = |value: &Value| rule.as_ref().is_none_or(|rule| rule.problems(value).is_empty());
+        let likely = self.fitting(path, NO_CASE);
+        let of_part = part.as_object().into_iter();
+        let others = of_part.flat_map(|part| {
+            let is_whole = part.get("type").is_some_and(|kind| kind == "integer");
+            texts(part, self.variant).map(|text| json!(text)).chain(numbers(part, is_whole))
+        });
+        let samples = (0..OTHERS_MAX).map(|more| sample(part, self.variant + more));
+        std::iter::once(likely).chain(others).chain(samples).find(|value| fits(value) && is_other(value))
+    }
+
+    /// What values are compared with wherever one selects: what is handed on may select at another step.
+    fn cases(&self) -> impl Iterator<Item = &str> {
+        let edges = self.flow.steps.iter().flat_map(|step| &step.edges);
+        let cases = edges.filter_map(|edge| match &edge.to {
+            Target::Select { cases, .. } => Some(cases),
+            _ => None,
+        });
+        cases.flatten().map(|(case, _)| &**case)
     }
 
     /// A text in the form that the schema has for it at a path: a number, a truth value, one that it lists.
@@ -332,6 +369,12 @@ impl Scene<'_> {
             Err(_) => false,
         }
     }
+}
+
+/// Whether a value equals a case: numbers do however they are written.
+fn is_case(value: &Value, case: &str) -> bool {
+    let is_equal = |number: f64| case.parse::<f64>().is_ok_and(|case| case == number);
+    says(value, case) || value.as_f64().is_some_and(is_equal)
 }
 
 /// Whether a value is one that a text says.

@@ -6,10 +6,14 @@ mod agent;
 mod compose;
 mod desk;
 mod dice;
+#[cfg(test)]
+mod fits;
+mod numbers;
 mod pattern;
 mod sample;
 mod stand;
 mod steer;
+mod texts;
 mod unions;
 mod walk;
 mod world;

@@ -4,36 +4,56 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use regex_syntax::parse;
 
 /// The longest text that is made.
-const LENGTH_MAX: usize = 4_000;
+const LENGTH_MAX: usize = 1_000_000;
+
+/// The longest one whose length nobody asked for.
+const SHORT_MAX: usize = 4_000;
 
 /// A text that matches a pattern, as short as it may be; `variant` takes other letters and alternatives. `None` where the
 /// pattern cannot be taken apart, as one that looks around.
 ///
 /// Places that a pattern asks for, as the beginnings of words, are not looked at: whoever uses it asks the pattern.
 pub fn text_for(pattern: &str, variant: usize) -> Option<String> {
-    let mut text = String::new();
-    write(&parse(pattern).ok()?, variant, &mut text)?;
-    Some(text)
+    let mut made = Made { text: String::new(), length_max: SHORT_MAX };
+    write(&parse(pattern).ok()?, variant, 0, &mut made)?;
+    Some(made.text)
 }
 
-fn write(hir: &Hir, variant: usize, text: &mut String) -> Option<()> {
-    if text.len() > LENGTH_MAX {
+/// The same, with `more` repetitions of what may be repeated.
+pub fn text_of(pattern: &str, variant: usize, more: usize) -> Option<String> {
+    let mut made = Made { text: String::new(), length_max: LENGTH_MAX };
+    write(&parse(pattern).ok()?, variant, u32::try_from(more).ok()?, &mut made)?;
+    Some(made.text)
+}
+
+/// What is made of a text so far.
+struct Made {
+    text: String,
+    length_max: usize,
+}
+
+/// `more`: how often what may be repeated is repeated besides.
+fn write(hir: &Hir, variant: usize, more: u32, made: &mut Made) -> Option<()> {
+    if made.text.len() > made.length_max {
         return None;
     }
+    let text = &mut made.text;
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => {}
         HirKind::Literal(literal) => text.push_str(std::str::from_utf8(&literal.0).ok()?),
         HirKind::Class(class) => text.push(letter(class, variant)?),
         HirKind::Repetition(repeated) => {
             // What may be there is, in every other text, so that something is where nothing need be.
-            let more = u32::from(repeated.min == 0 && variant % 2 == 1).min(repeated.max.unwrap_or(1));
-            for _ in 0..repeated.min + more {
-                write(&repeated.sub, variant, text)?;
+            let one = u32::from(repeated.min == 0 && variant % 2 == 1);
+            let room = repeated.max.map_or(u32::MAX, |max| max - repeated.min);
+            for _ in 0..repeated.min.saturating_add(one.max(more).min(room)) {
+                // What is repeated is as short as it may be: else its length would be multiplied.
+                write(&repeated.sub, variant, 0, made)?;
             }
         }
-        HirKind::Capture(capture) => write(&capture.sub, variant, text)?,
-        HirKind::Concat(parts) => parts.iter().try_for_each(|part| write(part, variant, text))?,
-        HirKind::Alternation(parts) => write(parts.get(variant % parts.len())?, variant, text)?,
+        HirKind::Capture(capture) => write(&capture.sub, variant, more, made)?,
+        HirKind::Concat(parts) => parts.iter().try_for_each(|part| write(part, variant, more, made))?,
+        HirKind::Alternation(parts) => write(parts.get(variant % parts.len())?, variant, more, made)?,
     }
     Some(())
 }

@@ -1,11 +1,13 @@
 //! Values that fit a JSON Schema: what has to be there, as short as it may be.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
 use cuegate_flow::{FieldPath, Schema};
 use serde_json::{Map, Value, json};
 
-use super::pattern::text_for;
+use super::numbers::{self, numbers};
+use super::texts::{TEXTS, is_particular, names_for, names_like, texts};
 use super::unions::{joins, ways};
 
 /// How deep a sample goes: a schema that contains itself has no end.
@@ -14,33 +16,11 @@ const DEPTH_MAX: usize = 12;
 /// How many values are tried for one that is different from others.
 const OTHERS_MAX: usize = 16;
 
+/// The most items that a list is given.
+const ITEMS_MAX: u64 = 1000;
+
 /// How many alternatives are tried for one answer, besides the first of each.
 const TRIES_MAX: usize = 256;
-
-/// Texts that are tried where a schema is particular about one.
-const TEXTS: [&str; 21] = [
-    "as simulated",
-    "a",
-    "1",
-    "a-1",
-    "A",
-    "main",
-    "simulated",
-    "src/a.rs",
-    "1.0.0",
-    "#1",
-    "2020-01-01",
-    "2020-01-01T00:00:00Z",
-    "https://localhost/a",
-    "a@localhost.example",
-    "0123456789abcdef0123456789abcdef01234567",
-    "00000000-0000-4000-8000-000000000000",
-    "00:00:00Z",
-    "P1D",
-    "127.0.0.1",
-    "::1",
-    "/a",
-];
 
 /// A value for a schema. `variant` chooses among what the schema leaves open: its alternatives and lists of values.
 ///
@@ -134,8 +114,34 @@ impl Making<'_> {
         }
         match schema.get("enum").and_then(Value::as_array).filter(|values| !values.is_empty()) {
             Some(values) => self.listed(schema, values),
+            None if schema.contains_key("not") => self.excluded(schema, depth),
             None => self.own(schema, depth),
         }
+    }
+
+    /// A value that is not what a `not` excludes: of another variant, or of another kind.
+    fn excluded(&self, schema: &Map<String, Value>, depth: usize) -> Value {
+        let first = self.own(schema, depth);
+        let Some(rule) = self.rule(&Value::Object(schema.clone())) else { return first };
+        let fits = |value: &Value| rule.problems(value).is_empty();
+        if fits(&first) {
+            return first;
+        }
+        let others = (1..OTHERS_MAX).map(|more| self.other(&Value::Object(schema.clone()), more, depth));
+        let kinds =
+            [json!(1), json!(true), json!([]), json!({}), Value::Null, json!([1]), json!({"simulated": 1})];
+        // One that lacks nothing but what is optional, with all of it.
+        let full = || {
+            let named = schema.get("properties").and_then(Value::as_object)?;
+            let mut full = first.as_object()?.clone();
+            for (name, part) in named {
+                full.entry(name.clone()).or_insert_with(|| self.something(part, depth));
+            }
+            Some(Value::Object(full))
+        };
+        let texts = texts(schema, self.variant).map(|text| json!(text));
+        let numbers = numbers(schema, schema.get("type").is_some_and(|kind| kind == "integer"));
+        texts.chain(numbers).chain(full()).chain(kinds).chain(others).find(fits).unwrap_or(first)
     }
 
     /// One of some values that fits what stands beside them.
@@ -161,53 +167,68 @@ impl Making<'_> {
             None if excludes_texts(schema) => json!(1),
             Some("object") => self.object(schema, depth),
             Some("array") => {
-                let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0).min(8);
-                let items = schema.get("items").unwrap_or(&Value::Bool(true));
-                self.array(schema, items, least as usize, depth)
+                let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0).min(ITEMS_MAX);
+                self.array(schema, least as usize, depth)
             }
             Some("boolean") => Value::Bool(self.variant % 2 == 1),
-            Some("integer") => json!(number(schema).ceil() as i64),
-            Some("number") => json!(number(schema)),
+            Some("integer") => self.number(schema, true),
+            Some("number") => self.number(schema, false),
             Some("string") => Value::from(self.text(schema)),
             _ => Value::Null,
         }
     }
 
     /// The items of a list: by their places where the schema has some for these, of different kinds where it wants that.
-    fn array(&self, schema: &Map<String, Value>, items: &Value, least: usize, depth: usize) -> Value {
+    fn array(&self, schema: &Map<String, Value>, least: usize, depth: usize) -> Value {
         let places = schema.get("prefixItems").or(schema.get("items")).and_then(Value::as_array);
-        let unique = schema.get("uniqueItems") == Some(&Value::Bool(true));
-        let contained = schema.get("contains").into_iter();
-        let mut found: Vec<Value> = contained.map(|part| self.at(part, depth + 1)).collect();
-        if places.is_some() {
-            found.clear();
-        }
-        while found.len() < least {
-            let part = places.and_then(|places| places.get(found.len())).unwrap_or(items);
-            let other = |more: usize| match self.with(more).at(part, depth + 1) {
-                // Nothing else tells texts apart that may be any.
-                Value::String(text) if text == TEXTS[0] && more > 0 => Value::from(format!("{text} {more}")),
-                Value::Null => Value::from(format!("{} {more}", TEXTS[0])),
-                Value::Number(number) if more > 0 && part.get("enum").is_none() => {
-                    number.as_i64().map_or(Value::Number(number), |number| json!(number + more as i64))
-                }
-                value => value,
-            };
-            let fresh = (0..OTHERS_MAX).map(other).find(|value| !unique || !found.contains(value));
-            let Some(value) = fresh else { break };
-            found.push(value);
-        }
+        let further = match schema.get("prefixItems") {
+            None if places.is_some() => schema.get("additionalItems"),
+            _ => schema.get("items"),
+        };
+        let items = further.unwrap_or(&Value::Bool(true));
+        let is_unique = schema.get("uniqueItems") == Some(&Value::Bool(true));
+        let mut found: Vec<Value> = Vec::new();
+        let mut add = |part: &Value| {
+            let other = |more: usize| self.other(part, more, depth);
+            let fresh =
+                (0..OTHERS_MAX.max(least + 1)).map(other).find(|value| !is_unique || !found.contains(value));
+            found.extend(fresh);
+        };
+        let contained = schema.get("contains").map_or(0, |_| {
+            schema.get("minContains").and_then(Value::as_u64).unwrap_or(1).min(ITEMS_MAX) as usize
+        });
+        let at_places = places.map_or(0, Vec::len);
+        let before = if contained > 0 { at_places } else { at_places.min(least) };
+        places.into_iter().flatten().take(before).for_each(&mut add);
+        // What is contained is an item as well.
+        let both = json!({"allOf": [items, schema.get("contains").unwrap_or(&Value::Bool(true))]});
+        (0..contained).for_each(|_| add(&both));
+        (before + contained..least).for_each(|_| add(items));
         Value::Array(found)
+    }
+
+    /// A value for an item; another one for each `more`, as far as that is easily had.
+    fn other(&self, part: &Value, more: usize, depth: usize) -> Value {
+        match self.with(more).at(part, depth + 1) {
+            // Nothing else tells texts apart that may be any.
+            Value::String(text) if text == TEXTS[0] && more > 0 => Value::from(format!("{text} {more}")),
+            Value::Null => Value::from(format!("{} {more}", TEXTS[0])),
+            Value::Number(number) if more > 0 && part.get("enum").is_none() => number
+                .as_i64()
+                .map_or(Value::Number(number), |number| json!(number.saturating_add(more as i64))),
+            value => value,
+        }
     }
 
     fn object(&self, schema: &Map<String, Value>, depth: usize) -> Value {
         let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-        let owed = schema.get("dependentRequired").and_then(Value::as_object);
+        let owed =
+            ["dependentRequired", "dependencies"].map(|key| schema.get(key).and_then(Value::as_object));
         let mut names: Vec<&str> = required.filter_map(Value::as_str).collect();
         let mut at_name = 0;
         while let Some(name) = names.get(at_name) {
-            let more = owed.and_then(|owed| owed.get(*name)).and_then(Value::as_array);
-            let more: Vec<&str> = more.into_iter().flatten().filter_map(Value::as_str).collect();
+            let more = owed.into_iter().flatten().filter_map(|owed| owed.get(*name)?.as_array());
+            let more: Vec<&str> = more.flatten().filter_map(Value::as_str).collect();
             let more: Vec<&str> = more.into_iter().filter(|name| !names.contains(name)).collect();
             names.extend(more);
             at_name += 1;
@@ -218,7 +239,12 @@ impl Making<'_> {
         let optional: Vec<&str> = optional.filter(|name| !names.contains(name)).collect();
         names.extend(optional.into_iter().take(least.saturating_sub(names.len())));
         let rule = schema.get("propertyNames").and_then(Value::as_object);
-        let made = names_for(rule.and_then(|rule| rule.get("pattern")).and_then(Value::as_str), least);
+        let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+        let patterns = schema.get("patternProperties").and_then(Value::as_object).filter(|_| is_closed);
+        let made = match patterns {
+            Some(patterns) => patterns.keys().flat_map(|pattern| names_like(pattern, least)).collect(),
+            None => names_for(rule, least),
+        };
         for name in &made {
             if names.len() < least && !names.contains(&&**name) {
                 names.push(name);
@@ -244,20 +270,23 @@ impl Making<'_> {
     }
 
     fn text(&self, schema: &Map<String, Value>) -> String {
-        let particular = ["pattern", "format", "minLength", "maxLength", "not", "allOf"];
-        if !particular.iter().any(|key| schema.contains_key(*key)) {
+        if !is_particular(schema) {
             return TEXTS[0].to_owned();
         }
-        let least = schema.get("minLength").and_then(Value::as_u64).unwrap_or(0).min(10_000) as usize;
-        let long = "as simulated, ".repeat(least / 14 + 1);
-        let beside = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();
-        let patterns = schema.get("pattern").into_iter().chain(beside.filter_map(|part| part.get("pattern")));
-        let make = |pattern| (0..OTHERS_MAX).filter_map(move |more| text_for(pattern, self.variant + more));
-        let made: Vec<String> = patterns.filter_map(Value::as_str).flat_map(make).collect();
-        let texts = TEXTS.iter().copied().chain([long.as_str()]).chain(made.iter().map(String::as_str));
         let Some(rule) = self.rule(&Value::Object(schema.clone())) else { return TEXTS[0].to_owned() };
-        let fits = |text: &&str| rule.problems(&Value::from(*text)).is_empty();
-        texts.into_iter().find(fits).unwrap_or(TEXTS[0]).to_owned()
+        let fits = |text: &Cow<'static, str>| rule.problems(&Value::from(&**text)).is_empty();
+        texts(schema, self.variant).find(fits).unwrap_or(Cow::Borrowed(TEXTS[0])).into_owned()
+    }
+
+    /// A number that fits, or the likeliest one.
+    fn number(&self, schema: &Map<String, Value>, is_whole: bool) -> Value {
+        let mut tried = numbers(schema, is_whole).peekable();
+        let first = tried.peek().cloned().unwrap_or(json!(1));
+        if !numbers::is_particular(schema) {
+            return first;
+        }
+        let Some(rule) = self.rule(&Value::Object(schema.clone())) else { return first };
+        tried.find(|number| rule.problems(number).is_empty()).unwrap_or(first)
     }
 
     /// The same, beginning with other alternatives.
@@ -296,44 +325,9 @@ fn property<'s>(schema: &'s Map<String, Value>, name: &str) -> Option<&'s Value>
     matching.map(|(_, field)| field).or(schema.get("additionalProperties")).filter(|field| field.is_object())
 }
 
-/// Names of properties, where a pattern says what they are like: so many that are different, if they are found.
-fn names_for(pattern: Option<&str>, many: usize) -> Vec<String> {
-    let Some(pattern) = pattern else { return (0..many * 2).map(|at| format!("simulated{at}")).collect() };
-    let Ok(rule) = Schema::new(json!({"type": "string", "pattern": pattern})) else { return Vec::new() };
-    let made = (0..many * 2).filter_map(|at| text_for(pattern, at));
-    // What says only how a name begins allows anything after it.
-    let longer = (0..many).filter_map(|at| Some(format!("{}{at}", text_for(pattern, 0)?)));
-    let mut found: Vec<String> = Vec::new();
-    for name in made.chain(longer) {
-        if !found.contains(&name) && rule.problems(&Value::from(&*name)).is_empty() {
-            found.push(name);
-        }
-    }
-    found
-}
-
 /// Whether a value may be anything but a text.
 fn excludes_texts(schema: &Map<String, Value>) -> bool {
     schema.get("not").and_then(|not| not.get("type")).and_then(Value::as_str) == Some("string")
-}
-
-fn number(schema: &Map<String, Value>) -> f64 {
-    let limit = |key: &str| schema.get(key).and_then(Value::as_f64);
-    // Between two numbers that are no more than one apart lies their middle.
-    if let (Some(least), Some(most)) =
-        (limit("exclusiveMinimum"), limit("exclusiveMaximum").or(limit("maximum")))
-        && most - least <= 1.0
-        && !schema.contains_key("multipleOf")
-    {
-        return f64::midpoint(least, most);
-    }
-    let least = limit("minimum").or(limit("exclusiveMinimum").map(|least| least + 1.0));
-    let most = limit("maximum").or(limit("exclusiveMaximum").map(|most| most - 1.0));
-    let near = least.or(most.filter(|most| *most < 1.0)).unwrap_or(1.0);
-    match limit("multipleOf").filter(|step| *step > 0.0) {
-        Some(step) => (near / step).ceil() * step,
-        None => near,
-    }
 }
 
 /// Puts a value at a path, and whatever has to be around it.
