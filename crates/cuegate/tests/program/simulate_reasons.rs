@@ -172,6 +172,41 @@ fn a_default_that_no_value_is_left_for_does_not_count() {
     assert_eq!(of(&barred, "e"), "nothing leads to the step");
 }
 
+/// A default is come by with any value that is no case, however particular the schema is about it.
+#[test]
+fn a_default_is_come_by_with_a_value_that_is_no_case() {
+    for (kind, cases) in [
+        (json!({"type": "integer"}), ["0", "1"]),
+        (json!({"type": "integer", "minimum": 0, "multipleOf": 5}), ["0", "5.0"]),
+        (json!({"type": "number", "minimum": 0, "maximum": 1}), ["0", "1"]),
+        (json!({"type": "string", "pattern": "^[abc]$"}), ["a", "b"]),
+        (json!({"type": "string", "format": "date"}), ["2020-01-01", "none of these"]),
+        (json!({"type": "string", "maxLength": 1}), ["a", "1"]),
+    ] {
+        let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+            "required": ["action", "kind"], "properties": {"action": {"type": "string"}, "kind": kind}});
+        for by in [Selector::Field(FieldPath::parse("kind").unwrap()), Selector::Handoff("kind".into())] {
+            let cases = cases.map(|case| (case.into(), name("c"))).to_vec();
+            let flow = begin(12)
+                .ask("a", Role::Work, &["next"])
+                .schema(schema.clone())
+                .leaves("kind")
+                .edge("next", Target::Select { by, cases, default: Some(name("e")) }, |_| {})
+                .ask("c", Role::Work, &["back"])
+                .to("back", "a")
+                .ask("e", Role::Work, &["done"])
+                .to("done", "@completed")
+                .draft();
+            let checked = cuegate_flow::check(flow);
+            let flow = Arc::new(checked.flow.or(checked.unsound).unwrap());
+            let barred = barred(&flow);
+            let of_kind: Vec<_> =
+                barred.iter().filter(|(name, _)| name.contains("→ e") || name == "e").collect();
+            assert_eq!(of_kind, Vec::<&(String, String)>::new(), "{kind}");
+        }
+    }
+}
+
 /// A target that the answer names: only those that its schema has a word for, and one always.
 #[test]
 fn a_jump_that_no_answer_can_name_does_not_count() {

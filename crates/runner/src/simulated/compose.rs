@@ -11,7 +11,7 @@ use cuegate_flow::{
 use serde_json::{Map, Value, json};
 
 use super::numbers::numbers;
-use super::sample::{put, sample, sample_with, take_away};
+use super::sample::{put, rule, sample, sample_with, take_away};
 use super::texts::texts;
 
 /// A text that is hardly ever a case.
@@ -289,7 +289,7 @@ impl Scene<'_> {
             return listed.into_iter().find(is_other);
         }
         let part = schema.at(path)?;
-        let rule = Schema::new(part.clone()).ok();
+        let rule = rule(schema.value(), part);
         let fits = |value: &Value| rule.as_ref().is_none_or(|rule| rule.problems(value).is_empty());
         let likely = self.fitting(path, NO_CASE);
         let of_part = part.as_object().into_iter();
@@ -319,7 +319,7 @@ impl Scene<'_> {
             return value;
         }
         let Some(part) = schema.at(path) else { return json!(text) };
-        let rule = Schema::new(part.clone()).ok();
+        let rule = rule(schema.value(), part);
         let fits = |value: &Value| rule.as_ref().is_none_or(|rule| rule.problems(value).is_empty());
         let scalar = serde_json::from_str::<Value>(text).ok().filter(|value| !value.is_string());
         // `007` is the number 7: the engine compares numbers however they are written.

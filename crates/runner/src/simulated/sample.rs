@@ -60,6 +60,15 @@ fn pinned(path: &FieldPath, value: Option<&Value>) -> Option<Value> {
     Some(schema)
 }
 
+/// A part of a schema by itself, with what says how it is read: whether formats are more than notes, the draft says.
+pub(super) fn rule(root: &Value, part: &Value) -> Option<Schema> {
+    let mut alone = part.as_object()?.clone();
+    for key in ["$schema", "$defs", "definitions"] {
+        alone.extend(root.get(key).map(|value| (key.to_owned(), value.clone())));
+    }
+    Schema::new(Value::Object(alone)).ok()
+}
+
 struct Making<'m> {
     root: &'m Value,
     variant: usize,
@@ -97,14 +106,8 @@ impl Making<'_> {
         first
     }
 
-    /// A part of the whole by itself, with what says how it is read: whether formats are more than notes, the draft
-    /// says.
     fn rule(&self, part: &Value) -> Option<Schema> {
-        let mut alone = part.as_object()?.clone();
-        for key in ["$schema", "$defs", "definitions"] {
-            alone.extend(self.root.get(key).map(|value| (key.to_owned(), value.clone())));
-        }
-        Schema::new(Value::Object(alone)).ok()
+        rule(self.root, part)
     }
 
     /// A value for a schema that leaves no alternatives.

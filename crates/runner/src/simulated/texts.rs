@@ -14,7 +14,7 @@ const OTHERS_MAX: usize = 16;
 const LENGTH_MAX: usize = 1_000_000;
 
 /// Texts that are tried where a schema is particular about one.
-pub(super) const TEXTS: [&str; 21] = [
+pub(super) const TEXTS: [&str; 34] = [
     "as simulated",
     "a",
     "1",
@@ -36,6 +36,20 @@ pub(super) const TEXTS: [&str; 21] = [
     "127.0.0.1",
     "::1",
     "/a",
+    // Others of each form, where the first one is a case.
+    "b",
+    "2",
+    "b-2",
+    "2021-12-31",
+    "2021-12-31T23:59:59Z",
+    "https://localhost/b",
+    "b@localhost.example",
+    "00000000-0000-4000-8000-000000000001",
+    "23:59:59Z",
+    "P2D",
+    "127.0.0.2",
+    "::2",
+    "/b",
 ];
 
 /// Whether a text has to be a certain one.
