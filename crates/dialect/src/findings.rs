@@ -19,6 +19,14 @@ pub(crate) struct Findings {
     broken: Shared<Vec<(Span, &'static str)>>,
 }
 
+/// How many keys a finding names that is about more of them.
+const NAMED_MAX: usize = 4;
+
+/// What to do about several keys that stand twice.
+fn several(apart: &str) -> String {
+    format!("{apart}, or remove one of each: only one can hold")
+}
+
 impl Findings {
     /// From now on says the second of each pair where a reader says the first: an author who wrote an older form of a
     /// definition reads its words.
@@ -29,6 +37,21 @@ impl Findings {
     fn spoken(&self, text: String) -> String {
         let say = |text: String, (from, to): &(&str, &str)| text.replace(from, to);
         self.words.get().iter().fold(text, say)
+    }
+
+    /// Says that keys stand twice in one object: of several at once, as where two objects became one, as one finding.
+    pub(crate) fn twice(&self, keys: &[(String, Span)], whole: &str, apart: &str) {
+        let Some((_, span)) = keys.first() else { return };
+        let named: Vec<String> = keys.iter().take(NAMED_MAX).map(|(key, _)| format!("`{key}`")).collect();
+        let more = keys.len() - named.len();
+        let (said, hint) = match (named.as_slice(), more) {
+            ([one], _) => (format!("{one} stands"), "remove one of them: only one can hold".to_owned()),
+            ([first @ .., last], 0) => (format!("{} and {last} stand", first.join(", ")), several(apart)),
+            (_, more) => (format!("{} and {more} more stand", named.join(", ")), several(apart)),
+        };
+        self.push(
+            Diagnostic::error(codes::DUPLICATE_KEY, *span, format!("{said} twice in {whole}")).hint(hint),
+        );
     }
 
     /// Adds a finding.

@@ -159,7 +159,7 @@ fn convert(value: &ast::Value<'_>, file: FileId, found: &Findings) -> Json {
 }
 
 fn convert_object(object: &ast::Object<'_>, file: FileId, found: &Findings) -> Vec<Entry> {
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut twice) = (BTreeSet::new(), Vec::new());
     let mut entries = Vec::new();
     for property in &object.properties {
         let (key, range) = match &property.name {
@@ -168,17 +168,11 @@ fn convert_object(object: &ast::Object<'_>, file: FileId, found: &Findings) -> V
         };
         let key_span = span(file, range.start, range.end);
         if !seen.insert(key) {
-            found.push(
-                Diagnostic::error(
-                    codes::DUPLICATE_KEY,
-                    key_span,
-                    format!("`{key}` stands twice in one object"),
-                )
-                .hint("remove one of them: only one can hold"),
-            );
+            twice.push((key.to_owned(), key_span));
         }
         entries.push(Entry { key: key.into(), key_span, value: convert(&property.value, file, found) });
     }
+    found.twice(&twice, "one object", "close the object before it with `}`");
     entries
 }
 

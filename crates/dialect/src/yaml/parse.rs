@@ -157,7 +157,7 @@ impl<'t> Reader<'t, '_> {
 
     fn mapping(&mut self, span: Span, depth: usize) -> Result<Measured, Stop> {
         let (mut entries, mut deepest, mut end) = (Vec::new(), 0, span.end);
-        let mut seen = BTreeSet::new();
+        let (mut seen, mut twice) = (BTreeSet::new(), Vec::new());
         loop {
             let (event, at) = self.inner()?;
             if matches!(event, Event::MappingEnd) {
@@ -179,12 +179,11 @@ impl<'t> Reader<'t, '_> {
                 continue;
             }
             if !seen.insert(key.clone()) {
-                let message = format!("`{key}` stands twice in one mapping");
-                let finding = Diagnostic::error(codes::DUPLICATE_KEY, key_span, message);
-                self.found.push(finding.hint("remove one of them: only one can hold"));
+                twice.push((key.clone(), key_span));
             }
             entries.push(Entry { key: key.into(), key_span, value: value.value });
         }
+        self.found.twice(&twice, "one mapping", "begin the next item there with `- `");
         let span = Span { end, ..span };
         Ok(Measured { value: Json { span, kind: Kind::Object(entries) }, depth: deepest + 1 })
     }
