@@ -34,6 +34,7 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
     let found = std::fs::canonicalize(&found)
         .map_err(|error| (format!("failed to open `{typed}`: {error}"), "check the path".to_owned()))?;
     let (folder, file) = if found.is_dir() {
+        no_project(typed, &found)?;
         (found, None)
     } else {
         let folder = found.parent().unwrap_or(&found).to_owned();
@@ -70,6 +71,36 @@ fn named(typed: &str, project: &Path, home: Option<&Path>) -> Option<PathBuf> {
             .find(|file| file.is_file())
     };
     folder.or_else(piece)
+}
+
+/// A project is no definition: it holds some.
+///
+/// # Errors
+/// With the names of those.
+fn no_project(typed: &str, folder: &Path) -> Result<(), (String, String)> {
+    if ["agent.json", "steps_registry.json"].iter().any(|file| folder.join(file).exists()) {
+        return Ok(());
+    }
+    let within = |inside: &str| {
+        let entries = std::fs::read_dir(folder.join(inside)).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let agents = within(".agent").into_iter().filter(|path| path.join("agent.json").is_file());
+    let agents = agents.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    let pieces = within(".takt/pieces").into_iter().filter(|path| {
+        path.is_file() && path.file_name().is_some_and(|name| is_piece(&name.to_string_lossy()))
+    });
+    let pieces = pieces.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()));
+    let mut names: Vec<String> = agents.chain(pieces).map(|name| format!("`{name}`")).collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() {
+        return Ok(());
+    }
+    Err((
+        format!("`{typed}` is a project, and no definition in it"),
+        format!("name one: {}", names.join(", ")),
+    ))
 }
 
 fn nothing(typed: &str) -> (String, String) {
@@ -131,7 +162,10 @@ mod tests {
         assert_eq!(at(".agent/fixer/agent.json"), Ok((fixer(), None)));
         let registry = "steps_registry.json".to_owned();
         assert_eq!(at(".agent/fixer/steps_registry.json"), Ok((fixer(), Some(registry))));
-        assert!(at("../fixer").is_err() && at("nobody").is_err() && at("").is_ok());
+        assert!(at("../fixer").is_err() && at("nobody").is_err());
+        let (message, hint) = at(".").unwrap_err();
+        assert_eq!(message, "`.` is a project, and no definition in it");
+        assert_eq!(hint, "name one: `fixer`");
         let other = dir.path().join("elsewhere");
         std::fs::create_dir_all(&other).unwrap();
         let found = locate(other.to_str().unwrap(), &project, &project).unwrap();

@@ -4,7 +4,7 @@ use cuegate_engine::{Answer, AskCommand, Fault, FaultClass, Seen, Usage};
 use cuegate_flow::{Gate, Reader};
 use serde_json::{Value, json};
 
-use super::{desk::Desk, sample::put, steer::Aim};
+use super::{desk::Desk, places::put, steer::Aim};
 
 /// A kind of stand-in agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,7 +11,8 @@ use cuegate_flow::{
 use serde_json::{Map, Value, json};
 
 use super::numbers::numbers;
-use super::sample::{put, rule, sample, sample_with, take_away};
+use super::places::{put, take_away};
+use super::sample::{rule, sample, sample_with};
 use super::texts::texts;
 
 /// A text that is hardly ever a case.

@@ -10,6 +10,7 @@ mod dice;
 mod fits;
 mod numbers;
 mod pattern;
+mod places;
 mod sample;
 mod stand;
 mod steer;

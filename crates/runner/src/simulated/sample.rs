@@ -333,46 +333,6 @@ fn excludes_texts(schema: &Map<String, Value>) -> bool {
     schema.get("not").and_then(|not| not.get("type")).and_then(Value::as_str) == Some("string")
 }
 
-/// Puts a value at a path, and whatever has to be around it.
-pub(super) fn put(value: &mut Value, path: &FieldPath, new: Value) {
-    let mut at = value;
-    for segment in path.segments() {
-        if let (Value::Array(items), Ok(index)) = (&mut *at, segment.parse::<usize>()) {
-            // A place far beyond the end of a list is none that an answer has.
-            if index > items.len() + 8 {
-                return;
-            }
-            while items.len() <= index {
-                items.push(Value::Null);
-            }
-            let Value::Array(items) = at else { return };
-            at = &mut items[index];
-            continue;
-        }
-        if !at.is_object() {
-            *at = Value::Object(Map::new());
-        }
-        let Value::Object(fields) = at else { return };
-        at = fields.entry(segment.to_string()).or_insert(Value::Null);
-    }
-    *at = new;
-}
-
-/// Takes what stands at a path in objects out of them.
-pub(super) fn take_away(value: &mut Value, path: &FieldPath) {
-    let Some((last, before)) = path.segments().split_last() else { return };
-    let mut at = value;
-    for segment in before {
-        match at.as_object_mut().and_then(|fields| fields.get_mut(&**segment)) {
-            Some(inner) => at = inner,
-            None => return,
-        }
-    }
-    if let Value::Object(fields) = at {
-        fields.remove(&**last);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -508,15 +468,5 @@ mod tests {
             let is_older = draft.contains("draft-0");
             assert_eq!(asserted > 0, is_older, "{asserted} formats are asserted in {draft}");
         }
-    }
-
-    #[test]
-    fn puts_a_value_where_a_path_leads() {
-        let mut value = json!({"a": 1});
-        for (path, new) in [("b.c", json!(2)), ("a.d", json!(3)), ("l", json!([0]))] {
-            put(&mut value, &FieldPath::parse(path).unwrap(), new);
-        }
-        put(&mut value, &FieldPath::parse("l.1.x").unwrap(), json!(4));
-        assert_eq!(value, json!({"a": {"d": 3}, "b": {"c": 2}, "l": [0, {"x": 4}]}));
     }
 }
