@@ -1,4 +1,4 @@
-//! Found in `json::parse`, `piece::newer`, `registry::parameters` and `yaml::parse`.
+//! Found in `findings` (of objects and mappings), `piece::newer` and `registry::parameters`.
 
 use cuegate_flow::Code;
 
@@ -8,9 +8,10 @@ pub(super) const CODE: Code = Code {
 duplicate-key: a key stands twice
 
 An object holds the same key twice, or two parameters are the same variable (`iterateMax` is `iterate-max`).
-Only one can hold, and which one is nowhere said.
+Only one can hold, and which one is nowhere said. Several keys of one object are one finding: mostly two
+objects became one there, as where the `- ` before an item of a list is gone.
 
-Remove one of them.
+Remove one of them, or part the objects.
 ",
 };
 
