@@ -116,6 +116,8 @@ mod schemas_fit;
 #[cfg(test)]
 mod schemas_keys;
 #[cfg(test)]
+mod shown_where;
+#[cfg(test)]
 mod sizes;
 #[cfg(test)]
 mod support;

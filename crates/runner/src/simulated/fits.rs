@@ -13,7 +13,7 @@ const DRAFTS: [&str; 5] = [
     "https://json-schema.org/draft/2020-12/schema",
 ];
 
-/// What is made for a property of these schemas, in the drafts from the one of this place on.
+/// What is made for a property of these schemas fits, in these drafts.
 fn all_fit(drafts: &[&str], parts: &[Value]) {
     for draft in drafts {
         for part in parts {
@@ -143,4 +143,41 @@ fn objects_of_what_they_have_to_have() {
     let owed = |key: &str| json!({"type": "object", "required": ["a"], "properties": {"b": {"type": "integer"}}, key: {"a": ["b"]}});
     all_fit(&DRAFTS[..3], &[owed("dependencies")]);
     all_fit(&DRAFTS[3..], &[owed("dependentRequired")]);
+}
+
+#[test]
+fn each_format_has_a_text_in_each_draft() {
+    for draft in DRAFTS {
+        let mut asserted = 0;
+        for format in [
+            "date",
+            "date-time",
+            "duration",
+            "email",
+            "hostname",
+            "idn-email",
+            "idn-hostname",
+            "ipv4",
+            "ipv6",
+            "iri",
+            "iri-reference",
+            "json-pointer",
+            "regex",
+            "relative-json-pointer",
+            "time",
+            "uri",
+            "uri-reference",
+            "uri-template",
+            "uuid",
+        ] {
+            let schema = json!({"$schema": draft, "type": "object", "required": ["t"], "properties": {
+                "t": {"type": "string", "format": format}}});
+            let rule = Schema::new(schema.clone()).unwrap();
+            let found = sample(&schema, 0);
+            assert!(rule.problems(&found).is_empty(), "{format} in {draft}: {found}");
+            asserted += usize::from(!rule.problems(&json!({"t": "%[("})).is_empty());
+        }
+        let is_older = draft.contains("draft-0");
+        assert_eq!(asserted > 0, is_older, "{asserted} formats are asserted in {draft}");
+    }
 }

@@ -77,9 +77,8 @@ fn fractions(schema: &Map<String, Value>) -> Vec<f64> {
     let far = near.abs().max(1.0);
     match (low, high) {
         (Some(low), Some(high)) => {
-            found.extend(
-                (1..8).map(|eighth| low + (high - low) * f64::from([4, 2, 6, 1, 7, 3, 5][eighth - 1]) / 8.0),
-            );
+            let parts = [0.5, 0.25, 0.75, 0.125, 0.875, 0.375, 0.625];
+            found.extend(parts.map(|part| low + (high - low) * part));
             found.push(high);
         }
         (Some(low), None) => found.extend([low + 1.0, low + 0.5, low + far]),
