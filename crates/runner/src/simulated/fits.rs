@@ -69,6 +69,15 @@ fn numbers_within_their_bounds() {
 }
 
 #[test]
+fn bounds_beyond_all_whole_numbers() {
+    for bound in ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"] {
+        for far in [1e300, -1e300] {
+            assert!(sample(&json!({"type": "integer", bound: far}), 0).is_number(), "{bound} {far}");
+        }
+    }
+}
+
+#[test]
 fn texts_of_their_length() {
     all_fit(
         &DRAFTS,

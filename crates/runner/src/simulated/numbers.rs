@@ -5,6 +5,9 @@ use serde_json::{Map, Value, json};
 /// How many numbers are tried from either end of what bounds leave.
 const TRIES_MAX: i128 = 64;
 
+/// Farther out than every whole number that JSON is read with here.
+const FAR: f64 = 1e20;
+
 /// Numbers that may fit what a schema says of them, those first that are easily read. Whoever uses one asks the schema.
 pub(super) fn numbers(schema: &Map<String, Value>, is_whole: bool) -> Box<dyn Iterator<Item = Value>> {
     match is_whole {
@@ -41,7 +44,8 @@ fn limit(schema: &Map<String, Value>, including: &str, excluding: &str, inward: 
         (Some(number), _) => Some((i128::from(number), true)),
         (_, Some(number)) => Some((i128::from(number), true)),
         _ => {
-            let number = value.as_f64()?;
+            // Beyond what can be written as a whole number none is found anyway.
+            let number = value.as_f64()?.clamp(-FAR, FAR);
             let inner = if inward > 0 { number.ceil() } else { number.floor() };
             Some((inner as i128, inner == number))
         }

@@ -192,9 +192,10 @@ impl Making<'_> {
         let is_unique = schema.get("uniqueItems") == Some(&Value::Bool(true));
         let mut found: Vec<Value> = Vec::new();
         let mut add = |part: &Value| {
-            let other = |more: usize| self.other(part, more, depth);
-            let fresh =
-                (0..OTHERS_MAX.max(least + 1)).map(other).find(|value| !is_unique || !found.contains(value));
+            // The next one differs mostly at once from those that are there.
+            let (count, next) = (OTHERS_MAX.max(least + 1), if is_unique { found.len() } else { 0 });
+            let mut others = (0..count).map(|more| self.other(part, (next + more) % count, depth));
+            let fresh = others.find(|value| !is_unique || !found.contains(value));
             found.extend(fresh);
         };
         let contained = schema.get("contains").map_or(0, |_| {
