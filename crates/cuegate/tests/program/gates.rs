@@ -124,6 +124,19 @@ fn giving_up_is_always_allowed() {
     assert_eq!(project.events("decided")[0]["reason"], "It cannot be done.");
 }
 
+#[test]
+fn giving_up_is_allowed_whatever_is_said_around_the_word() {
+    let says_why = json!({"properties": {"action": {"const": "repeat"}}, "required": ["reason"]});
+    let leads_on = json!({"properties": {"action": {"const": "handoff"}}});
+    let around = json!({"properties": {"reason": {"type": "string"}}, "oneOf": [says_why, leads_on]});
+    let registry = small().field("work", json!({ "next_action": around }));
+    let answers = json!([says("work", "repeat"), says("work", "abort")]);
+    let (project, ran) = go(&registry, answers, &["--repairs", "1"]);
+    let result = ended(&ran, 1, "aborted");
+    assert_eq!(rows(&result), "work: abort → @aborted");
+    assert_eq!(rejected(&project).len(), 1, "it still has to say why it repeats");
+}
+
 // Jumps and conditions.
 
 /// `work` jumps; `left` and `right` hand off to `close`.

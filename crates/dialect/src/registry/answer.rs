@@ -11,6 +11,7 @@ use super::answer_fit::{Written, check_presence, intent_places, list_values, poi
 use super::answer_missing::MissingSchemas;
 use super::answer_words::{bind_step_id, check_words, say_intents};
 use super::generation::Generation;
+use super::giving_up::{excuse_abort, is_beset, list_abort};
 use super::kinds::Intent;
 use super::schema_resolver::{Broken, SchemaFault, resolve_in_draft};
 use super::schema_shape::close;
@@ -62,6 +63,12 @@ impl<'a, 'f> Answers<'a, 'f> {
             check_target(step.id, gate, &schema, desk);
             let open = || self.resolve(step, &reference).and_then(|(open, _)| Schema::new(open).ok());
             check_handoff(step.id, gate, &schema, open, desk);
+            let places = intent_places(gate);
+            if places.iter().any(|place| is_beset(schema.value(), place)) {
+                let mut sent = schema.into_value();
+                places.iter().for_each(|place| excuse_abort(&mut sent, place));
+                return Schema::new(sent).ok();
+            }
         }
         Some(schema)
     }
@@ -84,7 +91,7 @@ impl<'a, 'f> Answers<'a, 'f> {
         for place in &key.2 {
             list_values(&mut sent, place);
             if step.generation != Generation::Complete {
-                allow_abort(&mut sent, place);
+                list_abort(&mut sent, place);
             }
         }
         let found = (compile(&written, sent)?, Str::from(file.as_str()));
@@ -172,7 +179,7 @@ fn for_step(step: &StepDefinition<'_>, written: &Written<'_, '_>, shared: Schema
     bind_step_id(step, written.reference, &mut sent, written.desk);
     if let Some(gate) = &step.gate {
         if let Some(pointer) = gate.schema_pointer {
-            allow_abort(&mut sent, pointer.text.trim_start_matches('#'));
+            list_abort(&mut sent, pointer.text.trim_start_matches('#'));
         }
         if let Some((field, _)) = &gate.field {
             let pointer = pointer_of(field);
@@ -180,7 +187,7 @@ fn for_step(step: &StepDefinition<'_>, written: &Written<'_, '_>, shared: Schema
                 check_words(step, gate, &pointer, &sent, written.desk);
             }
             say_intents(&mut sent, &pointer);
-            allow_abort(&mut sent, &pointer);
+            list_abort(&mut sent, &pointer);
         }
     }
     compile(written, sent)
@@ -309,20 +316,6 @@ pub(super) fn listed(schema: Option<&Value>) -> Option<Vec<String>> {
         (Some(values), _) => Some(values.iter().map(text).collect()),
         (None, Some(value)) => Some(vec![text(value)]),
         (None, None) => None,
-    }
-}
-
-/// Adds `abort` to the values that a place lists: giving up is always allowed.
-fn allow_abort(schema: &mut Value, pointer: &str) {
-    let abort = Value::from(Intent::Abort.as_str());
-    let Some(Value::Object(place)) = at_mut(schema, pointer) else { return };
-    if let Some(only) = place.remove("const") {
-        place.insert("enum".to_owned(), Value::Array(vec![only]));
-    }
-    if let Some(Value::Array(values)) = place.get_mut("enum")
-        && !values.contains(&abort)
-    {
-        values.push(abort);
     }
 }
 

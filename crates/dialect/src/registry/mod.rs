@@ -22,6 +22,7 @@ mod failure_values;
 mod foreign;
 mod gate;
 mod generation;
+mod giving_up;
 mod index;
 mod inputs;
 mod jump;
