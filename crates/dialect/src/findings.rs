@@ -15,8 +15,9 @@ pub(crate) struct Findings {
     unsupported: Shared<Vec<String>>,
     words: Shared<&'static [(&'static str, &'static str)]>,
     places: Shared<Vec<(Span, Str)>>,
-    /// Where something stands that could not be read at all.
-    broken: Shared<Vec<(Span, &'static str)>>,
+    /// Where something stands that could not be read at all, and whether that leaves all around it in doubt: what is wrong in
+    /// JSON leaves everything else as it is.
+    broken: Shared<Vec<(Span, bool)>>,
 }
 
 /// How many keys a finding names that is about more of them.
@@ -61,7 +62,7 @@ impl Findings {
             return;
         }
         if codes::is_of_json(finding.code) || codes::is_of_yaml(finding.code) {
-            self.broken.lock().push((finding.span, finding.code));
+            self.broken.lock().push((finding.span, codes::is_of_yaml(finding.code)));
         }
         // A key that nobody knows is called as it is written, whatever else that word means.
         let message = match finding.message.split_once(" is no key of ") {
@@ -127,11 +128,16 @@ impl Findings {
         self.list.lock().extract_if(.., |finding| which(finding)).collect()
     }
 
-    /// Whether within a place of a YAML file something could not be read at all. What is wrong in JSON leaves everything
-    /// else as it is.
+    /// Something of a YAML file could not be read as it was meant at a place, which has been said: what is missing there may
+    /// have been meant.
+    pub(crate) fn unreadable(&self, place: Span) {
+        self.broken.lock().push((Span { end: place.start, ..place }, true));
+    }
+
+    /// Whether within a place something could not be read that leaves all around it in doubt.
     pub(crate) fn is_broken(&self, place: Span) -> bool {
         let within = |span: &Span| span.file == place.file && (place.start..place.end).contains(&span.start);
-        self.broken.lock().iter().any(|(span, code)| codes::is_of_yaml(code) && within(span))
+        self.broken.lock().iter().any(|(span, in_doubt)| *in_doubt && within(span))
     }
 
     /// How many findings of severity error there are.

@@ -34,6 +34,8 @@ pub(crate) struct Fields<'j, 'f> {
     needed: RefCell<Vec<&'static str>>,
     /// What was said of what is missing in it.
     lacking: RefCell<Vec<Diagnostic>>,
+    /// The keys of which that was said.
+    missing: RefCell<Vec<&'static str>>,
 }
 
 impl<'j, 'f> Fields<'j, 'f> {
@@ -49,6 +51,7 @@ impl<'j, 'f> Fields<'j, 'f> {
             asked: RefCell::default(),
             needed: RefCell::default(),
             lacking: RefCell::default(),
+            missing: RefCell::default(),
         })
     }
 
@@ -239,6 +242,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         if self.is_broken() || self.entries.iter().any(is_null) {
             return;
         }
+        self.missing.borrow_mut().push(key);
         let message = format!("`{key}` is missing in {}", self.what);
         self.lacks(
             Diagnostic::error(codes::MISSING_KEY, self.opening(), message).hint(format!("add `{key}`")),
@@ -294,6 +298,17 @@ impl<'j, 'f> Fields<'j, 'f> {
         }
     }
 
+    /// The same of several keys that have none for one reason, which is one finding.
+    pub(crate) fn strays(&self, keys: &[&'static str], why: &str) {
+        let mut there: Vec<&Entry> = keys.iter().filter_map(|key| self.nullable(key)).collect();
+        there.sort_by_key(|entry| entry.key_span.start);
+        let Some(first) = there.first() else { return };
+        let names: Vec<&str> = there.iter().map(|entry| &*entry.key).collect();
+        let verb = if names.len() == 1 { "has" } else { "have" };
+        let message = format!("{} {verb} no effect in {}", nearest::list(&names), self.what);
+        self.push(Diagnostic::warning(codes::STRAY_KEY, first.key_span, message).hint(why));
+    }
+
     /// Reports that a value has no effect where it stands.
     pub(crate) fn inert(&self, span: Span, message: impl Into<String>, hint: &str) {
         self.push(Diagnostic::warning(codes::STRAY_KEY, span, message).hint(hint));
@@ -329,12 +344,39 @@ impl<'j, 'f> Fields<'j, 'f> {
             };
             return self.push(Diagnostic::error(codes::UNKNOWN_KEY, only.key_span, message).hint(hint));
         }
+        if self.entries.is_empty() {
+            self.say_empty();
+        }
         for entry in unknown {
             let message = format!("`{}` is no key of {}", entry.key, self.what);
             let finding = Diagnostic::error(codes::UNKNOWN_KEY, entry.key_span, message);
             let known = asked.iter().copied();
             self.push(nearest::or_hint(finding, &entry.key, known, || "remove it".to_owned()));
         }
+    }
+
+    /// Where nothing at all is written, all that is missing is missing for one reason: that is one finding.
+    fn say_empty(&self) {
+        let lacking = self.lacking.borrow();
+        let is_key = |lack: &Diagnostic| lack.code == codes::MISSING_KEY;
+        let keys: Vec<&Diagnostic> = lacking.iter().filter(|lack| is_key(lack)).collect();
+        let part = lacking.iter().find(|lack| !is_key(lack));
+        if keys.len() + usize::from(part.is_some()) < 2 {
+            return;
+        }
+        self.found.take(|known| keys.contains(&known) || Some(known) == part);
+        let names = nearest::list(&self.missing.borrow());
+        self.found.push(match part {
+            Some(part) => {
+                let message = format!("{}; {names} {} missing as well", part.message, are(keys.len()));
+                Diagnostic { message, ..part.clone() }
+            }
+            None => Diagnostic {
+                message: format!("{names} are missing in {}", self.what),
+                hint: Some("add them".into()),
+                ..keys[0].clone()
+            },
+        });
     }
 
     /// The opening brace: where what is missing is reported.
@@ -348,6 +390,11 @@ impl<'j, 'f> Fields<'j, 'f> {
             None => format!("`{key}`"),
         }
     }
+}
+
+/// "Is" or "are", for so many.
+fn are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
 }
 
 /// The entries of a value that has to be an object.

@@ -9,7 +9,7 @@ use super::newer;
 use super::rules::{self, Owner, Rule};
 use super::sections::{Body, Section, Sections};
 use crate::codes;
-use crate::json::{Fields, Json, Text};
+use crate::json::{Fields, Json, Kind, Text};
 
 /// A watched cycle.
 pub(crate) struct MonitorDefinition<'j> {
@@ -120,7 +120,8 @@ fn cycle<'j>(fields: &Fields<'j, '_>) -> Option<Vec<Text<'j>>> {
             text
         })
         .collect();
-    if names.len() == items.len() && names.len() < 2 {
+    let is_list = matches!(entry.value.kind, Kind::List(_));
+    if is_list && names.len() == items.len() && names.len() < 2 {
         let message = "a cycle goes through at least two movements";
         let finding = Diagnostic::error(codes::INVALID_MONITOR, entry.value.span, message);
         fields.push(finding.hint("name the movements of one round, in order"));

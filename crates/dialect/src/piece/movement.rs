@@ -108,6 +108,11 @@ const ASKING: [&str; 18] = [
     "answer_agent",
 ];
 
+/// Whether a movement says what somebody is to do.
+fn is_asked(movement: &Json) -> bool {
+    ["instruction", "instruction_template"].iter().any(|key| movement.get(key).is_some())
+}
+
 impl Reading<'_, '_, '_> {
     /// Reads one movement; `None` when it has no name to be known by.
     pub(crate) fn movement<'j>(
@@ -135,7 +140,18 @@ impl Reading<'_, '_, '_> {
                 );
                 Does::Asks(Box::new(self.asked(&fields, step)))
             }
-            Some(_) => self.parallel(&fields),
+            Some(entry) => {
+                let members = fields.items("parallel");
+                if matches!(entry.value.kind, Kind::List(_)) && members.is_empty() {
+                    let hint = "add one, or remove `parallel`";
+                    fields.invalid(entry.value.span, "`parallel` has no members", hint);
+                }
+                // Without members nobody knows whether it is to be parallel at all.
+                match members.is_empty() && is_asked(item) {
+                    true => Does::Asks(Box::new(self.asked(&fields, step))),
+                    false => self.parallel(&fields, members),
+                }
+            }
             None => Does::Asks(Box::new(self.asked(&fields, step))),
         };
         let owner = match (&does, member) {
@@ -154,19 +170,10 @@ impl Reading<'_, '_, '_> {
         Some(Movement { name: name?, description, does, rules })
     }
 
-    fn parallel<'j>(&self, fields: &Fields<'j, '_>) -> Does<'j> {
-        for key in ASKING {
-            fields.stray(key, "a parallel movement asks nobody itself: give it to its members");
-        }
-        let members: Vec<Movement<'j>> =
-            fields.items("parallel").iter().filter_map(|item| self.movement(item, fields, true)).collect();
-        let entry = fields.entry("parallel");
-        if let Some(entry) =
-            entry.filter(|entry| matches!(&entry.value.kind, Kind::List(items) if items.is_empty()))
-        {
-            fields.invalid(entry.value.span, "`parallel` has no members", "add one, or remove `parallel`");
-        }
-        Does::Parallel(members)
+    fn parallel<'j>(&self, fields: &Fields<'j, '_>, members: &'j [Json]) -> Does<'j> {
+        fields.strays(&ASKING, "a parallel movement asks nobody itself: give it to its members");
+        let members = members.iter();
+        Does::Parallel(members.filter_map(|item| self.movement(item, fields, true)).collect())
     }
 
     fn asked<'j>(&self, fields: &Fields<'j, '_>, step: &str) -> Asked<'j> {

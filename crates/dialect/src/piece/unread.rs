@@ -35,11 +35,18 @@ impl<'j> Unread<'j> {
         match &json.kind {
             Kind::List(items) => items.iter().for_each(|item| self.walk(item, places, in_contracts)),
             Kind::Object(entries) => {
+                let mut seen = BTreeSet::new();
                 for entry in entries {
+                    // Of a key that stands twice the first is read.
+                    let again = !seen.insert(&*entry.key);
                     let in_contracts = in_contracts || &*entry.key == "output_contracts";
                     let is_item = |item: &Json| places.contains(&item.span);
                     let items = matches!(&entry.value.kind, Kind::List(items) if items.iter().any(is_item));
-                    if places.contains(&entry.key_span) || places.contains(&entry.value.span) || items {
+                    if places.contains(&entry.key_span)
+                        || places.contains(&entry.value.span)
+                        || items
+                        || again
+                    {
                         self.add(entry, in_contracts);
                     }
                     self.walk(&entry.value, places, in_contracts);

@@ -67,9 +67,8 @@ pub(super) fn read_actions<'j>(
     }
     let types = types.map(|types| types.iter().map(|kind| Str::from(kind.text)).collect());
     if !enabled {
-        for key in ["types", "outputFormat", "handlers"] {
-            actions.stray(key, "`enabled` is false; make it true, or remove them");
-        }
+        let why = "`enabled` is false; make it true, or remove what it turns off";
+        actions.strays(&["types", "outputFormat", "handlers"], why);
     }
     actions.finish();
     enabled.then(|| Actions { marker: marker.into(), types, handlers })

@@ -319,7 +319,9 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
             (Intent::Handoff, StepKind::Verification) => {
                 refuse("", "`handoff` leads to a closure step or to the entry of another flow");
             }
-            (Intent::Handoff, StepKind::Work) if !self.world.entries.contains(&target.text) => {
+            (Intent::Handoff, StepKind::Work)
+                if !self.world.entries.contains(&target.text) && !self.decides_beyond(target, to) =>
+            {
                 let message =
                     format!("`handoff` of `{from}` leads to `{name}`, a work step that is no flow's entry");
                 self.push(
@@ -336,6 +338,14 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
             }
             _ => {}
         }
+    }
+
+    /// Whether a step allows what one of its kind cannot decide, which is said of it: its kind may be what is wrong.
+    fn decides_beyond(&self, name: Text<'_>, kind: StepKind) -> bool {
+        let gate = self.world.step(name.text).and_then(|step| step.gate.as_ref());
+        gate.is_some_and(|gate| {
+            gate.intents.iter().any(|(intent, _)| !self.step.generation.allows(kind, *intent))
+        })
     }
 
     /// The same in the "complete" generation: `complete` leads to `complete.*` steps, and nothing else does.

@@ -196,9 +196,7 @@ fn read_kind(
 /// A section is text that other prompts include: what belongs to asking an agent has no effect in it.
 fn report_section(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
     let why = "a section is only text that other prompts include; remove it";
-    for key in ["outputSchemaRef", "transitions", "model", "permissionMode", "inputs"] {
-        fields.stray(key, why);
-    }
+    fields.strays(&["outputSchemaRef", "transitions", "model", "permissionMode", "inputs"], why);
     if let Some((true, span)) = step.uses_stdin {
         fields.inert(span, format!("`usesStdin` has no effect in the section `{}`", step.id), why);
     }
@@ -285,9 +283,8 @@ pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> G
     let target_field = fields.filled("targetField").and_then(|text| path(text, "targetField", &fields));
     let target_mode = fields.one_of("targetMode", &["explicit", "dynamic", "conditional"]);
     if !intents.iter().any(|(intent, _)| *intent == Intent::Jump) {
-        for key in ["targetField", "targetMode"] {
-            fields.stray(key, "it says where `jump` leads, which this step does not allow; remove it");
-        }
+        let why = "`jump` leads where that says, and this step does not allow it: remove what is not needed";
+        fields.strays(&["targetField", "targetMode"], why);
     }
     let handoff = fields
         .texts("handoffFields")

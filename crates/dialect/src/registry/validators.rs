@@ -147,7 +147,14 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         };
         // That it has no kind, or none that can be read, has been said.
         step.kind?;
+        let ending = self.registry.generation.ending();
+        let decides = |gate: &GateDefinition<'_>| gate.intents.iter().any(|(intent, _)| *intent == ending);
         if step.kind != Some(StepKind::Closure) {
+            // That a step of its kind cannot decide what it allows has been said: which of both is wrong nobody knows.
+            let kind = step.kind.filter(|kind| !self.registry.generation.allows(*kind, ending));
+            if kind.is_some() && step.gate.as_ref().is_some_and(decides) {
+                return None;
+            }
             let message = format!("`{}` is no closure step, so that its validators never run", validation.id);
             self.push(
                 Diagnostic::error(codes::INERT_VALIDATION, validation.span, message)
@@ -156,12 +163,11 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             );
             return None;
         }
-        let ending = self.registry.generation.ending();
         let word = ending.as_str();
-        let never = |gate: &&GateDefinition<'_>| gate.intents.iter().all(|(intent, _)| *intent != ending);
-        if let Some(gate) = step.gate.as_ref().filter(never) {
-            // What it allows could not be read, or is nothing, which has been said.
-            if gate.misread || gate.intents.is_empty() {
+        if let Some(gate) = step.gate.as_ref().filter(|gate| !decides(gate)) {
+            // What it allows could not be read, or is nothing, or lacks what a transition is for, which has been said.
+            let leads_on = step.transitions.iter().flatten().any(|transition| transition.intent == ending);
+            if gate.misread || gate.intents.is_empty() || leads_on {
                 return None;
             }
             let message =

@@ -73,7 +73,9 @@ pub(crate) fn nodes(text: &str) -> (Vec<Node<'_>>, Vec<Malformed>) {
     }
     parser.text(text, from, text.len());
     while let Some(block) = parser.open.pop() {
-        parser.fault(block.at, format!("`{{{{#{}}}}}` is never closed", block.written()));
+        if !block.misread {
+            parser.fault(block.at, format!("`{{{{#{}}}}}` is never closed", block.written()));
+        }
         parser.finish(block);
     }
     (parser.done, parser.faults)
@@ -91,6 +93,8 @@ struct Block<'t> {
     each: bool,
     name: &'t str,
     at: usize,
+    /// What opens it is wrong, which has been said: whichever end comes next is its own.
+    misread: bool,
     then: Vec<Node<'t>>,
     otherwise: Option<Vec<Node<'t>>>,
 }
@@ -111,6 +115,18 @@ impl<'t> Parser<'t> {
     }
 
     fn text(&mut self, text: &'t str, from: usize, to: usize) {
+        let mut from = from;
+        // Tags of blocks that lack a brace.
+        while let Some((start, inner)) = half_closed(&text[from..to]).map(|(at, inner)| (from + at, inner)) {
+            self.fault(start, format!("`{{{{{inner}}}` lacks a brace: write `{{{{{inner}}}}}`"));
+            self.plain(text, from, start);
+            from = start + inner.len() + 3;
+            self.tag(text, inner, start, from);
+        }
+        self.plain(text, from, to);
+    }
+
+    fn plain(&mut self, text: &'t str, from: usize, to: usize) {
         if from < to {
             self.push(Node::Text { text: &text[from..to], at: from });
         }
@@ -146,45 +162,68 @@ impl<'t> Parser<'t> {
     fn open_block(&mut self, head: &'t str, at: usize) {
         let (word, name) = head.split_once(char::is_whitespace).unwrap_or((head, ""));
         let name = name.trim();
-        let each = match word {
-            "each" => true,
-            "if" => false,
-            _ => return self.fault(at, format!("`{{{{#{word}}}}}` is no block: there are `each` and `if`")),
-        };
-        if !is_name(name) || name == "this" || name.starts_with("this.") {
+        let mut misread = true;
+        if !matches!(word, "each" | "if") {
+            self.fault(at, format!("`{{{{#{word}}}}}` is no block: there are `each` and `if`"));
+        } else if !is_name(name) || name == "this" || name.starts_with("this.") {
             self.fault(at, format!("`{{{{#{word}}}}}` needs the name of a failure value"));
         } else if self.open.len() == NESTING_MAX && !std::mem::replace(&mut self.too_deep, true) {
             self.fault(at, "blocks are nested deeper than 64 levels");
+        } else {
+            misread = false;
         }
         // Opened all the same, so that its end is no second fault; beyond the limit neither is kept.
         if self.open.len() < NESTING_MAX {
-            self.open.push(Block { each, name, at, then: Vec::new(), otherwise: None });
+            let each = word == "each";
+            self.open.push(Block { each, name, at, misread, then: Vec::new(), otherwise: None });
         }
     }
 
     fn close_block(&mut self, word: &str, at: usize) {
-        match self.open.last() {
-            Some(block) if word == if block.each { "each" } else { "if" } => {
-                if let Some(block) = self.open.pop() {
-                    self.finish(block);
-                }
+        let is_end = |block: &Block<'_>| block.misread || word == if block.each { "each" } else { "if" };
+        let Some(block) = self.open.last() else {
+            return self.fault(at, format!("`{{{{/{word}}}}}` closes nothing"));
+        };
+        let mut left = self.open.len() - 1;
+        if !is_end(block) {
+            let what = format!("`{{{{/{word}}}}}` does not close `{{{{#{}}}}}`", block.written());
+            self.fault(at, what);
+            // One further out ends there as well, and with it what is not closed in it; a word that ends nothing was meant
+            // for the innermost.
+            match self.open.iter().rposition(is_end) {
+                Some(outer) => left = outer,
+                None if matches!(word, "each" | "if") => return,
+                None => {}
             }
-            Some(block) => {
-                let what = format!("`{{{{/{word}}}}}` does not close `{{{{#{}}}}}`", block.written());
-                self.fault(at, what);
-            }
-            None => self.fault(at, format!("`{{{{/{word}}}}}` closes nothing")),
+        }
+        while self.open.len() > left {
+            self.open.pop().into_iter().for_each(|block| self.finish(block));
         }
     }
 
     fn finish(&mut self, block: Block<'t>) {
-        let Block { each, name, at, then, otherwise } = block;
-        self.push(if each {
-            Node::Each { name, at, body: then }
-        } else {
-            Node::If { name, at, then, otherwise: otherwise.unwrap_or_default() }
-        });
+        let Block { each, name, at, misread, then, otherwise } = block;
+        let otherwise = otherwise.unwrap_or_default();
+        match (misread, each) {
+            (true, _) => then.into_iter().chain(otherwise).for_each(|node| self.push(node)),
+            (false, true) => self.push(Node::Each { name, at, body: then }),
+            (false, false) => self.push(Node::If { name, at, then, otherwise }),
+        }
     }
+}
+
+/// The first tag of a block that ends with one brace: where, and what stands in it.
+fn half_closed(text: &str) -> Option<(usize, &str)> {
+    text.match_indices("{{").find_map(|(at, _)| {
+        let (inner, _) = text[at + 2..].split_once('}')?;
+        let is_block = match inner.strip_prefix('#') {
+            Some(head) => head
+                .split_once(' ')
+                .is_some_and(|(word, name)| matches!(word, "each" | "if") && is_name(name.trim())),
+            None => matches!(inner, "else" | "/each" | "/if"),
+        };
+        is_block.then_some((at, inner))
+    })
 }
 
 fn is_name(name: &str) -> bool {
@@ -237,6 +276,15 @@ mod tests {
             ("{{this}}", vec![(0, "`{{this}}` belongs into an `{{#each}}`")]),
             ("{{#unless x}}", vec![(0, "`{{#unless}}` is no block: there are `each` and `if`")]),
             ("{{#each}}{{/each}}", vec![(0, "`{{#each}}` needs the name of a failure value")]),
+            ("{{#fi x}}a{{else}}b{{/if}}", vec![(0, "`{{#fi}}` is no block: there are `each` and `if`")]),
+            ("{{#if x}}a{{/fi}}b", vec![(10, "`{{/fi}}` does not close `{{#if x}}`")]),
+            (
+                "{{#if x}}{{#each y}}{{this}}{{/if}}{{#if z}}{{/if}}",
+                vec![(28, "`{{/if}}` does not close `{{#each y}}`")],
+            ),
+            ("{{#if x}a{{else}}b{{/if}}", vec![(0, "`{{#if x}` lacks a brace: write `{{#if x}}`")]),
+            ("{{#if x}}a{{/if} {{y}}", vec![(10, "`{{/if}` lacks a brace: write `{{/if}}`")]),
+            ("{{#if x}}a{{else}b{{/if}}", vec![(10, "`{{else}` lacks a brace: write `{{else}}`")]),
         ];
         for (text, expected) in cases {
             let faults = nodes(text).1;

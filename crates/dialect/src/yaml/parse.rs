@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use cuegate_flow::{Diagnostic, FileId, Span};
 use serde_saphyr::granit_parser::{self, ErrorKind, Event, Parser, ScalarStyle, ScanError, Tag};
 
+use super::apart::apart;
 use super::scalar;
 use crate::json::{Entry, Json, Kind, NESTING_MAX};
 use crate::{codes, findings::Findings};
@@ -25,7 +26,7 @@ pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> 
         block_nesting_limit: 2 * NESTING_MAX,
     };
     let parser = Parser::new_from_str_with_options(text, options);
-    let mut reader = Reader { text, file, found, parser, anchors: HashMap::new(), values: 0 };
+    let mut reader = Reader { text, file, found, parser, anchors: HashMap::new(), values: 0, doubled: 0 };
     match reader.document() {
         Ok(Some(value)) => Some(value),
         Ok(None) => {
@@ -61,6 +62,8 @@ struct Reader<'t, 'f> {
     anchors: HashMap<usize, Anchored>,
     /// How many values were read.
     values: usize,
+    /// How many mappings have a key twice.
+    doubled: usize,
 }
 
 /// A value with its measures.
@@ -146,10 +149,18 @@ impl<'t> Reader<'t, '_> {
                 end = end.max(self.closing(at, '['));
                 break;
             }
+            let doubled = self.doubled;
             let item = self.node(event, at, depth + 1)?;
             end = end.max(item.value.span.end);
             deepest = deepest.max(item.depth);
-            items.push(item.value);
+            if self.doubled == doubled {
+                items.push(item.value);
+                continue;
+            }
+            let others = items.len() + 1;
+            items.extend(apart(item.value));
+            // What begins them may be gone with the `- `.
+            items.iter().skip(others).for_each(|item: &Json| self.found.unreadable(item.span));
         }
         let span = Span { end, ..span };
         Ok(Measured { value: Json { span, kind: Kind::List(items) }, depth: deepest + 1 })
@@ -183,6 +194,7 @@ impl<'t> Reader<'t, '_> {
             }
             entries.push(Entry { key: key.into(), key_span, value: value.value });
         }
+        self.doubled += usize::from(!twice.is_empty());
         self.found.twice(&twice, "one mapping", "begin the next item there with `- `");
         let span = Span { end, ..span };
         Ok(Measured { value: Json { span, kind: Kind::Object(entries) }, depth: deepest + 1 })

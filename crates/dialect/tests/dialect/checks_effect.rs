@@ -116,11 +116,7 @@ fn entries_and_sections() {
     steps_registry.json:52:81 error[unknown-target]: `continuation.fix` on `repeat` leads to `section.context`, a section, which only other prompts include
     # section with parts of a step
     steps_registry.json:66:121 warning[stray-key]: `usesStdin` has no effect in the section `section.context`
-    steps_registry.json:66:127 warning[stray-key]: `model` has no effect in a step
-    steps_registry.json:66:144 warning[stray-key]: `permissionMode` has no effect in a step
-    steps_registry.json:66:170 warning[stray-key]: `transitions` has no effect in a step
-    steps_registry.json:66:222 warning[stray-key]: `inputs` has no effect in a step
-    steps_registry.json:66:273 warning[stray-key]: `outputSchemaRef` has no effect in a step
+    steps_registry.json:66:127 warning[stray-key]: `model`, `permissionMode`, `transitions`, `inputs`, `outputSchemaRef` have no effect in a step
     # section that says nothing needless
     nothing
     ");

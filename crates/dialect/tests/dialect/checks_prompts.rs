@@ -105,11 +105,9 @@ fn templates() {
     # front matter of another type
     f_default.md:3:1 error[wrong-type]: `uvVariables` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` must be a list of texts
     # malformed blocks
-    f_failed_git-dirty.md:1:1 error[malformed-template]: `{{#if changedFiles}}` is never closed
-    f_failed_git-dirty.md:1:28 error[malformed-template]: `{{#each changedFiles}}` is never closed
     f_failed_git-dirty.md:1:59 error[malformed-template]: `{{else}}` belongs into an `{{#if}}`, once
     f_failed_git-dirty.md:1:67 error[malformed-template]: `{{/if}}` does not close `{{#each changedFiles}}`
-    f_failed_git-dirty.md:1:97 error[malformed-template]: `{{/if}}` does not close `{{#each changedFiles}}`
+    f_failed_git-dirty.md:1:97 error[malformed-template]: `{{/if}}` closes nothing
     # unknown variable in a failure prompt
     f_failed_git-dirty.md:1:88 error[unknown-variable]: the failure prompt reads `isue`, which nobody gives there
     "#);

@@ -93,9 +93,7 @@ fn steps() {
     steps_registry.json:66:5 error[incomplete-step]: `section.context` lacks `transitions`, `outputSchemaRef`
     steps_registry.json:66:5 error[no-step-kind]: `section.context` has no `stepKind`, and `section` as `c2` implies none
     steps_registry.json:66:5 warning[unreachable-step]: no run can come to `section.context`
-    steps_registry.json:66:126 error[missing-key]: `allowedIntents` is missing in `structuredGate`
-    steps_registry.json:66:126 error[missing-key]: `intentField` is missing in `structuredGate`
-    steps_registry.json:66:126 error[missing-key]: `intentSchemaRef` is missing in `structuredGate`
+    steps_registry.json:66:126 error[missing-key]: `allowedIntents`, `intentSchemaRef`, `intentField` are missing in `structuredGate`
     # permission
     steps_registry.json:56:25 error[invalid-value]: `full` is no `permissionMode`
     ");
@@ -518,9 +516,7 @@ fn many_things_at_once() {
     agent.json:4:3 error[unknown-key]: `displayname` is no key of the agent
     f_default.md:1:12 error[unknown-variable]: the prompt of `initial.fix` reads `nobody`, which nobody gives
     steps_registry.json:4:9 error[wrong-type]: `c1` must be text, not a number
-    steps_registry.json:22:5 error[inert-validation]: `closure.fix` is no closure step, so that its validators never run
     steps_registry.json:35:28 error[intent-mismatch]: `initial.fix` allows `next`, `repeat`, but the schema does not list `repeat`
-    steps_registry.json:52:91 warning[handoff-to-work]: `handoff` of `continuation.fix` leads to `closure.fix`, a work step that is no flow's entry
     steps_registry.json:59:28 error[intent-not-of-kind]: `closure.fix` is a work step, which cannot decide `closing`
     ");
 }

@@ -68,6 +68,8 @@ mod named_tests;
 #[cfg(test)]
 mod one_mistake;
 #[cfg(test)]
+mod one_mistake_piece;
+#[cfg(test)]
 mod piece_answers;
 #[cfg(test)]
 mod piece_corpus;

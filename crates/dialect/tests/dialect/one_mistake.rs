@@ -1,8 +1,7 @@
 //! One mistake is one finding: each case changes one place of a sound definition, and one finding names that place.
 
 use crate::check_flow;
-use crate::piece_support;
-use crate::support::{self, Project, broken, edit, findings_of};
+use crate::support::{self, Project, broken, edit};
 
 /// Replaces the first place in the first file that has it.
 pub fn first(mut files: Project, from: &str, to: &str) -> Project {
@@ -13,7 +12,11 @@ pub fn first(mut files: Project, from: &str, to: &str) -> Project {
 }
 
 /// What is not found as one finding of its code.
-fn not_one(cases: &[(&str, &str, &str)], files: Project, found: impl Fn(&Project) -> String) -> Vec<String> {
+pub fn not_one(
+    cases: &[(&str, &str, &str)],
+    files: Project,
+    found: impl Fn(&Project) -> String,
+) -> Vec<String> {
     let check = |(from, to, code): &(&str, &str, &str)| {
         let found = found(&first(files.clone(), from, to));
         let is_one = found.lines().count() == 1 && found.contains(&format!("error[{code}]"));
@@ -69,6 +72,9 @@ pub const IN_A_REGISTRY: &[(&str, &str, &str)] = &[
         "wrong-type",
     ),
     ("\"onFailure\": { \"action\": \"retry\"", "\"onFailure\": { \"action\": null", "wrong-type"),
+    ("\"stepKind\": \"closure\"", "\"stepKind\": \"work\"", "intent-not-of-kind"),
+    ("[\"closing\", \"repeat\"],", "[\"repeat\"],", "transition-without-intent"),
+    ("{ \"validator\": \"git-clean\" }", "{}", "missing-key"),
 ];
 
 /// The first part of the paths of all prompts.
@@ -154,7 +160,7 @@ fn in_a_registry_that_completes() {
 }
 
 /// The same where what is found is one line that says something, of whatever severity.
-fn not_said(cases: &[(&str, &str, &str)], files: &Project, found: impl Fn(&Project) -> String) -> String {
+pub fn not_said(cases: &[(&str, &str, &str)], files: &Project, found: impl Fn(&Project) -> String) -> String {
     let check = |(from, to, says): &(&str, &str, &str)| {
         let found = found(&first(files.clone(), from, to));
         (found.lines().count() != 1 || !found.contains(says)).then(|| format!("{from} → {to}:\n{found}"))
@@ -337,44 +343,6 @@ fn in_a_check_flow() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// The same of a piece.
-pub const IN_A_PIECE: &[(&str, &str, &str)] = &[
-    ("        next: implement\n", "        nxt: implement\n", "unknown-key"),
-    ("  - name: implement\n", "  - name: COMPLETE\n", "step-name"),
-    ("  - name: implement\n", "  - description: x\n", "missing-key"),
-    ("    edit: true\n", "    <<: { edit: true }\n", "invalid-yaml"),
-    ("initial_movement", "initial_movment", "unknown-key"),
-    ("      - condition: The plan stands\n", "      - condition:\n", "wrong-type"),
-    ("        next: implement\n", "        next:\n", "wrong-type"),
-    ("  - name: implement\n", "  - name:\n", "wrong-type"),
-    ("max_iterations: 12", "max_iterations:", "wrong-type"),
-    ("  reviewer: ../personas/reviewer.md\n", "", "unknown-facet"),
-    (
-        "policies:\n  coding: ../policies/coding.md\n  careful: Change one thing at a time.\n",
-        "",
-        "unknown-facet",
-    ),
-    (
-        "policies:\n  coding: ../policies/coding.md\n  careful: Change one thing at a time.\n",
-        "policies: 7\n",
-        "wrong-type",
-    ),
-    ("    instruction: implement\n", "", "missing-key"),
-    ("    persona: coder\n", "    persona:\n", "wrong-type"),
-    ("    persona: coder\n", "    zork: coder\n", "unknown-key"),
-    ("    output_contracts:\n", "    zork:\n", "unknown-key"),
-    ("        - name: 00-plan.md\n", "        - name: 7\n", "wrong-type"),
-    ("        - Scope: 01-scope.md\n", "        - Scope:\n", "wrong-type"),
-    ("rules:", "ruls:", "unknown-key"),
-];
-
-#[test]
-fn in_a_piece() {
-    let found =
-        not_one(IN_A_PIECE, piece_support::sound(), |files| findings_of(piece_support::load(files, |_| {})));
-    assert!(found.is_empty(), "{}", found.join("\n"));
-}
-
 /// An agent that may write nothing, where several things ask for it.
 #[test]
 fn an_agent_that_may_write_nothing() {
@@ -406,116 +374,38 @@ fn where_schemas_are() {
     assert_eq!(of_registry(&cases), "");
 }
 
-/// What everything goes by is changed where it is given only.
+/// Where nothing is written, all of it is missing for one reason.
 #[test]
-fn names_of_a_piece_that_were_changed() {
-    let found = |files: &Project| findings_of(piece_support::load(files, |_| {}));
-    let piece = edit(&Project::from([(PIECE.to_owned(), NAMED.as_bytes().to_vec())]), "PLACE", "plan");
-    assert_eq!(found(&piece), "");
-    let cases = [
-        ("  coder: ", "  codr: ", "yaml:6:3 error[unknown-facet]: `codr` of `personas` is named nowhere"),
-        ("  coder: ", "  zork: ", "yaml:6:3 error[unknown-facet]: `zork` of `personas` is named nowhere"),
-        ("  tidy: ", "  tdy: ", "error[unknown-facet]: `tdy` of `policies` is named nowhere"),
-        ("- name: work", "- name: wrok", "error[unknown-target]: nothing leads to the movement `wrok`"),
-        ("- name: work", "- name: zork", "error[unknown-target]: nothing leads to the movement `zork`"),
+fn what_is_empty_lacks_everything_at_once() {
+    let whole = |from: &str| {
+        let files = support::sound();
+        let (_, text) = files.iter().find(|(path, _)| path.ends_with("steps_registry.json")).unwrap();
+        let text = String::from_utf8(text.clone()).unwrap();
+        let start = text.find(from).unwrap() + from.len();
+        let (mut depth, mut end) = (0, start);
+        for (at, letter) in text[start..].char_indices() {
+            depth += i32::from(letter == '{') - i32::from(letter == '}');
+            if depth == 0 {
+                end = start + at + 1;
+                break;
+            }
+        }
+        text[start..end].to_owned()
+    };
+    for (key, says) in [
         (
-            "- name: plan.md",
-            "- name: pln.md",
-            "warning[unwritten-report]: no movement writes the report `plan.md`",
+            "\"continuation.fix\": ",
+            "lacks `structuredGate`, `transitions`, `outputSchemaRef`; `stepId`, `c2`, `c3` are missing",
         ),
-        ("personas:", "xyzzy:", "error[unknown-key]: `xyzzy` is no key of the piece"),
-        // One place may as well be the one that is wrong.
         (
-            "initial_movement: plan",
-            "initial_movement: pln",
-            "error[unknown-target]: `initial_movement` leads to `pln`",
+            "\"structuredGate\": ",
+            "`allowedIntents`, `intentSchemaRef`, `intentField` are missing in `structuredGate`",
         ),
-        ("policy: tidy", "policy: tydi", "error[unknown-facet]: `policy` names `tydi`"),
-    ];
-    assert_eq!(not_said(&cases, &piece, found), "");
-}
-
-const PIECE: &str = ".takt/pieces/sound.yaml";
-
-/// A piece in which each name is said twice.
-const NAMED: &str = "\
-name: named
-max_iterations: 9
-initial_movement: PLACE
-personas:
-  planner: You plan things.
-  coder: You write code.
-policies:
-  tidy: Leave nothing behind.
-movements:
-  - name: plan
-    persona: planner
-    edit: false
-    instruction_template: Plan.
-    output_contracts:
-      report:
-        - name: plan.md
-          format: |
-            # Plan
-            What is to be done.
-    rules:
-      - condition: Planned
-        next: work
-  - name: work
-    persona: coder
-    policy: tidy
-    edit: true
-    instruction_template: \"Read {report:plan.md}.\"
-    rules:
-      - condition: Done
-        next: review
-      - condition: Not clear
-        next: plan
-  - name: review
-    persona: coder
-    policy: tidy
-    edit: false
-    instruction_template: \"Compare with {report:plan.md}.\"
-    rules:
-      - condition: Good
-        next: COMPLETE
-      - condition: Bad
-        next: work
-";
-
-/// What is wrong with rules that several movements have by an alias is wrong once.
-#[test]
-fn rules_by_an_alias() {
-    let files = first(
-        piece_support::sound(),
-        "    rules:\n",
-        "    rules:\n      - &way { condition: Zork, next: zork }\n",
-    );
-    let files = first(
-        files,
-        "  - name: implement\n",
-        "  - name: again\n    edit: false\n    instruction_template: Again.\n    rules: [*way]\n  - name: implement\n",
-    );
-    let found = findings_of(piece_support::load(&files, |_| {}));
-    assert_eq!(found.matches("leads to `zork`").count(), 1, "{found}");
-}
-
-/// What an alias repeats is written once.
-#[test]
-fn what_is_read_twice_is_wrong_once() {
-    let files = first(
-        piece_support::sound(),
-        "    rules:\n",
-        "    rules:\n      - &way { condition: Zork, nxt: implement }\n",
-    );
-    let files = first(
-        files,
-        "  - name: implement\n",
-        "  - name: again\n    edit: false\n    instruction_template: Again.\n    rules: [*way]\n  - name: implement\n",
-    );
-    let found = findings_of(piece_support::load(&files, |_| {}));
-    assert_eq!(found.matches("`nxt` is no key of a rule").count(), 1, "{found}");
-    assert_eq!(found.matches("error").count(), 1, "{found}");
+    ] {
+        let value = whole(key);
+        let found = support::findings(&first(support::sound(), &value, "{}"), support::DIR);
+        assert!(found.lines().count() == 1 && found.contains(says), "{key}\n{found}");
+    }
 }
 
 /// After a misspelt word everything else is found that is wrong, as if it were not.

@@ -183,8 +183,7 @@ fn movements() {
     # a provider
     sound.yaml:24:15 warning[unsupported-yet]: the movement `plan` names the provider `codex`; a run asks one provider for everything
     # a parallel movement that asks
-    sound.yaml:67:5 warning[stray-key]: `persona` has no effect in the movement `reviewers`
-    sound.yaml:68:5 warning[stray-key]: `edit` has no effect in the movement `reviewers`
+    sound.yaml:67:5 warning[stray-key]: `persona`, `edit` have no effect in the movement `reviewers`
     # a parallel member
     sound.yaml:76:9 error[invalid-value]: a member of a parallel movement cannot be parallel itself
     # gates that are none

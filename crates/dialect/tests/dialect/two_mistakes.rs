@@ -5,7 +5,8 @@
 
 use cuegate_testkit::definitions;
 
-use crate::one_mistake::{IN_A_PIECE, IN_A_REGISTRY, IN_A_REGISTRY_THAT_COMPLETES, first};
+use crate::one_mistake::{IN_A_REGISTRY, IN_A_REGISTRY_THAT_COMPLETES, first};
+use crate::one_mistake_piece::IN_A_PIECE;
 use crate::piece_support;
 use crate::support::{self, Project, findings_of};
 

@@ -224,9 +224,8 @@ fn read_prompt<'j>(fields: Fields<'j, '_>) -> Option<PromptReference<'j>> {
     let edition = fields.filled("edition");
     let adaptation = fields.filled("adaptation");
     if by_path {
-        for key in ["c1", "c2", "c3", "edition", "adaptation"] {
-            fields.stray(key, "`path` names the file already; remove it, or `path`");
-        }
+        let why = "`path` names the file already: remove either";
+        fields.strays(&["c1", "c2", "c3", "edition", "adaptation"], why);
     }
     let place = match (path, parts) {
         (Some(path), _) => Some(PromptPlace::Path(path)),
