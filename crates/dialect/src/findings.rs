@@ -134,6 +134,12 @@ impl Findings {
         self.broken.lock().push((Span { end: place.start, ..place }, true));
     }
 
+    /// Whether such a place begins there.
+    pub(crate) fn begins_in_doubt(&self, place: Span) -> bool {
+        let begin = Span { end: place.start, ..place };
+        self.broken.lock().contains(&(begin, true))
+    }
+
     /// Whether within a place something could not be read that leaves all around it in doubt.
     pub(crate) fn is_broken(&self, place: Span) -> bool {
         let within = |span: &Span| span.file == place.file && (place.start..place.end).contains(&span.start);

@@ -25,31 +25,29 @@ impl<'j> Unread<'j> {
         let mut unread = Unread::default();
         let places = error_places(piece.span, found);
         if !places.is_empty() {
-            unread.walk(piece, &places, false);
+            unread.walk(piece, &places, found, false);
         }
         unread
     }
 
     /// Looks for the places of errors: at a key, at its value, or at an item of a list.
-    fn walk(&mut self, json: &'j Json, places: &BTreeSet<Span>, in_contracts: bool) {
+    fn walk(&mut self, json: &'j Json, places: &BTreeSet<Span>, found: &Findings, in_contracts: bool) {
         match &json.kind {
-            Kind::List(items) => items.iter().for_each(|item| self.walk(item, places, in_contracts)),
+            Kind::List(items) => items.iter().for_each(|item| self.walk(item, places, found, in_contracts)),
             Kind::Object(entries) => {
                 let mut seen = BTreeSet::new();
+                let is_rest = found.begins_in_doubt(json.span);
                 for entry in entries {
-                    // Of a key that stands twice the first is read.
+                    // Of a key that stands twice the first is read, and who has no name cannot be read at all.
                     let again = !seen.insert(&*entry.key);
                     let in_contracts = in_contracts || &*entry.key == "output_contracts";
                     let is_item = |item: &Json| places.contains(&item.span);
                     let items = matches!(&entry.value.kind, Kind::List(items) if items.iter().any(is_item));
-                    if places.contains(&entry.key_span)
-                        || places.contains(&entry.value.span)
-                        || items
-                        || again
-                    {
+                    let is_wrong = places.contains(&entry.key_span) || places.contains(&entry.value.span);
+                    if is_wrong || items || again || is_rest {
                         self.add(entry, in_contracts);
                     }
-                    self.walk(&entry.value, places, in_contracts);
+                    self.walk(&entry.value, places, found, in_contracts);
                 }
             }
             _ => {}

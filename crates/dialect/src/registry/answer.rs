@@ -45,10 +45,11 @@ impl<'a, 'f> Answers<'a, 'f> {
     pub(super) fn schema(&self, step: &StepDefinition<'_>) -> Option<Schema> {
         let (reference, desk) = (step.schema?, self.desk);
         let (mut schema, file) = self.shared(step, &reference)?;
+        let mut lists_intents = true;
         if let Some(gate) = &step.gate {
             // That `abort` is there already changes nothing: it counts on neither side.
             if let Some(pointer) = gate.schema_pointer.filter(|_| !gate.misread) {
-                check_intents(step, gate, pointer, schema.value(), desk);
+                lists_intents = check_intents(step, gate, pointer, schema.value(), desk);
             }
         }
         if step.generation == Generation::Complete {
@@ -57,7 +58,7 @@ impl<'a, 'f> Answers<'a, 'f> {
         }
         if let Some(gate) = &step.gate {
             check_field(step.id, gate, &schema, desk);
-            if !check_bars(step, gate, &schema, desk) {
+            if !check_bars(step, gate, &schema, desk) && lists_intents {
                 check_presence(step, gate, &schema, desk);
             }
             check_target(step.id, gate, &schema, desk);
@@ -220,14 +221,15 @@ fn compile(written: &Written<'_, '_>, schema: Value) -> Option<Schema> {
     }
 }
 
-/// The enum that the pointer leads to lists exactly what the gate allows; `abort` counts on neither side.
+/// The enum that the pointer leads to lists exactly what the gate allows; `abort` counts on neither side. Whether there is
+/// one.
 fn check_intents(
     step: &StepDefinition<'_>,
     gate: &GateDefinition<'_>,
     pointer: Text<'_>,
     schema: &Value,
     desk: &Desk<'_>,
-) {
+) -> bool {
     let id = step.id;
     let push = |message: String, hint: String| {
         desk.found.push(Diagnostic::error(codes::INTENT_MISMATCH, pointer.span, message).step(id).hint(hint));
@@ -237,7 +239,7 @@ fn check_intents(
             format!("`{}` leads to no `enum` in the schema of `{id}`", pointer.text),
             "point to the `enum` that lists the intents".to_owned(),
         );
-        return;
+        return false;
     };
     let abort = Intent::Abort.as_str();
     let allowed: Vec<&str> =
@@ -252,7 +254,7 @@ fn check_intents(
     let is_lost = |word: &&&str| !allowed.contains(*word) && !leads_on(word);
     let not_allowed: Vec<&str> = listed.iter().filter(is_lost).copied().collect();
     let difference = match (not_listed.is_empty(), not_allowed.is_empty()) {
-        (true, true) => return,
+        (true, true) => return true,
         (false, true) => format!("the schema does not list {}", list(&not_listed)),
         (true, false) => format!("the schema also lists {}", list(&not_allowed)),
         (false, false) => {
@@ -273,6 +275,7 @@ fn check_intents(
             None => "`allowedIntents` and the schema's `enum` have to agree".to_owned(),
         },
     );
+    true
 }
 
 /// Where a JSON pointer leads in a schema. As [`Value::pointer`], which makes two texts of each part of the pointer; this is

@@ -7,7 +7,7 @@ use super::model::model_of;
 use super::permission::{check_tools, permission_of, tools};
 use super::sandbox::read_sandbox;
 use super::told::told_by_verdict;
-use super::verdict::{marker_of, read_verdict};
+use super::verdict::{VerdictSettings, marker_of, read_verdict};
 use crate::json::Fields;
 
 /// What is done with an issue at the end.
@@ -52,6 +52,8 @@ pub(crate) fn read_runner<'j>(runner: Fields<'j, '_>, agent_dir: &str, agent: &m
         agent.verdict = read_verdict(verdict, agent_dir, marker_of(&runner));
         let verdict = runner.entry("verdict").map(|verdict| &verdict.value);
         agent.told.extend(verdict.map(told_by_verdict).unwrap_or_default());
+    } else if runner.nullable("verdict").is_some() {
+        agent.verdict = VerdictSettings::unreadable();
     }
     if let Some(boundaries) = runner.object("boundaries") {
         read_boundaries(boundaries, agent);

@@ -308,7 +308,13 @@ pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> G
             (mode, span)
         }),
         handoff,
-        fail_fast: if complete { None } else { fields.boolean("failFast") },
+        // Of one that cannot be read nothing follows: what stands in for an intent may have its effect.
+        fail_fast: match complete {
+            true => None,
+            false => fields
+                .boolean("failFast")
+                .or_else(|| fields.entry("failFast").map(|entry| (false, entry.value.span))),
+        },
         fallback_is_written: fields.entry("fallbackIntent").is_some(),
         fallback: fields
             .filled("fallbackIntent")

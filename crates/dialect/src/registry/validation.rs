@@ -134,7 +134,7 @@ impl<'j> ValidatorDefinition<'j> {
             fields.invalid(text.span, message, hint);
             success
         });
-        if fields.entry("failurePattern").is_none() {
+        if fields.nullable("failurePattern").is_none() {
             fields.lacks(
                 Diagnostic::error(
                     codes::VALIDATOR_WITHOUT_PATTERN,

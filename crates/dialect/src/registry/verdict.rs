@@ -87,6 +87,18 @@ impl Default for VerdictSettings<'_> {
     }
 }
 
+impl VerdictSettings<'_> {
+    /// Those of a verdict that could not be read: nothing follows from it.
+    pub(crate) fn unreadable() -> Self {
+        VerdictSettings {
+            rule: Rule::Never,
+            iterations_max: SAFETY_DEFAULT,
+            written: (true, false),
+            ..VerdictSettings::default()
+        }
+    }
+}
+
 /// What reading a verdict needs besides.
 struct Around<'a> {
     agent_dir: &'a str,
@@ -110,12 +122,7 @@ pub(crate) fn read_verdict<'j>(fields: Fields<'j, '_>, agent_dir: &str, marker: 
     let settings = if unknown {
         // Which keys belong to it is unknown as well.
         fields.object("config");
-        VerdictSettings {
-            rule: Rule::Never,
-            iterations_max: SAFETY_DEFAULT,
-            written: (true, false),
-            ..VerdictSettings::default()
-        }
+        VerdictSettings::unreadable()
     } else {
         read_settings(kind, span, &fields, agent_dir, marker)
     };

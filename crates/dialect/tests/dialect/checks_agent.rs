@@ -249,7 +249,8 @@ fn limits_by_verdict() {
         format!("{:?} {}", draft.verdict, draft.limits.iterations_max)
     };
     assert_eq!(limit(r#"{ "type": "detect:graph" }"#), "Flow 20");
-    assert_eq!(limit("null"), "Iterations(10) 10");
+    assert_eq!(limit(r#"{ "type": "count:iteration" }"#), "Iterations(10) 10");
+    assert_eq!(limit("null"), "Flow 20", "of what cannot be read nothing follows");
     assert_eq!(limit(r#"{ "type": "count:iteration", "config": {"maxIterations": 4} }"#), "Iterations(4) 4");
     assert_eq!(limit(r#"{ "type": "poll:state", "config": {"maxIterations": 500} }"#), "Flow 500");
 }

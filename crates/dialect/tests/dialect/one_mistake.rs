@@ -75,6 +75,10 @@ pub const IN_A_REGISTRY: &[(&str, &str, &str)] = &[
     ("\"stepKind\": \"closure\"", "\"stepKind\": \"work\"", "intent-not-of-kind"),
     ("[\"closing\", \"repeat\"],", "[\"repeat\"],", "transition-without-intent"),
     ("{ \"validator\": \"git-clean\" }", "{}", "missing-key"),
+    ("\"verdict\": { \"type\": \"detect:graph\" }", "\"verdict\": 7", "wrong-type"),
+    ("\"failurePattern\": \"git-dirty\",", "\"failurePattern\": null,", "wrong-type"),
+    ("\"failFast\": false", "\"failFast\": []", "wrong-type"),
+    ("#/properties/next_action/properties/action", "#/properties/next_action", "intent-mismatch"),
 ];
 
 /// The first part of the paths of all prompts.

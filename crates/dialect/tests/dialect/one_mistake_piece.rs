@@ -162,6 +162,12 @@ fn what_became_one_is_not_missed() {
         ("  - name: implement\n", "    name: implement\n", "duplicate-key"),
         ("  - name: implement\n", "", "duplicate-key"),
         ("      - name: qa-review\n", "        name: qa-review\n", "duplicate-key"),
+        (
+            "      - name: arch-review\n",
+            "      - output_contracts: {report: [{name: x.md}]}\n",
+            "missing-key",
+        ),
+        ("      - name: qa-review\n", "", "duplicate-key"),
         ("      - condition: Cannot proceed\n", "        condition: Cannot proceed\n", "duplicate-key"),
     ];
     let found = not_one(&cases, piece_support::sound(), found);

@@ -208,7 +208,8 @@ fn read_iterations(step: &Fields<'_, '_>) -> (u32, u32, Option<Span>) {
     let Some(fields) = step.object("iterations") else { return (1, 1, None) };
     let (min, max) = (fields.count("min", 1), fields.count("max", 1));
     let (least, most) = (min.map_or(1, |(min, _)| min), max.map_or(1, |(max, _)| max));
-    if least > most {
+    let is_read = max.is_some() || fields.nullable("max").is_none();
+    if least > most && is_read {
         let (_, span) = min.or(max).unwrap_or((1, fields.span));
         let message = format!("`min` is {least}, which is more than `max`, which is {most}");
         fields.invalid(span, message, "correct `min` or `max`; each is 1 where it is not written");
