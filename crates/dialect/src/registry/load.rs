@@ -60,8 +60,27 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
         Some(modern) => read_agent(&modern.json, &agent_dir, &desk.found)?,
         None => AgentDefinition::default(),
     };
-    if let (Some(modern), Some(rule)) = (&agent_json, &agent.logging) {
-        check_log_folder(&modern.json, &rule.directory, desk);
+    if let Some(modern) = &agent_json {
+        let runner = modern.json.get("runner");
+        let place = |keys: &[&str]| {
+            keys.iter()
+                .fold(runner, |at, key| at.and_then(|at| at.get(key)).or(at))
+                .unwrap_or(&modern.json)
+                .span
+        };
+        if let Some(rule) = &agent.logging {
+            let hint = "name a folder in `directory`, such as `logs`";
+            let at = place(&["logging", "directory"]);
+            check_folder(&rule.directory, "log files cannot be kept", (at, hint), desk);
+        }
+        // One that lies outside of the project is made, or refused, when the run begins.
+        if let Some(root) =
+            agent.worktree.root.filter(|_| agent.worktree.enabled).and_then(|root| join("", root))
+        {
+            let hint = "name a folder in `root`, such as `../worktrees`";
+            let at = place(&["execution", "worktree", "root"]);
+            check_folder(&root, "worktrees cannot be made", (at, hint), desk);
+        }
     }
     let registry_json = open_registry(desk, &agent_dir, &agent, options)?;
     for entry in ["steps", "completionSteps"].iter().filter_map(|key| registry_json.get(key)) {
@@ -118,18 +137,12 @@ fn load_check_flow(
     Some((lowered, settings))
 }
 
-/// Log files cannot be written where a file lies in the place of their folder.
-fn check_log_folder(agent: &Json, folder: &str, desk: &Desk<'_>) {
-    let written = agent.get("runner").and_then(|runner| runner.get("logging"));
+/// Nothing can be put into a folder in whose place a file lies.
+fn check_folder(folder: &str, what: &str, (at, hint): (Span, &str), desk: &Desk<'_>) {
     let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
     let Some(file) = ends.map(|end| &folder[..end]).find(|path| desk.is_file(path)) else { return };
-    let directory = written.and_then(|logging| logging.get("directory"));
-    let span = directory.or(written).unwrap_or(agent).span;
-    let message = format!("log files cannot be kept in `{folder}`: `{file}` is a file");
-    desk.found.push(
-        Diagnostic::error(codes::INVALID_VALUE, span, message)
-            .hint("name a folder in `directory`, such as `logs`"),
-    );
+    let message = format!("{what} in `{folder}`: `{file}` is a file");
+    desk.found.push(Diagnostic::error(codes::INVALID_VALUE, at, message).hint(hint));
 }
 
 fn settings(agent: &AgentDefinition<'_>, name: &str, lowered: &Lowered) -> RunSettings {

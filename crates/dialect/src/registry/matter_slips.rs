@@ -35,8 +35,8 @@ pub(super) fn check_slips(file: &PromptFile, matter: &FrontMatter<'_>, found: &F
     let path = &file.path;
     match keys.first() {
         None => {}
-        // One such line may be a sentence below a rule.
-        Some(_) if !is_closed && distinct(&keys) < 2 => {}
+        // One such line may be a sentence below a rule, where its key is a word of everyday.
+        Some(_) if !is_closed && distinct(&keys) < 2 && !keys.iter().any(|(key, ..)| is_no_word(key)) => {}
         Some(_) if !is_closed => {
             let message =
                 format!("the front matter of `{path}` has no end, so that it is part of the prompt");
@@ -50,6 +50,11 @@ pub(super) fn check_slips(file: &PromptFile, matter: &FrontMatter<'_>, found: &F
         }
         Some(_) => {}
     }
+}
+
+/// Whether nobody begins a sentence with a key.
+fn is_no_word(key: &str) -> bool {
+    key.contains(char::is_uppercase)
 }
 
 /// How many different keys there are.

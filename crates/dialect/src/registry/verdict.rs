@@ -117,7 +117,7 @@ pub(crate) fn marker_of<'j>(runner: &Fields<'j, '_>) -> &'j str {
 /// Reads `runner.verdict`.
 pub(crate) fn read_verdict<'j>(fields: Fields<'j, '_>, agent_dir: &str, marker: &str) -> VerdictSettings<'j> {
     let kind = fields.one_of("type", &VERDICT_TYPES);
-    let unknown = kind.is_none() && fields.entry("type").is_some();
+    let unknown = kind.is_none() && fields.nullable("type").is_some();
     let (kind, span) = kind.unwrap_or(("count:iteration", fields.span));
     let settings = if unknown {
         // Which keys belong to it is unknown as well.

@@ -64,20 +64,26 @@ fn what_looks_like_a_variable_and_is_none() {
 }
 
 #[test]
-fn a_file_in_the_place_of_the_folder_of_logs() {
-    let with = |directory: &str| {
-        let mut files = edit(
-            &support::sound(),
-            "\"verdict\": {",
-            &format!("\"logging\": {{ \"directory\": \"{directory}\" }}, \"verdict\": {{"),
-        );
+fn a_file_in_the_place_of_a_folder() {
+    let with = |settings: &str| {
+        let mut files = edit(&support::sound(), "\"verdict\": {", &format!("{settings}, \"verdict\": {{"));
         files.insert("notes".to_owned(), b"text".to_vec());
         support::findings(&files, support::DIR)
     };
-    for directory in ["notes", "notes/logs"] {
-        assert!(with(directory).contains("`notes` is a file"), "{}", with(directory));
+    let logs = |directory: &str| with(&format!(r#""logging": {{ "directory": "{directory}" }}"#));
+    let trees = |enabled: bool, root: &str| {
+        let worktree = format!(r#""worktree": {{ "enabled": {enabled}, "root": "{root}" }}"#);
+        with(&format!(r#""execution": {{ {worktree}, "finalize": {{ "autoMerge": false }} }}"#))
+    };
+    for folder in ["notes", "notes/logs"] {
+        let (logs, trees) = (logs(folder), trees(true, folder));
+        assert!(logs.contains("error[invalid-value]: log files cannot be kept in"), "{logs}");
+        assert!(trees.contains("error[invalid-value]: worktrees cannot be made in"), "{trees}");
+        assert_eq!(place(&trees), "16:59", "at the folder: {trees}");
     }
-    assert!(!with("logs").contains("is a file"));
+    for found in [logs("logs"), trees(true, "trees"), trees(true, "../notes"), trees(false, "notes")] {
+        assert!(!found.contains("is a file"), "{found}");
+    }
 }
 
 #[test]

@@ -76,11 +76,10 @@ fn items_of_what_has_none() {
 fn front_matters_that_are_none() {
     let matter = "---\nstepId: initial.fix\nuvVariables:\n  - issue\n---\n";
     let with = |instead: &str| broken(&[(matter, instead)]);
-    let open = with("---\nstepId: initial.fix\nuvVariables:\n  - issue\n");
-    says(
-        &open,
-        &["f_default.md:1:1 warning[invalid-front-matter]", "has no end, so that it is part of the prompt"],
-    );
+    for open in ["---\nstepId: initial.fix\nuvVariables:\n  - issue\n", "---\nstepId: initial.fix\n"] {
+        let place = "f_default.md:1:1 warning[invalid-front-matter]";
+        says(&with(open), &[place, "has no end, so that it is part of the prompt"]);
+    }
     let joined = with("---\nstepId:initial.fix\n---\n");
     says(&joined, &["f_default.md:2:1 warning[invalid-front-matter]", "`stepId:` has no blank behind it"]);
     let among = with("---\nstepId:initial.fix\nuvVariables:\n  - issue\n---\n");

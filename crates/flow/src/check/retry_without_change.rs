@@ -1,15 +1,15 @@
 use super::type_mismatch::tells_failure;
 use super::{Code, graph};
-use crate::{Act, Diagnostic, Flow, Outcome, Template};
+use crate::{Act, Diagnostic, Flow, Outcome, Step, StepId, Template};
 
 pub(super) const CODE: Code = Code {
     name: "retry-without-change",
     page: "\
 retry-without-change: after a failed validator the agent is told nothing new
 
-A validator fails, and the step that is to mend it is asked with its own prompt once more. That prompt says
-nothing of the failure, and what commands print is no part of any conversation. The agent does what it did
-before, and each such round costs an iteration.
+A validator fails, and the step that is to mend it is asked with its own prompt once more, or with that of
+another step. Such a prompt says nothing of the failure, and what commands print is no part of any conversation.
+The agent does what it did before, and each such round costs an iteration.
 
 Give the failure a prompt of its own that says what failed: in a step registry an `edition` or `adaptation` of
 the failure pattern, with `{{name}}` for what `extractParams` take out of the output.
@@ -19,30 +19,44 @@ the failure pattern, with `{{name}}` for what `extractParams` take out of the ou
 pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
     for step in flow.steps.iter().filter(|step| matches!(step.act, Act::Exec { .. })) {
         for edge in step.edges.iter().filter(|edge| matches!(edge.on, Outcome::Fail(_))) {
-            let targets = graph::targets(&edge.to);
-            let same = targets.into_iter().map(|to| flow.step(to)).find(|to| match &to.act {
-                Act::Ask(ask) => is_same(edge.remedy.as_ref(), &ask.prompt),
-                _ => false,
-            });
-            let Some(same) = same else { continue };
+            let targets = graph::targets(&edge.to).into_iter().map(|to| flow.step(to));
+            let asked: Vec<_> = targets.filter(|to| prompt_of(to).is_some()).collect();
+            let of_asked = |fits: &dyn Fn(&Template) -> bool| {
+                let again = |step: &&&Step<StepId>| prompt_of(step).is_some_and(fits);
+                asked.iter().find(again).map(|step| (*step, *step))
+            };
+            let found_same = match edge.remedy.as_ref() {
+                Some(remedy) if tells_failure(remedy) => None,
+                // What another step is asked with says as little of what failed.
+                Some(remedy) => of_asked(&|prompt| prompt == remedy).or_else(|| {
+                    let other = flow.steps.iter().find(|step| prompt_of(step) == Some(remedy))?;
+                    Some((*asked.first()?, other))
+                }),
+                None => of_asked(&|prompt| !tells_failure(prompt)),
+            };
+            let Some((asked, own)) = found_same else { continue };
+            let prompt = match own.name == asked.name {
+                true => "its own prompt again".to_owned(),
+                false => format!("the prompt of `{}`", own.name),
+            };
             let message = format!(
-                "after `{}` of `{}` `{}` is asked with its own prompt again, and told nothing of what failed",
-                edge.on, step.name, same.name
+                "after `{}` of `{}` `{}` is asked with {prompt}, and told nothing of what failed",
+                edge.on, step.name, asked.name
             );
             found.push(
                 Diagnostic::warning(CODE.name, edge.span, message)
-                    .step(&step.name)
+                    .step(&asked.name)
                     .hint("give the failure a prompt that says what failed"),
             );
         }
     }
 }
 
-/// Whether what is asked after a failure is what was asked before it.
-fn is_same(remedy: Option<&Template>, prompt: &Template) -> bool {
-    match remedy {
-        Some(remedy) => remedy == prompt && !tells_failure(remedy),
-        None => !tells_failure(prompt),
+/// What a step's agent is asked with.
+fn prompt_of(step: &Step<StepId>) -> Option<&Template> {
+    match &step.act {
+        Act::Ask(ask) => Some(&ask.prompt),
+        _ => None,
     }
 }
 
@@ -73,6 +87,19 @@ mod tests {
         );
         assert!(said(own(vec![Piece::Failure("found".into())])).is_empty());
         assert!(said(failing(Extractor::Stdout, vec![Piece::Text("Mend it.".into())])).is_empty());
+        // The step that is asked again is `a`; what it is asked with is what another one is asked with.
+        let mut other = failing(Extractor::Stdout, vec![Piece::Text("Close.".into())]);
+        let mut closing = other.steps[0].clone();
+        closing.name = "closing".into();
+        if let Act::Ask(ask) = &mut closing.act {
+            ask.prompt.pieces = vec![Piece::Text("Close.".into())];
+        }
+        other.steps.push(closing);
+        let found = said(other);
+        assert!(
+            found.iter().any(|found| found.contains("`a` is asked with the prompt of `closing`")),
+            "{found:?}"
+        );
         let mut without = failing(Extractor::Stdout, Vec::new());
         without.steps[1].edges[1].remedy = None;
         assert_eq!(said(without).len(), 1);
