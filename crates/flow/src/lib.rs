@@ -57,7 +57,7 @@ pub use key::{Key, Turn};
 pub use param::{Param, ParamRule, ParamType};
 pub use path::FieldPath;
 pub use price::{
-    AskRole, BoundedBy, Certificate, Configured, Lever, Rate, TRIES_MAX, Terms, bound, price, rest,
+    AskRole, BoundedBy, Certificate, Configured, Dear, Lever, Rate, TRIES_MAX, Terms, bound, price, rest,
 };
 pub use program::Program;
 pub use schema::{Look, Schema, SchemaError};

@@ -1,6 +1,6 @@
 //! The most that a run can do, as `cuegate/price/v1` and as text.
 
-use cuegate_flow::{BoundedBy, Certificate, Lever, Sources, Span, Str};
+use cuegate_flow::{BoundedBy, Certificate, Dear, Lever, Sources, Span, Str};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -33,6 +33,10 @@ pub fn price_json(found: &Certificate, sources: &Sources) -> Value {
         "assumptions": found.assumptions,
         "unbounded_because": found.unbounded_because,
         "dearest": path,
+        "dearest_by": match found.by {
+            Dear::Asks => "asks",
+            Dear::Money => "cost_usd",
+        },
         "bounded_by": match found.bounded_by {
             BoundedBy::Iterations => "iterations",
             BoundedBy::Shape => "shape",
@@ -81,7 +85,13 @@ pub fn price(found: &Certificate, sources: &Sources) -> String {
         labelled("of these", &format!("at most {}", kinds.join(", "))),
         labelled("tokens", &found.tokens.map_or("not bounded".to_owned(), count)),
         labelled("money", &found.usd_micro.map_or("not bounded".to_owned(), |micro| money(Some(usd(micro))))),
-        labelled("dearest", &clean(&walk(found))),
+        labelled(
+            "dearest",
+            &match found.by {
+                Dear::Asks => clean(&walk(found)),
+                Dear::Money => format!("{}, by money", clean(&walk(found))),
+            },
+        ),
         labelled(
             "bounded by",
             match found.bounded_by {
@@ -172,7 +182,7 @@ mod tests {
         assuming    an ask uses at most 1000000 tokens
         assuming    an ask costs at most $2.00
         ");
-        insta::assert_snapshot!(price_json(&found, &Sources::default()), @r#"{"schema":"cuegate/price/v1","bounded":true,"max":{"visits":8,"iterations":8,"asks":16,"asks_by_kind":{"work":8,"repair":8,"remedy":2},"tokens":48000000,"input_tokens":48000000,"output_tokens":48000000,"cost_usd":96.0},"assumptions":["at most 8 iterations","a bad answer is asked again once","an ask whose agent breaks off is put 3 times at most: that is one ask, paid each time","nobody answers questions or lets the run go on with more","an ask uses at most 1000000 tokens","an ask costs at most $2.00"],"unbounded_because":[],"dearest":[{"step":"initial.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":2},{"step":"initial.fix","times":1}],"bounded_by":"iterations","lever":{"key":"--max-iterations","file":null,"line":null,"column":null,"from":8,"to":4,"asks":8,"tokens":24000000,"cost_usd":48.0}}"#);
+        insta::assert_snapshot!(price_json(&found, &Sources::default()), @r#"{"schema":"cuegate/price/v1","bounded":true,"max":{"visits":8,"iterations":8,"asks":16,"asks_by_kind":{"work":8,"repair":8,"remedy":2},"tokens":48000000,"input_tokens":48000000,"output_tokens":48000000,"cost_usd":96.0},"assumptions":["at most 8 iterations","a bad answer is asked again once","an ask whose agent breaks off is put 3 times at most: that is one ask, paid each time","nobody answers questions or lets the run go on with more","an ask uses at most 1000000 tokens","an ask costs at most $2.00"],"unbounded_because":[],"dearest":[{"step":"initial.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":2},{"step":"initial.fix","times":1}],"dearest_by":"asks","bounded_by":"iterations","lever":{"key":"--max-iterations","file":null,"line":null,"column":null,"from":8,"to":4,"asks":8,"tokens":24000000,"cost_usd":48.0}}"#);
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! The one key that would lower a bound most.
 //!
 //! Each key is tried at half of its value, rounded down, and never below what it can have: so keys of different size are
-//! compared by what the same change does. The one with the fewest asks then is named; of equal ones the first, and keys of
-//! the definition come before settings.
+//! compared by what the same change does. The one with the fewest asks then is named, or with the least money where asks
+//! differ in it; of equal ones the first, and keys of the definition come before settings.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use super::unroll::STEPS_MAX;
 use super::weights::Measure;
-use super::{Certificate, Terms, Walked, money, tries_of, walk};
+use super::{Certificate, Dear, Terms, Walked, money, tries_of, walk};
 use crate::{Act, CounterId, Flow, Key, Span, StepId, Str, Turn, Verdict};
 
 /// How many keys are tried.
@@ -37,7 +37,7 @@ pub struct Lever {
     pub usd_micro: Option<u64>,
 }
 
-/// The key whose half would lower the number of asks most; `None` when no key lowers it.
+/// The key whose half would lower what is dear most; `None` when no key lowers it.
 pub(super) fn best(flow: &Flow, terms: &Terms, (now, walked): (&Certificate, &Walked<'_>)) -> Option<Lever> {
     let mut best: Option<(u64, Key, u32)> = None;
     let mut keys = keys(flow, terms);
@@ -55,28 +55,30 @@ pub(super) fn best(flow: &Flow, terms: &Terms, (now, walked): (&Certificate, &Wa
         keys.sort_by_key(|key| !(key.turns.is_empty() || key.turns == [Turn::Iterations]));
         keys.truncate(tried);
     }
-    let dearest = Dearest { flow, terms, walked, asks: now.asks, places: OnceCell::new() };
+    let most = |terms: &Terms, walked: &Walked<'_>| walked.dearest(terms, now.by);
+    let found = Terms { iterations_max: walked.iterations_max, ..terms.clone() };
+    let now_most = most(&found, walked);
+    let dearest = Dearest { flow, terms, walked, by: now.by, places: OnceCell::new() };
     for key in keys {
         let to = (key.value / 2).max(key.least);
         if to >= key.value || dearest.stays(&key, to) {
             continue;
         }
-        let asks = with((flow, terms), (&key, to), walked, |_, terms, walked| {
-            walked.most(terms, Measure::Asks).min(terms.asks.unwrap_or(u64::MAX))
-        });
-        if asks < best.as_ref().map_or(now.asks, |(asks, ..)| *asks) {
-            best = Some((asks, key, to));
+        let lowered = with((flow, terms), (&key, to), walked, |_, terms, walked| most(terms, walked));
+        if lowered < best.as_ref().map_or(now_most, |(least, ..)| *least) {
+            best = Some((lowered, key, to));
         }
     }
-    let (asks, key, to) = best?;
+    let (_, key, to) = best?;
     Some(with((flow, terms), (&key, to), walked, |flow, terms, walked| {
-        let tries = tries_of(walked.most(terms, Measure::Asks), terms);
+        let asks = walked.most(terms, Measure::Asks);
+        let tries = tries_of(asks, terms);
         Lever {
             key: key.name.clone(),
             span: key.span,
             from: u64::from(key.value),
             to: u64::from(to),
-            asks,
+            asks: asks.min(terms.asks.unwrap_or(u64::MAX)),
             tokens: terms.tokens_of(tries),
             usd_micro: money(flow, terms, tries, || walked.most(terms, Measure::Money)),
         }
@@ -120,7 +122,8 @@ struct Dearest<'d> {
     flow: &'d Flow,
     terms: &'d Terms,
     walked: &'d Walked<'d>,
-    asks: u64,
+    /// What it is dearest by.
+    by: Dear,
     /// Its places, once somebody asked; none where it is not known.
     places: OnceCell<Option<Vec<u32>>>,
 }
@@ -168,9 +171,11 @@ impl Dearest<'_> {
     fn places(&self) -> Option<&[u32]> {
         let find = || {
             let terms = Terms { iterations_max: self.walked.iterations_max, ..self.terms.clone() };
-            let weights = self.walked.weights(&terms, Measure::Asks).at(&self.walked.ways.steps);
+            let measure = self.by.measure();
+            let weights = self.walked.weights(&terms, measure).at(&self.walked.ways.steps);
             let found = walk::places(&self.walked.ways, &weights, self.walked.iterations_max);
-            found.filter(|(cost, _)| *cost >= self.asks).map(|(_, places)| places)
+            // What judges of monitors cost, where that is counted apart, is no part of a walk.
+            found.filter(|(cost, _)| *cost >= self.walked.most(&terms, measure)).map(|(_, places)| places)
         };
         self.places.get_or_init(find).as_deref()
     }

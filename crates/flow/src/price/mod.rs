@@ -54,12 +54,32 @@ pub struct Certificate {
     pub unbounded_because: Vec<String>,
     /// Whether some steps lead to each other without an iteration between them: then visits and asks are not bounded.
     pub endless: bool,
-    /// A walk with the most asks: steps in order, and how often each is done back to back.
+    /// A dearest walk: steps in order, and how often each is done back to back.
     pub path: Vec<(Str, u64)>,
+    /// What is dear: money where it is bounded and asks differ in it, else asks.
+    pub by: Dear,
     /// What ends that walk.
     pub bounded_by: BoundedBy,
-    /// The one key that would lower the number of asks most.
+    /// The one key that would lower what is dear most.
     pub lever: Option<Lever>,
+}
+
+/// What walks are compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dear {
+    /// How many asks they have.
+    Asks,
+    /// What their asks cost.
+    Money,
+}
+
+impl Dear {
+    fn measure(self) -> Measure {
+        match self {
+            Dear::Asks => Measure::Asks,
+            Dear::Money => Measure::Money,
+        }
+    }
 }
 
 impl Certificate {
@@ -158,6 +178,25 @@ impl<'f> Walked<'f> {
         Weights::new((self.flow, &self.rejected), self.followed.is_some(), terms, measure)
     }
 
+    /// What walks are compared by.
+    fn dear(&self, terms: &Terms) -> Dear {
+        let shape = |measure| self.weights(terms, measure).shape().map(|(_, shape)| shape);
+        let differs = || shape(Measure::Money).is_some_and(|money| shape(Measure::Asks) != Some(money));
+        if is_known(self.flow, terms) && differs() { Dear::Money } else { Dear::Asks }
+    }
+
+    /// The most of what is dear, and never more than a budget.
+    fn dearest(&self, terms: &Terms, by: Dear) -> u64 {
+        let asks = || self.most(terms, Measure::Asks);
+        match by {
+            Dear::Asks => asks().min(terms.asks.unwrap_or(u64::MAX)),
+            Dear::Money => {
+                let tries = if terms.asks.is_some() { tries_of(asks(), terms) } else { u64::MAX };
+                money(self.flow, terms, tries, || self.most(terms, Measure::Money)).unwrap_or(u64::MAX)
+            }
+        }
+    }
+
     /// The most of one measure, what monitors' judges add included.
     fn most(&self, terms: &Terms, measure: Measure) -> u64 {
         let weights = self.weights(terms, measure);
@@ -227,12 +266,19 @@ fn certify(flow: &Flow, terms: &Terms, walked: &Walked<'_>) -> Certificate {
         .map(|role| (role, most(Measure::Role(role)).min(budget)))
         .filter(|(_, most)| *most > 0)
         .collect();
-    let weights = walked.weights(terms, Measure::Asks);
-    let weights = weights.at(&walked.ways.steps);
-    let walk = walk::dearest(flow, &walked.ways, &weights, terms.iterations_max);
+    let by = walked.dear(terms);
+    let dearest = |by: Dear| {
+        let weights = walked.weights(terms, by.measure()).at(&walked.ways.steps);
+        walk::dearest(flow, &walked.ways, &weights, terms.iterations_max)
+    };
+    let walk = dearest(by);
+    let iterations = match by {
+        Dear::Asks => walk.iterations,
+        Dear::Money => dearest(Dear::Asks).iterations.max(walk.iterations),
+    };
     let mut certificate = Certificate {
         visits: most(Measure::Visits),
-        iterations: walk.iterations,
+        iterations,
         asks: asks.min(budget),
         by_role,
         tokens: terms.tokens_of(tries),
@@ -241,6 +287,7 @@ fn certify(flow: &Flow, terms: &Terms, walked: &Walked<'_>) -> Certificate {
         unbounded_because: Vec::new(),
         endless: !walked.ways.endless.is_empty(),
         path: walk.legs,
+        by,
         bounded_by: match () {
             () if asks > budget => BoundedBy::Budget,
             () if walk.iterations >= u64::from(terms.iterations_max) => BoundedBy::Iterations,
@@ -313,15 +360,19 @@ fn remedies_max(flow: &Flow) -> Option<u32> {
 
 /// What the dearest walk costs: each ask at its cap, never more than the budget.
 fn money(flow: &Flow, terms: &Terms, tries: u64, most: impl FnOnce() -> u64) -> Option<u64> {
-    let unknown = flow.steps.iter().any(|step| match &step.act {
-        Act::Ask(ask) => terms.usd_of(flow, ask).is_none(),
-        _ => false,
-    });
-    let walked = (!unknown).then(|| most().saturating_mul(TRIES_MAX)).and_then(countable);
+    let walked = is_known(flow, terms).then(|| most().saturating_mul(TRIES_MAX)).and_then(countable);
     // A budget of asks bounds money as well: so many of the dearest.
     let by_asks = terms.asks.and_then(|_| terms.dearest(flow)).map(|dearest| dearest.saturating_mul(tries));
     let by_asks = by_asks.and_then(countable);
     [walked, by_asks, terms.usd_micro].into_iter().flatten().min()
+}
+
+/// Whether it is known of all asks what each costs at most.
+fn is_known(flow: &Flow, terms: &Terms) -> bool {
+    flow.steps.iter().all(|step| match &step.act {
+        Act::Ask(ask) => terms.usd_of(flow, ask).is_some(),
+        _ => true,
+    })
 }
 
 #[cfg(test)]

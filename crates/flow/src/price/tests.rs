@@ -1,6 +1,6 @@
 //! Bounds of small flows, counted by hand, and of random ones, counted by walking all walks.
 
-use super::{AskRole, BoundedBy, Certificate, Configured, Rate, Terms, price, rest};
+use super::{AskRole, BoundedBy, Certificate, Configured, Dear, Rate, Terms, price, rest};
 use crate::check::{
     check,
     testing::{Dice, draft},
@@ -393,4 +393,40 @@ fn no_walk_is_dearer_and_one_is_as_dear() {
         let max = 1 + dice.below(7) as u32;
         assert_eq!(price(&flow, &terms(max)).asks, walked(&flow, 0, max), "{max} iterations of\n{text}");
     }
+}
+
+/// A short way through a dear model, and a long one through a cheap one.
+#[test]
+fn what_is_dear_is_money_where_asks_differ_in_it() {
+    let forked = flow(
+        "a: dear → b, cheap → c\nb: done → end\nc: again → c, done → d\nd: done → end",
+        |draft| {
+            for (step, model) in draft.steps.iter_mut().zip(["small", "large", "small", "small"]) {
+                if let Act::Ask(ask) = &mut step.act {
+                    ask.model = Some(model.into());
+                }
+            }
+            draft.counters.push(Counter { name: "rounds".into() });
+            draft.steps[2].edges[0].bound = Some(Bound { counter: CounterId(0), max: 4 });
+            draft.keys.push(Key::new("maxAttempts", Span::default(), 4, 0, Turn::Counter(CounterId(0))));
+        },
+    );
+    let rate = |usd: f64| Rate { input: usd, output: usd };
+    let priced = |large: f64| {
+        let rates = [("small".into(), rate(1.0)), ("large".into(), rate(large))].into();
+        let terms = Terms { ask_tokens: Some(1_000_000), rates, repairs_max: 0, ..terms(20) };
+        price(&forked, &terms)
+    };
+    let long = vec![("a", 1), ("c", 5), ("d", 1)];
+    let same = priced(1.0);
+    assert_eq!((same.by, legs(&same), same.usd_micro), (Dear::Asks, long.clone(), Some(21_000_000)));
+    assert_eq!(lever(&same), Some(("maxAttempts", 4, 2, 5)));
+    let dear = priced(50.0);
+    assert_eq!((dear.by, legs(&dear)), (Dear::Money, vec![("a", 1), ("b", 1)]));
+    assert_eq!((dear.usd_micro, dear.asks, dear.iterations), (Some(153_000_000), 7, 7));
+    assert_eq!(dear.lever, None, "rounds of what is cheap lower nothing");
+    let cheap = priced(2.0);
+    assert_eq!((cheap.by, legs(&cheap)), (Dear::Money, long));
+    assert_eq!(lever(&cheap), Some(("maxAttempts", 4, 2, 5)));
+    assert_eq!(cheap.lever.as_ref().and_then(|lever| lever.usd_micro), Some(15_000_000));
 }
