@@ -1,5 +1,7 @@
 //! Giving up is always allowed: the schema that an agent is sent takes `abort` wherever answers say what they decide.
 
+use std::borrow::Cow;
+
 use cuegate_flow::{FieldPath, Look, Schema};
 use serde_json::{Map, Value, json};
 
@@ -27,7 +29,7 @@ pub(super) fn excuse_abort(schema: &mut Value, pointer: &str) {
     let Some(names) = names(pointer).filter(|names| has_around(schema, names)) else { return };
     let Some(path) = FieldPath::parse(&names.join(".")) else { return };
     if path.segments().len() == names.len() && bars_abort(schema, &path) {
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let names: Vec<&str> = names.iter().map(Cow::as_ref).collect();
         excuse(schema, &names);
     }
 }
@@ -55,20 +57,24 @@ pub(super) fn list_abort(schema: &mut Value, pointer: &str) {
 }
 
 /// The names of properties that a pointer leads through; `None` where it leads through anything else.
-fn names(pointer: &str) -> Option<Vec<String>> {
+fn names(pointer: &str) -> Option<Vec<Cow<'_, str>>> {
     let mut parts = pointer.split('/').skip(1);
     let mut found = Vec::new();
     while let Some(part) = parts.next() {
         if part != "properties" {
             return None;
         }
-        found.push(parts.next()?.replace("~1", "/").replace("~0", "~"));
+        let part = parts.next()?;
+        found.push(match part.contains('~') {
+            true => Cow::Owned(part.replace("~1", "/").replace("~0", "~")),
+            false => Cow::Borrowed(part),
+        });
     }
     (!found.is_empty()).then_some(found)
 }
 
 /// Whether anything but `properties` is said of any of the objects on the way.
-fn has_around(schema: &Value, names: &[String]) -> bool {
+fn has_around(schema: &Value, names: &[Cow<'_, str>]) -> bool {
     let mut at = Some(schema);
     names.iter().any(|name| {
         let here = at.and_then(Value::as_object);

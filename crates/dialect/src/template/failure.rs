@@ -63,15 +63,22 @@ const NESTING_MAX: usize = 64;
 pub(crate) fn nodes(text: &str) -> (Vec<Node<'_>>, Vec<Malformed>) {
     let mut parser = Parser { open: Vec::new(), done: Vec::new(), faults: Vec::new(), too_deep: false };
     let mut from = 0;
-    while let Some(start) = text[from..].find("{{").map(|at| at + from) {
-        let Some(end) = text[start + 2..].find("}}").map(|at| at + start + 2) else { break };
+    while let Some(first) = text[from..].find("{{").map(|at| at + from) {
+        let Some(end) = text[first + 2..].find("}}").map(|at| at + first + 2) else {
+            parser.text(text, from, text.len());
+            from = text.len();
+            break;
+        };
         // The innermost braces are the tag's: in `{{{name}}}` the outer ones are text.
-        let start = text[..end].rfind("{{").unwrap_or(start);
-        parser.text(text, from, start);
+        let start = text[..end].rfind("{{").unwrap_or(first);
+        match start == first {
+            true => parser.plain(text, from, start),
+            false => parser.text(text, from, start),
+        }
         from = end + 2;
         parser.tag(text, text[start + 2..end].trim(), start, from);
     }
-    parser.text(text, from, text.len());
+    parser.plain(text, from, text.len());
     while let Some(block) = parser.open.pop() {
         if !block.misread {
             parser.fault(block.at, format!("`{{{{#{}}}}}` is never closed", block.written()));
@@ -114,9 +121,9 @@ impl<'t> Parser<'t> {
         }
     }
 
+    /// Text in which braces open: perhaps tags of blocks that lack a brace.
     fn text(&mut self, text: &'t str, from: usize, to: usize) {
         let mut from = from;
-        // Tags of blocks that lack a brace.
         while let Some((start, inner)) = half_closed(&text[from..to]).map(|(at, inner)| (from + at, inner)) {
             self.fault(start, format!("`{{{{{inner}}}` lacks a brace: write `{{{{{inner}}}}}`"));
             self.plain(text, from, start);
