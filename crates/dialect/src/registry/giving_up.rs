@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use cuegate_flow::{FieldPath, Look, Schema};
 use serde_json::{Map, Value, json};
 
-use super::answer::at_mut;
+use super::answer::{at, at_mut};
 use super::kinds::Intent;
 
 /// Keywords by which a schema says of a whole value what its `properties` do not.
@@ -45,7 +45,9 @@ fn abort() -> Value {
 
 /// Adds `abort` to the values that a place lists.
 pub(super) fn list_abort(schema: &mut Value, pointer: &str) {
-    let Some(Value::Object(place)) = at_mut(schema, pointer) else { return };
+    // A draft that does not know `const` lists nothing with it.
+    let lists = at(schema, pointer).is_some_and(|place| Schema::values_of(schema, place).is_some());
+    let Some(Value::Object(place)) = at_mut(schema, pointer).filter(|_| lists) else { return };
     if let Some(only) = place.remove("const") {
         place.insert("enum".to_owned(), Value::Array(vec![only]));
     }
@@ -103,7 +105,8 @@ fn excuse(schema: &mut Value, names: &[&str]) {
         AROUND.iter().filter_map(|key| Some(((*key).to_owned(), map.remove(*key)?))).collect();
     if !around.is_empty() {
         let gives_up = names.iter().rev().fold(
-            json!({"const": abort()}),
+            // Every draft knows `enum`.
+            json!({"enum": [abort()]}),
             |inner, name| json!({"type": "object", "required": [name], "properties": {*name: inner}}),
         );
         map.insert("anyOf".to_owned(), json!([gives_up, around]));
@@ -165,9 +168,18 @@ mod tests {
         ]
     }
 
+    /// Those that know `const` and `if`.
+    const DRAFTS: [&str; 3] = [
+        "http://json-schema.org/draft-07/schema#",
+        "https://json-schema.org/draft/2019-09/schema",
+        "https://json-schema.org/draft/2020-12/schema",
+    ];
+
     #[test]
     fn what_is_said_around_holds_of_all_other_answers() {
-        for (around, whole) in said_around() {
+        let cases = said_around().into_iter().flat_map(|case| DRAFTS.map(|draft| (draft, case.clone())));
+        for (draft, (around, mut whole)) in cases {
+            whole["$schema"] = draft.into();
             let schema = allowed(around, whole);
             let takes = |answer: &Value| fits(&schema, answer);
             assert!(takes(&answer("abort", Some("it cannot be done"))), "{schema}");
@@ -175,6 +187,17 @@ mod tests {
             assert!(!takes(&answer("again", None)), "it has to say why: {schema}");
             assert!(!takes(&answer("other", None)) && !takes(&json!({"next": {"action": 7}})), "{schema}");
             assert!(!takes(&json!({"next": {"action": "abort", "more": 1}})), "it stays closed: {schema}");
+        }
+    }
+
+    #[test]
+    fn the_oldest_drafts_know_no_const() {
+        let is = |action: &str, least: u32| json!({"properties": {"action": {"enum": [action]}, "why": {"minLength": least}}});
+        for draft in ["http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-06/schema#"] {
+            let schema = allowed(json!({"oneOf": [is("on", 3), is("again", 1)]}), json!({"$schema": draft}));
+            assert!(fits(&schema, &answer("abort", None)), "{schema}");
+            assert!(fits(&schema, &answer("on", Some("xyz"))) && fits(&schema, &answer("again", Some("x"))));
+            assert!(!fits(&schema, &answer("on", Some("x"))), "it still has to say why: {schema}");
         }
     }
 

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use cuegate_flow::Look;
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Number, Value, json};
 
 /// Keys that say something about a schema and nothing about answers. References are replaced by now.
 const ANNOTATIONS: [&str; 10] = [
@@ -25,7 +25,7 @@ const ANNOTATIONS: [&str; 10] = [
 /// Keywords that are read together: those of one part are not to be read with those of another one.
 const GROUPS: [&[&str]; 5] = [
     &["if", "then", "else"],
-    &["prefixItems", "items", "additionalItems", "unevaluatedItems"],
+    &["prefixItems", "items", "additionalItems"],
     &["contains", "minContains", "maxContains"],
     &["minimum", "exclusiveMinimum"],
     &["maximum", "exclusiveMaximum"],
@@ -41,14 +41,28 @@ pub(super) enum Named {
     Together,
 }
 
-/// Merges the parts of an `allOf` and the schema that has it, which comes last. Of annotations the first counts, and so
-/// it does of `additionalProperties`: a part that is closed around its own properties would refuse all that others add.
+/// Keywords about what nothing beside them says: of a part they are about what that part does not say.
+const UNSAID: [&str; 2] = ["unevaluatedItems", "unevaluatedProperties"];
+
+/// Merges the parts of an `allOf` and the schema that has it, which comes last. Of annotations the first counts. A part that
+/// is closed around its own properties would refuse all that others add, so that what is merged is closed around all of
+/// them; of an `allOf` the first `additionalProperties` counts.
 pub(super) fn merge(bases: Vec<Value>, own: Map<String, Value>, named: Named) -> Map<String, Value> {
     let mut merged = Map::new();
     let mut left: Vec<Value> = Vec::new();
-    for part in bases.into_iter().chain([Value::Object(own)]) {
+    let count = bases.len();
+    for (at, part) in bases.into_iter().chain([Value::Object(own)]).enumerate() {
         match part {
-            Value::Object(part) => add(&mut merged, part, named, &mut left),
+            Value::Object(part) if at < count && UNSAID.iter().any(|key| part.has(key)) => {
+                left.push(Value::Object(part));
+            }
+            Value::Object(mut part) => {
+                if named == Named::Together {
+                    left.extend(of_the_rest(&merged, &mut part));
+                    left.extend(of_the_rest(&part, &mut merged));
+                }
+                add(&mut merged, part, named, &mut left);
+            }
             Value::Bool(false) => left.push(Value::Bool(false)),
             _ => {}
         }
@@ -57,6 +71,30 @@ pub(super) fn merge(bases: Vec<Value>, own: Map<String, Value>, named: Named) ->
         merged.insert("allOf".to_owned(), Value::Array(left));
     }
     merged
+}
+
+/// What a schema says of all properties that it does not name holds of those that the other one names. Returns what has to
+/// stand beside it, where patterns name properties: nobody can list which.
+fn of_the_rest(one: &Map<String, Value>, other: &mut Map<String, Value>) -> Option<Value> {
+    let rest = one.look("additionalProperties").filter(|rest| rest.is_object())?;
+    let names = |key: &str| one.look(key).and_then(Value::as_object).into_iter().flat_map(Map::keys);
+    if !other.has("properties") && !other.has("patternProperties") {
+        return None;
+    }
+    if one.has("patternProperties") || other.has("patternProperties") {
+        let any = |key: &str| names(key).map(|name| (name.clone(), Value::Bool(true))).collect::<Map<_, _>>();
+        return Some(json!({
+            "properties": any("properties"),
+            "patternProperties": any("patternProperties"),
+            "additionalProperties": rest,
+        }));
+    }
+    for (name, property) in other.get_mut("properties").and_then(Value::as_object_mut)? {
+        if !names("properties").any(|known| known == name) {
+            *property = together(rest.clone(), property.take());
+        }
+    }
+    None
 }
 
 /// Adds a part to what is merged so far; what cannot be said in one with that is `left`.
@@ -114,7 +152,14 @@ fn narrow(key: &str, known: &mut Value, value: Value, named: Named) -> Result<()
         return Ok(());
     }
     match (key, &mut *known, value) {
-        ("additionalProperties", _, _) => Ok(()),
+        ("additionalProperties", _, _) if named == Named::Anew => Ok(()),
+        ("additionalProperties", known, Value::Bool(false)) => {
+            *known = Value::Bool(false);
+            Ok(())
+        }
+        ("additionalProperties", Value::Bool(false), _) | ("additionalProperties", _, Value::Bool(true)) => {
+            Ok(())
+        }
         ("properties" | "patternProperties", Value::Object(known), Value::Object(more)) => {
             for (name, schema) in more {
                 let both = match known.get_mut(&name) {
@@ -125,7 +170,11 @@ fn narrow(key: &str, known: &mut Value, value: Value, named: Named) -> Result<()
             }
             Ok(())
         }
-        ("items", Value::Object(_), more @ Value::Object(_)) => {
+        ("additionalProperties", known @ Value::Bool(true), more) => {
+            *known = more;
+            Ok(())
+        }
+        ("items" | "additionalProperties", Value::Object(_), more @ Value::Object(_)) => {
             *known = together(std::mem::take(known), more);
             Ok(())
         }
@@ -226,182 +275,4 @@ fn exact(number: &Number) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Named, merge};
-    use cuegate_flow::Schema;
-    use serde_json::{Value, json};
-
-    fn merged(parts: &[Value]) -> Value {
-        let (own, bases) = parts.split_last().expect("at least one");
-        Value::Object(merge(bases.to_vec(), own.as_object().expect("a schema").clone(), Named::Together))
-    }
-
-    #[test]
-    fn one_keyword_says_what_two_do() {
-        for (parts, expected) in [
-            (
-                json!([{"minLength": 3}, {"minLength": 5, "maxLength": 9}, {"maxLength": 7}]),
-                json!({"minLength": 5, "maxLength": 7}),
-            ),
-            (json!([{"type": ["string", "null"]}, {"type": "string"}]), json!({"type": "string"})),
-            (json!([{"type": "number"}, {"type": ["integer", "null"]}]), json!({"type": "integer"})),
-            (json!([{"enum": ["a", "b", "c"]}, {"enum": ["c", "b", "x"]}]), json!({"enum": ["c", "b"]})),
-            (json!([{"minimum": 1}, {"minimum": 1.5}]), json!({"minimum": 1.5})),
-            (json!([{"required": ["a"]}, {"required": ["b", "a"]}]), json!({"required": ["a", "b"]})),
-            (
-                json!([{"items": {"type": "string"}}, {"items": {"minLength": 1}}]),
-                json!({"items": {"type": "string", "minLength": 1}}),
-            ),
-            (
-                json!([{"if": {"minLength": 1}, "then": false}, {"if": {"minLength": 1}, "then": false}]),
-                json!({"if": {"minLength": 1}, "then": false}),
-            ),
-            (json!([{"title": "a"}, {"title": "b"}]), json!({"title": "a"})),
-            (
-                json!([{"patternProperties": {"^a": {"type": "string"}}}, {"patternProperties": {"^a": {"maxLength": 2}, "^b": true}}]),
-                json!({"patternProperties": {"^a": {"type": "string", "maxLength": 2}, "^b": true}}),
-            ),
-            (
-                json!([true, {"properties": {"a": true}}, {"properties": {"a": {"type": "null"}}}]),
-                json!({"properties": {"a": {"type": "null"}}}),
-            ),
-        ] {
-            assert_eq!(merged(parts.as_array().expect("parts")), expected, "{parts}");
-        }
-    }
-
-    #[test]
-    fn what_is_said_of_a_property_holds_together() {
-        let base = json!({"properties": {"plan": {"type": "string", "minLength": 20, "description": "general", "title": "x"},
-            "size": {"enum": ["s", "m", "l"]}, "more": {"type": "object", "properties": {"a": {}}, "required": ["a"]}}});
-        let own = json!({"properties": {"plan": {"description": "this one"}, "size": {"type": "string"},
-            "more": {"properties": {"b": {"type": "null"}}}}});
-        assert_eq!(
-            merged(&[base, own]),
-            json!({"properties": {
-            "plan": {"type": "string", "minLength": 20, "description": "this one"},
-            "size": {"enum": ["s", "m", "l"], "type": "string"},
-            "more": {"type": "object", "properties": {"a": {}, "b": {"type": "null"}}, "required": ["a"]}}})
-        );
-    }
-
-    #[test]
-    fn what_a_step_says_anew_of_a_property_counts() {
-        let base =
-            json!({"properties": {"plan": {"type": "string", "minLength": 20}, "size": {"enum": ["s"]}}});
-        let own = json!({"properties": {"plan": {"type": "string"}}}).as_object().expect("one").clone();
-        let expected = json!({"properties": {"plan": {"type": "string"}, "size": {"enum": ["s"]}}});
-        assert_eq!(Value::Object(merge(vec![base], own, Named::Anew)), expected);
-    }
-
-    #[test]
-    fn what_no_keyword_can_say_is_kept() {
-        for (parts, expected) in [
-            (
-                json!([{"pattern": "a"}, {"pattern": "b"}]),
-                json!({"pattern": "a", "allOf": [{"pattern": "b"}]}),
-            ),
-            (
-                json!([{"type": "string"}, {"type": "null", "title": "x"}]),
-                json!({"type": "string", "title": "x", "allOf": [{"type": "null"}]}),
-            ),
-            (json!([{"enum": ["a"]}, {"enum": ["b"]}]), json!({"enum": ["a"], "allOf": [{"enum": ["b"]}]})),
-            (json!([{"enum": [1]}, {"enum": [1.0]}]), json!({"enum": [1], "allOf": [{"enum": [1.0]}]})),
-            (
-                json!([{"if": {"minLength": 1}, "then": false}, {"if": {"minLength": 2}, "else": false}]),
-                json!({"if": {"minLength": 1}, "then": false, "allOf": [{"if": {"minLength": 2}, "else": false}]}),
-            ),
-            (
-                json!([{"minimum": 1, "exclusiveMinimum": true}, {"minimum": 1}]),
-                json!({"minimum": 1, "exclusiveMinimum": true, "allOf": [{"minimum": 1}]}),
-            ),
-            (
-                json!([{"prefixItems": [{}], "items": false}, {"items": {"type": "string"}}]),
-                json!({"prefixItems": [{}], "items": false, "allOf": [{"items": {"type": "string"}}]}),
-            ),
-            (
-                json!([{"allOf": [{"not": {}}]}, false, {"pattern": "a"}]),
-                json!({"pattern": "a", "allOf": [{"not": {}}, false]}),
-            ),
-        ] {
-            assert_eq!(merged(parts.as_array().expect("parts")), expected, "{parts}");
-        }
-    }
-
-    /// Some schemas of keywords that meet each other.
-    fn some() -> Vec<Value> {
-        let inner = [
-            json!({"type": "string"}),
-            json!({"enum": ["a", "bb", 1]}),
-            json!({"minimum": 2}),
-            json!(true),
-            json!({"const": 1}),
-        ];
-        let mut all: Vec<Value> = inner.to_vec();
-        for schema in &inner {
-            all.push(json!({"properties": {"p": schema}}));
-            all.push(json!({"items": schema}));
-            all.push(json!({"items": schema, "prefixItems": [{"type": "number"}]}));
-            all.push(json!({"if": schema, "then": {"type": "string"}}));
-            all.push(json!({"contains": schema, "minContains": 2}));
-            all.push(json!({"type": ["array", "object", "integer"], "maxItems": 2, "not": schema}));
-        }
-        all
-    }
-
-    #[test]
-    fn what_is_merged_says_what_its_parts_say() {
-        let values = [
-            json!("a"),
-            json!("bb"),
-            json!("c"),
-            json!(1),
-            json!(2),
-            json!(3.5),
-            json!(null),
-            json!({}),
-            json!({"p": "a"}),
-            json!({"p": 1}),
-            json!({"p": 2}),
-            json!({"p": null}),
-            json!([]),
-            json!(["a"]),
-            json!([1, 1]),
-            json!([1, "a"]),
-            json!([1, "a", "bb"]),
-            json!(["x"]),
-            json!([3, 1, 1]),
-        ];
-        let fits = |schema: &Value, value: &Value| {
-            Schema::new(schema.clone()).expect("it compiles").problems(value).is_empty()
-        };
-        for one in some() {
-            for other in some() {
-                let Value::Object(own) = &other else { continue };
-                let both = Value::Object(merge(vec![one.clone()], own.clone(), Named::Together));
-                for value in &values {
-                    let expected = fits(&one, value) && fits(&other, value);
-                    assert_eq!(fits(&both, value), expected, "{value} in {both} of {one} and {other}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn types_of_parts_hold_together() {
-        let parts = |types: [&str; 2]| {
-            let part = |kind: &str| json!({"type": kind}).as_object().expect("one").clone();
-            Schema::new(Value::Object(merge(
-                vec![Value::Object(part(types[0]))],
-                part(types[1]),
-                Named::Anew,
-            )))
-            .unwrap()
-        };
-        assert!(parts(["string", "string"]).problems(&json!("x")).is_empty());
-        assert!(parts(["integer", "number"]).problems(&json!(1)).is_empty());
-        for value in [json!("x"), json!(1)] {
-            assert!(!parts(["string", "integer"]).problems(&value).is_empty(), "{value}");
-        }
-    }
-}
+mod tests;
