@@ -136,17 +136,18 @@ fn of_branches(
     draft: Draft,
 ) -> Option<Impossible> {
     let parts: Vec<&Value> = branches(map, key).collect();
-    let is_twice = |part: &Value| key == "oneOf" && parts.iter().filter(|other| **other == part).count() > 1;
+    let is_twice =
+        |part: &Value| key == "oneOf" && parts.iter().filter(|other| **other == part).nth(1).is_some();
     let found: Option<Vec<_>> = parts
         .iter()
         .enumerate()
         .map(|(at, part)| {
             let pointer = format!("{pointer}/{key}/{at}");
-            if is_twice(part) {
-                let why = "stands in its `oneOf` twice, of which just one part may fit".to_owned();
-                return Some(Impossible { pointer, why });
-            }
-            of_kinds(part, kinds, &pointer, draft)
+            // All parts are compared with one that something may fit only.
+            of_kinds(part, kinds, &pointer, draft).or_else(|| {
+                let why = "stands in its `oneOf` twice, of which just one part may fit";
+                is_twice(part).then(|| Impossible { pointer, why: why.to_owned() })
+            })
         })
         .collect();
     found.and_then(|found| found.into_iter().next())

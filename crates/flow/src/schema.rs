@@ -17,7 +17,7 @@ use serde_json::Value;
 pub(crate) use draft::Draft;
 pub(crate) use kinds::Kinds;
 pub use look::Look;
-pub(crate) use within::{Place, found, in_any_case, within, written};
+pub(crate) use within::{Place, found, in_any_case, in_any_case_of, within, written};
 
 use crate::allowed::{self, Impossible};
 use crate::{FieldPath, Str, always, fit, values};

@@ -7,12 +7,13 @@ use serde_json::{Map, Value};
 use super::branches;
 use crate::fit::{Fit, OF_OTHERS, SILENT, choose, combine};
 use crate::required::{certain, fewest, places};
-use crate::schema::{Draft, Kinds, Look, in_any_case, written};
+use crate::schema::{Draft, Kinds, Look, in_any_case_of, written};
 use crate::values::listed;
 
 /// All objects that fit some schemas, as far as it is certain what they have.
 pub(crate) struct Known<'s> {
-    schemas: Vec<&'s Value>,
+    /// Each with the kinds of values that may fit it.
+    schemas: Vec<(&'s Value, Kinds)>,
     draft: Draft,
     /// The properties that each of them has.
     there: BTreeSet<&'s str>,
@@ -29,6 +30,8 @@ impl<'s> Known<'s> {
         let fewest = schemas.iter().map(|schema| fewest(schema)).max().unwrap_or_default();
         let all = schemas.iter().filter_map(|schema| places(schema, draft));
         let places = all.min_by_key(Vec::len).map(|names| names.into_iter().collect());
+        let kinds = |schema: &'s Value| (schema, Kinds::OBJECTS.and(Kinds::of(schema)));
+        let schemas = schemas.into_iter().map(kinds).collect();
         Known { least: fewest.max(there.len() as u64), schemas, draft, there, places }
     }
 
@@ -131,7 +134,7 @@ impl<'s> Known<'s> {
 
     /// Whether the value of a property fits a schema, where there is one.
     fn value(&self, name: &str, schema: &Value) -> Fit {
-        let inner = |own: &&'s Value| in_any_case(own, name, Kinds::OBJECTS, self.draft);
+        let inner = |(own, kinds): &(&'s Value, Kinds)| in_any_case_of(own, name, *kinds, self.draft);
         let own: Vec<&Value> = self.schemas.iter().flat_map(inner).collect();
         let kinds = own.iter().map(|own| Kinds::of(own)).fold(Kinds::ALL, Kinds::and);
         if !kinds.meet(Kinds::of(schema)) {

@@ -81,8 +81,18 @@ pub(crate) fn in_any_case<'s>(
     kinds: Kinds,
     draft: Draft,
 ) -> Vec<&'s Value> {
+    in_any_case_of(schema, segment, kinds.and(Kinds::of(schema)), draft)
+}
+
+/// The same where it is known which of those kinds may fit the schema: to be found out once, where many segments are asked
+/// for, as each of its branches is looked at for that.
+pub(crate) fn in_any_case_of<'s>(
+    schema: &'s Value,
+    segment: &str,
+    kinds: Kinds,
+    draft: Draft,
+) -> Vec<&'s Value> {
     let Value::Object(map) = schema else { return Vec::new() };
-    let kinds = kinds.and(Kinds::of(schema));
     let mut places = within(map, segment, kinds, draft);
     let own = match places.len() {
         1 => places.remove(0).schemas,
