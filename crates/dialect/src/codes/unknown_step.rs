@@ -1,4 +1,4 @@
-//! Found in `registry::validators`.
+//! Found in `registry::validators::guarded`.
 
 use cuegate_flow::Code;
 

@@ -1,4 +1,4 @@
-//! Found in `registry::validation` and `registry::validators`.
+//! Found in `registry::validation` and `registry::validators::guarded`.
 
 use cuegate_flow::Code;
 

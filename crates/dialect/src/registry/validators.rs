@@ -1,10 +1,12 @@
 //! Puts validators between a closure step's `closing` or `complete` and the end of the run.
 
+mod guarded;
+
 use std::collections::{HashMap, HashSet};
 
 use cuegate_flow::{
-    Act, Bound, Counter, CounterId, Diagnostic, Draft, Edge, Ending, Gate, Key, Name, Outcome, Severity,
-    Step, Str, Target, Turn, Validator,
+    Act, Bound, Counter, CounterId, Diagnostic, Draft, Edge, Ending, Gate, Key, Name, Outcome, Step, Str,
+    Target, Turn, Validator,
 };
 
 use super::definition::RegistryDefinition;
@@ -14,12 +16,11 @@ use super::gate::outcome;
 use super::generation::Generation;
 use super::index::StepIndex;
 use super::inputs::DeclaredInput;
-use super::kinds::StepKind;
 use super::matter::User;
 use super::permission::is_too_weak;
 use super::prompt::{Compiler, Prompt};
 use super::prompt_files::{PromptKey, Search};
-use super::step::{GateDefinition, StepDefinition};
+use super::step::StepDefinition;
 use super::step_prompt::is_blank;
 use super::validation::{FailurePattern, OnFailure, ValidationStep, ValidatorDefinition};
 use super::variables::{Inputs, Scope};
@@ -106,80 +107,6 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             }
         }
         report_unused(self.registry, &uses, &self.compiler.desk.found);
-    }
-
-    fn check_pattern(&self, validator: &ValidatorDefinition<'_>, patterns: &StepIndex<'_>) {
-        let Some(written) = validator.pattern.filter(|written| !patterns.has(written.text)) else {
-            return;
-        };
-        let names: Vec<&str> = self.registry.patterns.iter().map(|pattern| pattern.name).collect();
-        if self.registry.misread && names.is_empty() {
-            return;
-        }
-        let message = format!(
-            "validator `{}` names the failure pattern `{}`, which there is not",
-            validator.name, written.text
-        );
-        let finding = Diagnostic::error(codes::VALIDATOR_WITHOUT_PATTERN, written.span, message);
-        let add = || format!("add `failurePatterns.{}`", written.text);
-        self.push(or_hint(finding, written.text, names.iter().copied(), add));
-    }
-
-    fn closure_of(&self, validation: &ValidationStep<'j>) -> Option<&'v StepDefinition<'j>> {
-        let Some(step) = self.step(validation.id) else {
-            // Where there are no steps, or where it does not know its own name, that has been said.
-            let misread = self.compiler.desk.found.has(|finding| {
-                finding.severity == Severity::Error && finding.step.as_deref() == Some(validation.id)
-            });
-            if self.registry.steps.is_empty() || misread {
-                return None;
-            }
-            let ids = self.registry.steps.iter().map(|step| step.id);
-            let message = format!("`validationSteps` names `{}`, which is no step", validation.id);
-            let finding = Diagnostic::error(codes::UNKNOWN_STEP, validation.span, message);
-            // No more than that is wrong with it: nothing is read again with the name that was meant.
-            let hint = match nearest(validation.id, ids) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "name a closure step of this registry".to_owned(),
-            };
-            self.push(finding.step(validation.id).hint(hint));
-            return None;
-        };
-        // That it has no kind, or none that can be read, has been said.
-        step.kind?;
-        let ending = self.registry.generation.ending();
-        let decides = |gate: &GateDefinition<'_>| gate.intents.iter().any(|(intent, _)| *intent == ending);
-        if step.kind != Some(StepKind::Closure) {
-            // That a step of its kind cannot decide what it allows has been said: which of both is wrong nobody knows.
-            let kind = step.kind.filter(|kind| !self.registry.generation.allows(*kind, ending));
-            if kind.is_some() && step.gate.as_ref().is_some_and(decides) {
-                return None;
-            }
-            let message = format!("`{}` is no closure step, so that its validators never run", validation.id);
-            self.push(
-                Diagnostic::error(codes::INERT_VALIDATION, validation.span, message)
-                    .step(validation.id)
-                    .hint("name the closure step whose `closing` they guard"),
-            );
-            return None;
-        }
-        let word = ending.as_str();
-        if let Some(gate) = step.gate.as_ref().filter(|gate| !decides(gate)) {
-            // What it allows could not be read, or is nothing, or lacks what a transition is for, which has been said.
-            let leads_on = step.transitions.iter().flatten().any(|transition| transition.intent == ending);
-            if gate.misread || gate.intents.is_empty() || leads_on {
-                return None;
-            }
-            let message =
-                format!("`{}` does not allow `{word}`, so that its validators never run", validation.id);
-            self.push(
-                Diagnostic::error(codes::INERT_VALIDATION, validation.span, message)
-                    .step(validation.id)
-                    .hint(format!("add `{word}` to its `allowedIntents`, or name the step that decides it")),
-            );
-            return None;
-        }
-        Some(step)
     }
 
     fn lower_one(
