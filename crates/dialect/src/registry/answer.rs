@@ -11,7 +11,7 @@ use super::answer_fit::{Written, check_presence, intent_places, list_values, poi
 use super::answer_missing::MissingSchemas;
 use super::answer_words::{bind_step_id, check_words, say_intents};
 use super::generation::Generation;
-use super::giving_up::{excuse_abort, is_beset, list_abort};
+use super::giving_up::{bars_abort, excuse_abort, list_abort};
 use super::kinds::Intent;
 use super::schema_resolver::{Broken, SchemaFault, resolve_in_draft};
 use super::schema_shape::close;
@@ -64,11 +64,12 @@ impl<'a, 'f> Answers<'a, 'f> {
             check_target(step.id, gate, &schema, desk);
             let open = || self.resolve(step, &reference).and_then(|(open, _)| Schema::new(open).ok());
             check_handoff(step.id, gate, &schema, open, desk);
-            let places = intent_places(gate);
-            if places.iter().any(|place| is_beset(schema.value(), place)) {
-                let mut sent = schema.into_value();
-                places.iter().for_each(|place| excuse_abort(&mut sent, place));
-                return Schema::new(sent).ok();
+            for place in intent_places(gate) {
+                if bars_abort(&schema, &place) {
+                    let mut sent = schema.value().clone();
+                    excuse_abort(&mut sent, &place);
+                    schema = Schema::new(sent).unwrap_or(schema);
+                }
             }
         }
         Some(schema)
