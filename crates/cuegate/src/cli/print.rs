@@ -1,6 +1,7 @@
 //! Printing: data to standard output, everything else to standard error.
 
 use std::{
+    borrow::Cow,
     io::{IsTerminal, Write},
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -27,10 +28,14 @@ pub(crate) fn line(text: &str) {
 
 /// Data for programs and pipes.
 pub(crate) fn data(text: &str) {
+    let mut whole = Cow::Borrowed(text);
+    if !text.ends_with('\n') && !text.is_empty() {
+        whole.to_mut().push('\n');
+    }
+    // All of it at once: whoever is stopped between two writes leaves half of an object.
     let mut out = std::io::stdout().lock();
-    let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     // A reader that has seen enough (`| head`) is no failure.
-    if write!(out, "{text}{end}").and_then(|()| out.flush()).is_err() {
+    if out.write_all(whole.as_bytes()).and_then(|()| out.flush()).is_err() {
         UNREAD.store(true, Ordering::Relaxed);
     }
 }

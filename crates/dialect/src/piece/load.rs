@@ -178,19 +178,20 @@ fn read<'j>(
     let (key, entry) = newer::renamed(&fields, "movements", "steps");
     fields.need(key);
     let reading = Reading { sections, interactive: options.interactive };
-    let items = fields.items(key);
+    let all = fields.items(key);
+    let (strays, items): (Vec<&Json>, Vec<&Json>) = all.iter().partition(|item| monitors::is_one(item));
     let movements: Vec<Movement<'j>> =
         items.iter().filter_map(|item| reading.movement(item, &fields, false)).collect();
     match entry {
         None => fields.missing("movements"),
-        Some(entry) if items.is_empty() => {
+        Some(entry) if all.is_empty() => {
             if matches!(entry.value.kind, Kind::List(_)) {
                 fields.invalid(entry.value.span, format!("`{key}` is empty"), "add a movement");
             }
         }
         Some(_) => {}
     }
-    let monitors = monitors::read(&fields, sections, options.interactive);
+    let monitors = monitors::read(&fields, &strays, sections, options.interactive);
     fields.stray("answer_agent", "nothing reads it");
     newer::refuse(&fields, newer::PIECE);
     if fields.has_strange_key() {

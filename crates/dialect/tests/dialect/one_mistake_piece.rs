@@ -33,6 +33,7 @@ pub const IN_A_PIECE: &[(&str, &str, &str)] = &[
     ("        - name: 00-plan.md\n", "        - name: 7\n", "wrong-type"),
     ("        - Scope: 01-scope.md\n", "        - Scope:\n", "wrong-type"),
     ("rules:", "ruls:", "unknown-key"),
+    ("loop_monitors:\n", "", "invalid-value"),
 ];
 
 #[test]
