@@ -1,4 +1,4 @@
-//! Found in `piece::template`, `registry::failure_texts`, `registry::foreign` and `registry::prompt`.
+//! Found in `piece::template`, `registry::failure_texts`, `registry::foreign` and `registry::prompt::body`.
 
 use cuegate_flow::Code;
 

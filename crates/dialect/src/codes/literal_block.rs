@@ -1,4 +1,4 @@
-//! Found in `registry::prompt`.
+//! Found in `registry::prompt::body`.
 
 use cuegate_flow::Code;
 
