@@ -332,9 +332,12 @@ impl<'j, 'f> Fields<'j, 'f> {
     pub(crate) fn finish(self) {
         let asked = self.asked.borrow();
         let unknown = self.entries.iter().filter(|entry| !asked.contains(&&*entry.key));
+        // What is there already is not what was meant.
+        let is_there = |key: &str| self.entries.iter().any(|entry| *entry.key == *key);
+        let known = || asked.iter().copied().filter(|key| !is_there(key));
         if let [only] = unknown.clone().collect::<Vec<_>>()[..]
             && let [lack] = &self.lacking.borrow()[..]
-            && nearest(&only.key, asked.iter().copied()).is_none()
+            && nearest(&only.key, known()).is_none()
             && let Some(said) = self.found.take(|known| known == lack).into_iter().next()
         {
             let message = format!("`{}` is no key of {}; {}", only.key, self.what, said.message);
@@ -350,8 +353,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         for entry in unknown {
             let message = format!("`{}` is no key of {}", entry.key, self.what);
             let finding = Diagnostic::error(codes::UNKNOWN_KEY, entry.key_span, message);
-            let known = asked.iter().copied();
-            self.push(nearest::or_hint(finding, &entry.key, known, || "remove it".to_owned()));
+            self.push(nearest::or_hint(finding, &entry.key, known(), || "remove it".to_owned()));
         }
     }
 
