@@ -24,6 +24,7 @@ mod digest;
 mod fit;
 mod guard;
 mod key;
+mod nearest;
 mod param;
 mod path;
 mod price;
@@ -54,6 +55,7 @@ pub use diagnostic::{Diagnostic, Severity, sort};
 pub use digest::BlobRef;
 pub use guard::{Guard, Guarded};
 pub use key::{Key, Turn};
+pub use nearest::nearest;
 pub use param::{Param, ParamRule, ParamType};
 pub use path::FieldPath;
 pub use price::{

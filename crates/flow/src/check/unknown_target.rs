@@ -1,5 +1,5 @@
 use super::Code;
-use crate::{Diagnostic, Name};
+use crate::{Diagnostic, Name, nearest};
 
 pub(super) const CODE: Code = Code {
     name: "unknown-target",
@@ -17,53 +17,10 @@ Correct the name, or define the step. The hint names the nearest one there is.
 pub(super) fn finding(name: &Name, from: &str, known: &[&str]) -> Diagnostic {
     let message = format!("{from} leads to `{}`, which is no step", name.text);
     let finding = Diagnostic::error(CODE.name, name.span, message);
-    match nearest(&name.text, known) {
+    match nearest(&name.text, known.iter().copied()) {
         Some(near) => finding.hint(format!("did you mean `{near}`?")),
         None => finding.hint("name a step of this definition"),
     }
-}
-
-/// The known name that differs least, when it differs little enough to be meant.
-pub(super) fn nearest<'n>(name: &str, known: &[&'n str]) -> Option<&'n str> {
-    let length = name.chars().count();
-    // One slip in a name of two letters makes half of another name.
-    let mut limit = if length < 3 { 0 } else { length / 3 };
-    let mut found = None;
-    for candidate in known {
-        // So many characters have to come or go at least.
-        if candidate.chars().count().abs_diff(length) > limit {
-            continue;
-        }
-        if let Some(distance) = distance(name, candidate, limit) {
-            found = Some(*candidate);
-            match distance {
-                0 => break,
-                // Only a nearer one is better.
-                _ => limit = distance - 1,
-            }
-        }
-    }
-    found
-}
-
-/// Levenshtein distance by characters, where it is not over a limit.
-fn distance(a: &str, b: &str, limit: usize) -> Option<usize> {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, left) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, right) in b.iter().enumerate() {
-            let substitute = diagonal + usize::from(left != *right);
-            diagonal = row[j + 1];
-            row[j + 1] = substitute.min(row[j] + 1).min(row[j + 1] + 1);
-        }
-        // No later row is less than the least of this one.
-        if row.iter().all(|distance| *distance > limit) {
-            return None;
-        }
-    }
-    Some(row[b.len()]).filter(|distance| *distance <= limit)
 }
 
 #[cfg(test)]

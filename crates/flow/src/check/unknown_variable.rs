@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::{Code, place::Places, unknown_target::nearest};
-use crate::{Act, Diagnostic, Flow, Param, Source, Span, Step, StepId, Str};
+use super::{Code, place::Places};
+use crate::{Act, Diagnostic, Flow, Param, Source, Span, Step, StepId, Str, nearest};
 
 pub(super) const CODE: Code = Code {
     name: "unknown-variable",
@@ -104,7 +104,7 @@ impl<'f> Known<'f> {
             found.extend(readers.iter().map(|reader| self.of_one(name, reader)));
             return;
         }
-        let meant = self.params().find(|param| nearest(name, &[&*param.name]).is_some());
+        let meant = self.params().find(|param| nearest(name, [&*param.name]).is_some());
         match meant {
             // The others read what was meant: each that does not is a slip of its own.
             Some(param) if self.read.contains(&*param.name) => {
@@ -146,8 +146,7 @@ impl<'f> Known<'f> {
         let declared = self.params().map(|param| &*param.name);
         let inputs = step.inputs.iter().map(|input| &*input.name);
         let direct = self.direct.iter().map(String::as_str);
-        let known: Vec<&str> = declared.chain(inputs).chain(KNOWN).chain(direct).collect();
-        match nearest(name, &known) {
+        match nearest(name, declared.chain(inputs).chain(KNOWN).chain(direct)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("declare a parameter `{name}`, or give it with `--set {name}=VALUE`"),
         }
