@@ -413,8 +413,12 @@ fn check_handoff(
         // Of a path the names are known of the object in which its last segment would stand.
         let (at, names) = deepest(path, sent.value());
         let is_last = path.segments().len() == at.split('.').filter(|name| !name.is_empty()).count() + 1;
-        let near = nearest(path.last(), names).filter(|_| is_last && !left_open);
+        let near = nearest(path.last(), names).filter(|_| is_last);
         desk.found.push(match near {
+            // In an object that its author left open it may be meant all the same.
+            Some(near) if left_open => {
+                finding.hint(format!("did you mean `{at}.{near}`? Else add the field to the schema"))
+            }
             Some(near) if at.is_empty() => finding.meant(near),
             Some(near) => finding.meant(&format!("{at}.{near}")),
             None => finding.hint(otherwise()),

@@ -28,6 +28,9 @@ impl StepKind {
         }
     }
 
+    /// Every `c2` that implies a kind.
+    pub(crate) const CATEGORIES: [&str; 4] = ["initial", "continuation", "verification", "closure"];
+
     /// The kind that a `c2` implies. Sections take no part in the flow, and of another `c2` nothing is known.
     pub(crate) fn of_category(c2: &str) -> Option<StepKind> {
         match c2 {

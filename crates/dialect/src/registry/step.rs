@@ -8,7 +8,7 @@ use super::model::model_of;
 use super::permission::permission_of;
 use super::transition::{Transition, read_transitions};
 use crate::json::{Entry, Fields, Text};
-use crate::nearest::list;
+use crate::nearest::{list, nearest};
 use crate::{codes, findings::Findings};
 
 /// A step as written; what could not be read is absent, and findings say so.
@@ -227,10 +227,13 @@ fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
     // A `c2` that is missing or cannot be read may be one that implies a kind.
     if step.kind.is_none() && step.c2.is_some() && !is_there("stepKind") {
         let c2 = step.c2.map_or_else(String::new, |c2| format!(", and `{}` as `c2` implies none", c2.text));
-        fields.push(
-            Diagnostic::error(codes::NO_STEP_KIND, step.span, format!("`{}` has no `stepKind`{c2}", step.id))
+        let message = format!("`{}` has no `stepKind`{c2}", step.id);
+        let meant = step.c2.and_then(|c2| Some((c2.span, nearest(c2.text, StepKind::CATEGORIES)?)));
+        fields.push(match meant {
+            Some((span, category)) => Diagnostic::error(codes::NO_STEP_KIND, span, message).meant(category),
+            None => Diagnostic::error(codes::NO_STEP_KIND, step.span, message)
                 .hint(format!("add `stepKind`: {}", list(&StepKind::WORDS))),
-        );
+        });
     }
 }
 

@@ -6,7 +6,10 @@ use super::step::read_schema_reference;
 use crate::codes;
 use crate::findings::Findings;
 use crate::json::{Entry, Fields, Text};
-use crate::nearest::suggestion;
+use crate::nearest::{or_hint, suggestion};
+
+/// What a condition of success can be.
+const SUCCESS_HINT: &str = "write `empty`, or `exitCode:0` with the code from 0 to 255 that means success";
 
 /// A `failurePatterns` entry.
 #[derive(Debug)]
@@ -124,14 +127,22 @@ impl<'j> ValidatorDefinition<'j> {
         let success = fields.required("successWhen").and_then(|text| {
             let success = success_when(text.text);
             let message = match success {
-                None => format!("`{}` is no condition of success", text.text),
+                None => {
+                    let message = format!("`{}` is no condition of success", text.text);
+                    let finding = Diagnostic::error(codes::INVALID_VALUE, text.span, message);
+                    let digits = text.text.trim_start_matches(|is: char| !is.is_ascii_digit());
+                    let by_code = format!("exitCode:{digits}");
+                    let known =
+                        ["empty", by_code.as_str()].into_iter().filter(|word| success_when(word).is_some());
+                    fields.push(or_hint(finding, text.text, known, || SUCCESS_HINT.to_owned()));
+                    return None;
+                }
                 Some(Success::ExitCode(code)) if !(0..=EXIT_CODE_MAX).contains(&code) => {
                     format!("no command ends with the exit code {code}, so that this validator never passes")
                 }
                 Some(_) => return success,
             };
-            let hint = "write `empty`, or `exitCode:0` with the code from 0 to 255 that means success";
-            fields.invalid(text.span, message, hint);
+            fields.invalid(text.span, message, SUCCESS_HINT);
             success
         });
         if fields.nullable("failurePattern").is_none() {

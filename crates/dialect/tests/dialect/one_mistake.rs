@@ -66,6 +66,7 @@ pub const IN_A_REGISTRY: &[(&str, &str, &str)] = &[
     ("\"required\": true, \"cli\"", "\"required\": 7, \"cli\"", "wrong-type"),
     ("\"default\": \"main\"", "\"default\": null", "wrong-type"),
     ("\"c2\": \"continuation\"", "\"c2\": null", "wrong-type"),
+    ("\"c2\": \"continuation\"", "\"c2\": \"contination\"", "no-step-kind"),
     (
         "\"outputSchemaRef\": { \"file\": \"fix.json\", \"schema\": \"initial.fix\" }",
         "\"outputSchemaRef\": null",
@@ -306,6 +307,22 @@ fn keys_past_recognition() {
     let keys = alone.map(|key| format!("\"{key}\":"));
     let cases: Vec<_> = keys.iter().map(|key| (key.as_str(), "\"xyzzy\":", "`xyzzy` is no key of")).collect();
     assert_eq!(of_registry(&cases), "");
+}
+
+/// What was meant is said of whatever is one of a few words, and of fields that a schema names.
+#[test]
+fn what_was_meant_is_said() {
+    let cases = [
+        ("\"successWhen\": \"empty\"", "\"successWhen\": \"emtpy\"", "did you mean `empty`?"),
+        ("\"successWhen\": \"empty\"", "\"successWhen\": \"exit code 1\"", "did you mean `exitCode:1`?"),
+        ("\"c2\": \"continuation\"", "\"c2\": \"contination\"", "did you mean `continuation`?"),
+        ("plan.approach", "plan.aproach", "did you mean `plan.approach`? Else add the field to the schema"),
+    ];
+    for (from, to, hint) in cases {
+        let loaded = support::load(&first(support::sound(), from, to), support::DIR);
+        let hints: Vec<&str> = loaded.diagnostics.iter().filter_map(|found| found.hint.as_deref()).collect();
+        assert_eq!(hints, [hint], "{to}");
+    }
 }
 
 #[test]

@@ -7,7 +7,9 @@ use super::{
     misread::Misread,
     place::Places,
 };
-use crate::{Act, Diagnostic, Fact, Flow, Handoff, Piece, Source, Span, Step, StepId, Str, Template, Trace};
+use crate::{
+    Act, Diagnostic, Fact, Flow, Handoff, Piece, Source, Span, Step, StepId, Str, Template, Trace, nearest,
+};
 
 pub(super) const CODE: Code = Code {
     name: "unassigned-value",
@@ -195,6 +197,9 @@ fn first_summary(flow: &Flow, id: StepId, step: &Step<StepId>, places: &Places<'
     })
 }
 
+/// What to do about a step that there is not.
+const SOME_STEP: &str = "name a step of this definition and something that it hands on";
+
 fn examine(
     flow: &Flow,
     id: StepId,
@@ -208,10 +213,11 @@ fn examine(
     let (from, key) = (&need.from, &need.key);
     let error = |why: String| Diagnostic::error(CODE.name, need.span, format!("{}, {why}", need.say(step)));
     let Some(producer) = passing.by_name.get(&**from).copied() else {
-        return Some(
-            error(format!("but `{from}` is no step"))
-                .hint("name a step of this definition and something that it hands on"),
-        );
+        let near = nearest(from, flow.steps.iter().map(|step| &*step.name));
+        return Some(error(format!("but `{from}` is no step")).hint(match near {
+            Some(near) => format!("did you mean `{near}.{key}`?"),
+            None => SOME_STEP.to_owned(),
+        }));
     };
     let left = &flow.step(producer).handoff;
     if passing.left(flow, producer, key).is_none() {
@@ -257,6 +263,7 @@ pub(super) fn ending(step: &Step<StepId>, need: &Need, trace: Trace) -> Trace {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{draft, failing, findings_of, hand_on, need, prompt, schema};
+    use super::SOME_STEP;
     use super::{Live, Misread, Passing, Places};
     use crate::check::{self, maybe_unassigned};
     use crate::{Draft, Extractor, Fact, Piece, Source};
@@ -308,6 +315,14 @@ mod tests {
         let mut flow = draft("a: next → b\nb: done → end");
         need(&mut flow, 1, "x", "plan");
         assert_eq!(findings_of(flow)[0].message, "`b` reads `x.plan`, but `x` is no step");
+        let mut flow = draft("a: next → b\nb: done → end");
+        hand_on(&mut flow, 0, "plan");
+        need(&mut flow, 1, "aa", "plan");
+        assert_eq!(findings_of(flow)[0].hint.as_deref(), Some(SOME_STEP), "it is too short to be near");
+        let mut flow = draft("first: next → b\nb: done → end");
+        hand_on(&mut flow, 0, "plan");
+        need(&mut flow, 1, "fisrt", "plan");
+        assert_eq!(findings_of(flow)[0].hint.as_deref(), Some("did you mean `first.plan`?"));
         let mut flow = draft("a: next → b\nb: done → end");
         hand_on(&mut flow, 0, "other");
         need(&mut flow, 1, "a", "plan");
