@@ -1,4 +1,4 @@
-//! Found in `registry::prompt_files`.
+//! Found in `registry::check_flow::prompts` and `registry::prompt_files`.
 
 use cuegate_flow::Code;
 
@@ -7,10 +7,10 @@ pub(super) const CODE: Code = Code {
     page: "\
 unused-base: a folder of prompts holds none of them
 
-`userPromptsBase` is where prompts are looked for first. None was found below it: all lie in
-`runner.flow.prompts.fallbackDir`. Most often the path is wrong.
+`userPromptsBase`, in a check flow `basePath`, is where prompts are looked for first. None was found below it:
+all lie in the agent's `fallbackDir`. Most often the path is wrong.
 
-Correct the path, or remove the key.
+Correct the path, or, where it is `userPromptsBase`, remove the key.
 ",
 };
 

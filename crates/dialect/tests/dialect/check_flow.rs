@@ -162,7 +162,7 @@ fn ways_of_a_result() {
 
 #[test]
 fn what_is_wrong_with_a_check_flow() {
-    let cases: [(&str, &[(&str, &str)]); 20] = [
+    let cases: [(&str, &[(&str, &str)]); 21] = [
         (
             "id is no id",
             &[
@@ -179,6 +179,7 @@ fn what_is_wrong_with_a_check_flow() {
         ("no entry", &[("  \"entryStep\": \"s_a8f3\",\n", "")]),
         ("unknown entry", &[("\"entryStep\": \"s_a8f3\"", "\"entryStep\": \"s_a8f4\"")]),
         ("no base", &[("  \"basePath\": \"prompts\",\n", "")]),
+        ("a base without prompts", &[("\"basePath\": \"prompts\"", "\"basePath\": \"prompt\"")]),
         (
             "unknown keys",
             &[
@@ -236,6 +237,8 @@ fn what_is_wrong_with_a_check_flow() {
     steps_registry.json:4:16 error[unknown-target]: the entry leads to `s_a8f4`, which is no step
     # no base
     steps_registry.json:1:1 error[missing-key]: `basePath` is missing in the registry
+    # a base without prompts
+    steps_registry.json:3:15 warning[unused-base]: no prompt was found below `prompt`
     # unknown keys
     steps_registry.json:4:3 error[unknown-key]: `entrySteps` is no key of the registry
     steps_registry.json:14:9 error[unknown-key]: `responseFormats` is no key of `check`
@@ -257,14 +260,11 @@ fn what_is_wrong_with_a_check_flow() {
     # another end of the run
     agent.json:8:23 error[step-flow-mismatch]: a check flow ends where a check says `complete`, not by `count:iteration`
     # keys without effect
-    analyze.md:1:9 warning[undeclared-variable]: a prompt of `s_a8f3` reads `topic`, which its `variables` do not list
     steps_registry.json:5:3 warning[stray-key]: `entryStepMapping` has no effect in the registry
-    steps_registry.json:12:21 warning[unused-variable]: `variables` list `other`, which no prompt of `s_a8f3` reads
+    steps_registry.json:12:21 warning[unused-variable]: `variables` list `other`, which no prompt of `s_a8f3` reads, and not its `topic`
     steps_registry.json:12:31 warning[stray-key]: `customVariables` has no effect in a step
     # a variable of nobody
-    analyze.md:1:9 warning[undeclared-variable]: a prompt of `s_a8f3` reads `topics`, which its `variables` do not list
-    steps_registry.json:7:5 error[unknown-variable]: the prompt of `s_a8f3` reads `topics`, which nobody gives
-    steps_registry.json:11:21 warning[unused-variable]: `variables` list `topic`, which no prompt of `s_a8f3` reads
+    analyze.md:1:9 error[unknown-variable]: the prompt of `s_a8f3` reads `topics`, which nobody gives
     ");
 }
 

@@ -56,9 +56,11 @@ pub(crate) fn lower_check_flow(
         let lowering = StepLowering { step, definition, system: &system };
         lowering.lower(prompt, check, &mut draft);
     }
+    prompts.report_unused(flow);
     compiler.outside.report(&mut draft, &compiler.reads, &desk.found);
     compiler.matters.report(&desk.found);
     compiler.reads.report_unread_params(agent, &desk.found);
+    draft.reads = std::mem::take(&mut compiler.places.lock().all);
     let needs_task = needs_task(&draft, &[]);
     Lowered { draft, needs_task }
 }

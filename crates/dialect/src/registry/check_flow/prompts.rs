@@ -1,7 +1,8 @@
 //! The prompts of a check flow: found by path or by parts, and compiled.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::cell::Cell;
+use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{Diagnostic, Span, Str, Template};
 
@@ -11,7 +12,7 @@ use crate::desk::{Desk, Page};
 use crate::files::join;
 use crate::findings::Findings;
 use crate::json::Text;
-use crate::nearest::list;
+use crate::nearest::{list, nearest};
 use crate::registry::agent::AgentDefinition;
 use crate::registry::matter::User;
 use crate::registry::parameters::spelled;
@@ -28,7 +29,7 @@ pub(crate) fn file_of(
     places: &Places<'_>,
     desk: &Desk<'_>,
 ) -> Option<(String, Str)> {
-    let bases = bases_of(flow, agent, places, &desk.found);
+    let (bases, _) = bases_of(flow, agent, places, &desk.found);
     let fallback = reference.fallback.map(|fallback| fallback.text.to_owned());
     std::iter::once(relative(reference, &flow.editions)).chain(fallback).find_map(|relative| {
         let paths = bases.iter().filter_map(|base| join(base, &relative));
@@ -39,23 +40,28 @@ pub(crate) fn file_of(
     })
 }
 
-/// Where prompts are looked for.
+/// Where prompts are looked for, and how many of these places, the first ones, are those of `basePath`.
 fn bases_of(
     flow: &CheckFlow<'_>,
     agent: &AgentDefinition<'_>,
     places: &Places<'_>,
     found: &Findings,
-) -> Vec<String> {
-    let mut bases = Vec::new();
-    let own = flow.base.map(|base| (base.text, Some(base.span)));
-    for (base, span) in own.into_iter().chain([agent.fallback_dir]) {
-        for place in places.candidates(base, span.unwrap_or(flow.span), found) {
+) -> (Vec<String>, usize) {
+    let add = |bases: &mut Vec<String>, base: &str, span: Span| {
+        for place in places.candidates(base, span, found) {
             if !bases.contains(&place) {
                 bases.push(place);
             }
         }
+    };
+    let mut bases = Vec::new();
+    if let Some(base) = flow.base {
+        add(&mut bases, base.text, base.span);
     }
-    bases
+    let own = bases.len();
+    let (fallback_dir, span) = agent.fallback_dir;
+    add(&mut bases, fallback_dir, span.unwrap_or(flow.span));
+    (bases, own)
 }
 
 /// The path of a prompt below a base.
@@ -75,6 +81,10 @@ fn relative(reference: &PromptReference<'_>, editions: &[(&str, &str)]) -> Strin
 pub(super) struct Prompts<'p, 'f, 'j> {
     compiler: &'p Compiler<'p, 'f, 'j>,
     bases: Vec<String>,
+    /// How many of these are those of `basePath`.
+    own: usize,
+    /// Whether prompts were found below those, and below others.
+    found: Cell<(bool, bool)>,
     editions: &'p [(&'j str, &'j str)],
 }
 
@@ -86,8 +96,8 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
         places: &Places<'_>,
         compiler: &'p Compiler<'p, 'f, 'j>,
     ) -> Prompts<'p, 'f, 'j> {
-        let bases = bases_of(flow, agent, places, &compiler.desk.found);
-        Prompts { compiler, bases, editions: &flow.editions }
+        let (bases, own) = bases_of(flow, agent, places, &compiler.desk.found);
+        Prompts { compiler, bases, own, found: Cell::default(), editions: &flow.editions }
     }
 
     /// The prompts of a step and of its check, and what the step says about them compared with what they read.
@@ -136,7 +146,7 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
         let fallback = reference.fallback.map(|fallback: Text<'_>| fallback.text.to_owned());
         let own = relative(reference, self.editions);
         for (index, relative) in std::iter::once(own).chain(fallback).enumerate() {
-            for base in &self.bases {
+            for (at, base) in self.bases.iter().enumerate() {
                 let Some(path) = join(base, &relative) else {
                     let message = format!("`{relative}` leads out of the project");
                     self.push(
@@ -148,6 +158,8 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
                 };
                 match self.compiler.desk.page(&path) {
                     Page::Text { file, text } => {
+                        let (own, other) = self.found.get();
+                        self.found.set((own || at < self.own, other || at >= self.own));
                         return Some((PromptFile { path, file, text, by: index }, reference, index > 0));
                     }
                     Page::Missing if tried.contains(&path) => {}
@@ -165,21 +177,51 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
         None
     }
 
+    /// Reports a `basePath` that no prompt was found below, though others were found.
+    pub(super) fn report_unused(&self, flow: &CheckFlow<'_>) {
+        if let (Some(base), 1.., (false, true)) = (flow.base, self.own, self.found.get()) {
+            let message = format!("no prompt was found below `{}`", base.text);
+            let hint = "correct the path, or name the folder where the prompts are";
+            let finding = Diagnostic::warning(codes::UNUSED_BASE, base.span, message).hint(hint);
+            self.compiler.desk.found.push(finding);
+        }
+    }
+
     /// What a step says about its variables and the task, and what its prompts read, have to agree.
     fn compare(&self, step: &CheckedStep<'_>, prompts: [&Prompt; 2], at: Span) {
         let warn = |code, span, message: String, hint: String| {
             self.push(step, Diagnostic::warning(code, span, message).hint(hint));
         };
         if let Some(declared) = &step.variables {
+            // Of a variable that nothing gives that is said already: it need not be listed as well, and may be another one
+            // that is not read, misspelt.
+            let unknown: HashSet<&String> = prompts.iter().flat_map(|prompt| &prompt.unknown).collect();
+            let is_meant = |name: &str| unknown.iter().any(|unknown| nearest(unknown, [name]).is_some());
             let outside = prompts.iter().flat_map(|prompt| &prompt.from_outside);
+            let outside = outside.filter(|(name, _)| !unknown.contains(name));
             let listed: HashSet<Cow<'_, str>> = declared.iter().map(|known| spelled(known.text)).collect();
-            for (name, span) in outside.filter(|(name, _)| !listed.contains(&spelled(name))) {
+            let mut unlisted: Vec<_> = outside.filter(|(name, _)| !listed.contains(&spelled(name))).collect();
+            let read: HashSet<Cow<'_, str>> = prompts.iter().flat_map(|prompt| prompt.read()).collect();
+            let mut unread: Vec<_> =
+                declared.iter().filter(|name| !read.contains(&spelled(name.text))).collect();
+            unread.retain(|name| !is_meant(name.text));
+            let names: BTreeSet<Cow<'_, str>> = unlisted.iter().map(|(name, _)| spelled(name)).collect();
+            // One that is not read beside one that is not listed is that one, misspelt: it is said where it stands.
+            if let ([name], [only]) = (&unread[..], &*Vec::from_iter(&names)) {
+                let message = format!(
+                    "`variables` list `{}`, which no prompt of `{}` reads, and not its `{only}`",
+                    name.text, step.id
+                );
+                let hint = format!("write `{only}` in its place, or remove it and add `{only}`");
+                warn(codes::UNUSED_VARIABLE, name.span, message, hint);
+                (unlisted, unread) = (Vec::new(), Vec::new());
+            }
+            for (name, span) in unlisted {
                 let message =
                     format!("a prompt of `{}` reads `{name}`, which its `variables` do not list", step.id);
                 warn(codes::UNDECLARED_VARIABLE, *span, message, format!("add `{name}` to `variables`"));
             }
-            let read: HashSet<Cow<'_, str>> = prompts.iter().flat_map(|prompt| prompt.read()).collect();
-            for name in declared.iter().filter(|name| !read.contains(&spelled(name.text))) {
+            for name in unread {
                 let message =
                     format!("`variables` list `{}`, which no prompt of `{}` reads", name.text, step.id);
                 let hint = format!("write `{{uv-{}}}` in a prompt, or remove it from the list", name.text);
