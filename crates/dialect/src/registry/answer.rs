@@ -19,7 +19,7 @@ use super::step::{GateDefinition, SchemaReference, StepDefinition};
 use crate::codes;
 use crate::desk::Desk;
 use crate::files::join;
-use crate::json::Text;
+use crate::json::{Entry, Text};
 use crate::nearest::{list, nearest, or_hint};
 use crate::shared::Shared;
 
@@ -195,15 +195,20 @@ fn for_step(step: &StepDefinition<'_>, written: &Written<'_, '_>, shared: Schema
     compile(written, sent)
 }
 
-/// The names of the schemas in the first file that is there.
+/// The names of the schemas in the first file that is there, as pointers where a pointer is written.
 fn names_in(reference: &SchemaReference<'_>, bases: &[String], desk: &Desk<'_>) -> Vec<String> {
     let paths = bases.iter().filter_map(|base| join(base, reference.file.text));
     let Some(file) = paths.filter_map(|path| desk.json(&path).ok().flatten()).next() else {
         return Vec::new();
     };
-    let holders = ["definitions", "$defs"].into_iter().filter_map(|key| file.get(key));
-    let names = holders.flat_map(|holder| holder.pairs()).map(|entry| entry.key.to_string());
-    names.collect()
+    let is_pointer = reference.schema.text.starts_with("#/");
+    let holders = ["definitions", "$defs"].into_iter().filter_map(|key| Some((key, file.get(key)?)));
+    let names = holders.flat_map(|(key, holder)| holder.pairs().iter().map(move |entry| (key, entry)));
+    let name = |(key, entry): (&str, &Entry)| match is_pointer {
+        true => format!("#/{key}/{}", entry.key.replace('~', "~0").replace('/', "~1")),
+        false => entry.key.to_string(),
+    };
+    names.map(name).collect()
 }
 
 fn compile(written: &Written<'_, '_>, schema: Value) -> Option<Schema> {
@@ -326,12 +331,19 @@ pub(super) fn listed(schema: Option<&Value>) -> Option<Vec<String>> {
 fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &Desk<'_>) {
     if let Some((field, span)) = gate.field.as_ref().filter(|(field, _)| !schema.can_produce(field)) {
         let message = format!("`intentField` of `{id}` is `{field}`, where the schema allows no value");
-        desk.found.push(Diagnostic::error(codes::INTENT_MISMATCH, *span, message).step(id).hint(
-            match gate.schema_pointer {
-                Some(_) => "name the field that `intentSchemaRef` describes",
-                None => "add the field to the schema, or name the one where answers say what they decide",
-            },
-        ));
+        let finding = Diagnostic::error(codes::INTENT_MISMATCH, *span, message).step(id);
+        // Of a path the names are known of the object in which its last segment would stand.
+        let (at, names) = deepest(field, schema.value());
+        let before: Vec<&str> =
+            field.segments().iter().rev().skip(1).rev().map(|segment| &**segment).collect();
+        let near = nearest(field.last(), names).filter(|_| at == before.join("."));
+        desk.found.push(match (near, gate.schema_pointer) {
+            (Some(near), _) if at.is_empty() => finding.meant(near),
+            (Some(near), _) => finding.meant(&format!("{at}.{near}")),
+            (None, Some(_)) => finding.hint("name the field that `intentSchemaRef` describes"),
+            (None, None) => finding
+                .hint("add the field to the schema, or name the one where answers say what they decide"),
+        });
         return;
     }
     // What is read has to be what was checked: otherwise free text would choose the way.

@@ -316,6 +316,12 @@ fn what_was_meant_is_said() {
         ("\"successWhen\": \"empty\"", "\"successWhen\": \"emtpy\"", "did you mean `empty`?"),
         ("\"successWhen\": \"empty\"", "\"successWhen\": \"exit code 1\"", "did you mean `exitCode:1`?"),
         ("\"c2\": \"continuation\"", "\"c2\": \"contination\"", "did you mean `continuation`?"),
+        ("#/$defs/closure.fix", "#/$defs/closure.fx", "did you mean `#/$defs/closure.fix`?"),
+        (
+            "\"intentField\": \"next_action.action\"",
+            "\"intentField\": \"next_action.acton\"",
+            "did you mean `next_action.action`?",
+        ),
         ("plan.approach", "plan.aproach", "did you mean `plan.approach`? Else add the field to the schema"),
     ];
     for (from, to, hint) in cases {
