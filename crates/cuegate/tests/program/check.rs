@@ -248,7 +248,9 @@ fn a_page_for_each_finding() {
     assert!(known.stdout.contains("self-next"), "{}", known.stdout);
     let unknown = project.run(&["explain", "self-nxt"]);
     assert_eq!((unknown.code, &*unknown.stdout), (2, ""));
-    assert!(unknown.stderr.starts_with("error: there is no finding `self-nxt`\nhint: there are "));
+    assert_eq!(unknown.stderr, "error: there is no finding `self-nxt`\nhint: did you mean `self-next`?\n");
+    let unknown = project.run(&["explain", "zork"]);
+    assert!(unknown.stderr.starts_with("error: there is no finding `zork`\nhint: there are "));
     assert!(unknown.stderr.contains("self-next"), "{}", unknown.stderr);
 }
 

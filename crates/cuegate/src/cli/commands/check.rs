@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, mem, path::PathBuf, sync::Arc};
 
 use cuegate_dialect::Files;
-use cuegate_flow::{Code, Diagnostic, Flow, Param, Severity, Sources, Span};
+use cuegate_flow::{Code, Diagnostic, Flow, Param, Severity, Sources, Span, nearest};
 use cuegate_view::Checked;
 use serde_json::{Value, json};
 
@@ -199,10 +199,11 @@ pub(super) fn explain(args: &Explain) -> Result<u8, Failure> {
         return Ok(exit::DONE);
     }
     let names: Vec<&str> = known.iter().map(|code| code.name).collect();
-    Err(Failure::usage(
-        format!("there is no finding `{}`", args.code),
-        format!("there are {}", names.join(", ")),
-    ))
+    let hint = match nearest(&args.code, names.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there are {}", names.join(", ")),
+    };
+    Err(Failure::usage(format!("there is no finding `{}`", args.code), hint))
 }
 
 /// Prints a definition as the flow that will run.
