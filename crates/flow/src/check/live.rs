@@ -12,7 +12,7 @@ use super::graph::{fallback, judges, outcomes_of_readers, takeable, targets};
 use super::join::Members;
 use super::newest;
 use super::rows::Row;
-use crate::{Act, Flow, Gate, Outcome, Selector, Span, Step, StepId, Str, Target, Trace, for_each};
+use crate::{Act, Flow, Gate, Outcome, Selector, Span, Step, StepId, Str, Target, Trace};
 
 /// Of so many ways out of a step it is looked one by one whether a way is among them.
 const FEW: usize = 16;
@@ -439,7 +439,7 @@ pub(crate) struct Yields(Vec<BTreeSet<Outcome>>);
 impl Yields {
     /// What the steps of a flow can come to.
     pub(super) fn of(flow: &Flow) -> Yields {
-        Yields(for_each(&flow.steps, |step| outcomes(flow, step)))
+        Yields(flow.steps.iter().map(|step| outcomes(flow, step)).collect())
     }
 
     /// What a step can come to.

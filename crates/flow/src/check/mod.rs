@@ -40,8 +40,6 @@ mod unreachable_step;
 mod unread;
 mod walk;
 
-use std::sync::LazyLock;
-
 use crate::{Diagnostic, Draft, Flow, Severity, StepId, together};
 use live::{Live, Yields};
 use misread::Misread;
@@ -111,14 +109,13 @@ pub fn check(mut draft: Draft) -> Checked {
     };
     let flow = resolved.flow;
     let yields = Yields::of(&flow);
-    let of_steps = || look_at_steps(&flow, &yields, faulted || !resolved.complete);
+    outcome_without_edge::check(&flow, &yields, &mut diagnostics);
+    optional_parameter::check(&flow, &mut diagnostics);
     // Where paths lead can be asked only when every name leads somewhere.
     if resolved.complete {
         let misread = Misread::of(&flow, &misread);
         let known = misread.without_their_ways(&flow);
-        let live = || Live::where_yields(&known, &yields, &[flow.entry], !faulted);
-        let (live, of_steps) = together(flow.steps.len(), live, of_steps);
-        diagnostics.extend(of_steps);
+        let live = Live::where_yields(&known, &yields, &[flow.entry], !faulted);
         let others: Vec<StepId> = [flow.entry].into_iter().chain(resolved.other_entries).collect();
         let from_all = (others.len() > 1).then(|| Live::where_yields(&known, &yields, &others, !faulted));
         let from_all = from_all.as_ref().unwrap_or(&live);
@@ -135,26 +132,24 @@ pub fn check(mut draft: Draft) -> Checked {
         );
         no_way_to_end::check(&known, &live, &misread, &mut diagnostics);
         let has_trap = diagnostics.iter().any(|finding| finding.code == no_way_to_end::CODE.name);
-        let walks = LazyLock::new(|| Walks::of(&flow, &live));
         let values = || {
             let mut found = Vec::new();
             let passing = unassigned_value::Passing::of(&known, &live);
             unassigned_value::check(&known, &live, &passing, (&misread, &places), &mut found);
             if !faulted {
                 maybe_unassigned::check(&flow, &live, &passing, &places, &mut found);
+                join_never_fires::check(&flow, &yields, &mut found);
                 monitor_never_acts::check(&flow, &live, &mut found);
-                look_at_bounds(&flow, &live, &walks, &mut found);
             }
             found
         };
-        let around = || if faulted { Vec::new() } else { look_around(&flow, &live, &walks, has_trap) };
+        let around = || if faulted { Vec::new() } else { look_around(&flow, &yields, &live, has_trap) };
         let (values, around) = together(flow.steps.len(), values, around);
         diagnostics.extend(values.into_iter().chain(around));
         if !faulted {
             no_way_to_end::check_completes(&flow, &live, &mut diagnostics);
         }
     } else {
-        diagnostics.extend(of_steps());
         let come_to = match flow.lost_entry {
             Some(_) => vec![false; flow.steps.len()],
             None => {
@@ -168,46 +163,30 @@ pub fn check(mut draft: Draft) -> Checked {
     Checked { flow, unsound, diagnostics }
 }
 
-/// What is asked of each step by itself, whatever leads to it: of faulty flows only what nothing else explains.
-fn look_at_steps(flow: &Flow, yields: &Yields, faulty: bool) -> Vec<Diagnostic> {
-    let mut alone = Vec::new();
-    let found = &mut alone;
-    outcome_without_edge::check(flow, yields, found);
-    optional_parameter::check(flow, found);
-    if !faulty {
-        edge_without_outcome::check(flow, yields, found);
-        unmatched_join::check(flow, yields, found);
-        ambiguous_join::check(flow, yields, found);
-        join_never_fires::check(flow, yields, found);
-        retry_without_change::check(flow, found);
-    }
-    alone
-}
-
-/// What is asked of the walks of flows in which nothing could be misread.
-fn look_around(flow: &Flow, live: &Live, walks: &Walks, has_trap: bool) -> Vec<Diagnostic> {
-    let mut around = Vec::new();
+/// What is asked of flows in which nothing could be misread.
+fn look_around(flow: &Flow, yields: &Yields, live: &Live, has_trap: bool) -> Vec<Diagnostic> {
+    let (walks, mut around) = (Walks::of(flow, live), Vec::new());
     let found = &mut around;
-    transition_without_default::check(flow, live, walks, found);
-    type_mismatch::check(flow, walks, found);
-    report_not_yet::check(flow, live, walks, found);
-    closure_skipped::check(flow, live, walks, found);
-    // What cannot be left at all is no matter of limits.
-    if !has_trap {
-        unbounded_cycle::check(flow, live, walks, found);
-    }
-    around
-}
-
-/// Whether runs come to their bounds, in flows in which nothing could be misread.
-fn look_at_bounds(flow: &Flow, live: &Live, walks: &Walks, found: &mut Vec<Diagnostic>) {
-    let too_low = limit_too_low::check(flow, live, walks, found);
+    transition_without_default::check(flow, live, &walks, found);
+    edge_without_outcome::check(flow, yields, found);
+    unmatched_join::check(flow, yields, found);
+    ambiguous_join::check(flow, yields, found);
+    type_mismatch::check(flow, &walks, found);
+    retry_without_change::check(flow, found);
+    report_not_yet::check(flow, live, &walks, found);
+    closure_skipped::check(flow, live, &walks, found);
+    let too_low = limit_too_low::check(flow, live, &walks, found);
     // A verdict that fires is meant to come first.
     let by_limit = !too_low && !flow.verdict.can_fire();
-    bound_never_hit::check(flow, live, walks, by_limit, found);
+    bound_never_hit::check(flow, live, &walks, by_limit, found);
     if !too_low {
-        bound_never_hit::check_verdict(flow, walks, found);
+        bound_never_hit::check_verdict(flow, &walks, found);
     }
+    // What cannot be left at all is no matter of limits.
+    if !has_trap {
+        unbounded_cycle::check(flow, live, &walks, found);
+    }
+    around
 }
 
 #[cfg(test)]
