@@ -31,7 +31,6 @@ mod yaml;
 pub use codes::codes;
 pub use files::{FILE_BYTES_MAX, Files, ReadError};
 pub use loaded::{Loaded, LogFormat, LogRule, Options, RunSettings, WorktreeRule};
-pub use nearest::nearest;
 pub use piece::{Phases, PieceOptions, load_piece};
 pub use registry::{
     Answers, DeclaredInput, Generation, LoweredGate, MigratedFile, MigratedScript, Migration, MigrationNote,

@@ -4,7 +4,7 @@ use cuegate_flow::{Diagnostic, tools};
 
 use crate::codes;
 use crate::json::{Fields, Text};
-use crate::nearest;
+use crate::nearest::nearest;
 
 /// Reports entries of a list of tools that no agent has.
 pub(crate) fn check(list: &[Text<'_>], fields: &Fields<'_, '_>) {

@@ -264,7 +264,7 @@ impl<'j, 'f> Fields<'j, 'f> {
     pub(crate) fn has_strange_key(&self) -> bool {
         let asked = self.asked.borrow();
         let is_strange = |entry: &&Entry| {
-            !asked.contains(&&*entry.key) && nearest(&entry.key, asked.iter().copied()).is_none()
+            !asked.contains(&&*entry.key) && nearest::nearest(&entry.key, asked.iter().copied()).is_none()
         };
         self.entries.iter().any(|entry| is_strange(&entry))
     }
@@ -337,7 +337,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         let known = || asked.iter().copied().filter(|key| !is_there(key));
         if let [only] = unknown.clone().collect::<Vec<_>>()[..]
             && let [lack] = &self.lacking.borrow()[..]
-            && nearest(&only.key, known()).is_none()
+            && nearest::nearest(&only.key, known()).is_none()
             && let Some(said) = self.found.take(|known| known == lack).into_iter().next()
         {
             let message = format!("`{}` is no key of {}; {}", only.key, self.what, said.message);

@@ -332,14 +332,8 @@ fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &Desk
     if let Some((field, span)) = gate.field.as_ref().filter(|(field, _)| !schema.can_produce(field)) {
         let message = format!("`intentField` of `{id}` is `{field}`, where the schema allows no value");
         let finding = Diagnostic::error(codes::INTENT_MISMATCH, *span, message).step(id);
-        // Of a path the names are known of the object in which its last segment would stand.
-        let (at, names) = deepest(field, schema.value());
-        let before: Vec<&str> =
-            field.segments().iter().rev().skip(1).rev().map(|segment| &**segment).collect();
-        let near = nearest(field.last(), names).filter(|_| at == before.join("."));
-        desk.found.push(match (near, gate.schema_pointer) {
-            (Some(near), _) if at.is_empty() => finding.meant(near),
-            (Some(near), _) => finding.meant(&format!("{at}.{near}")),
+        desk.found.push(match (near_path(field, schema.value()), gate.schema_pointer) {
+            (Some(near), _) => finding.meant(&near),
             (None, Some(_)) => finding.hint("name the field that `intentSchemaRef` describes"),
             (None, None) => finding
                 .hint("add the field to the schema, or name the one where answers say what they decide"),
@@ -397,6 +391,16 @@ fn deepest<'v>(path: &FieldPath, schema: &'v Value) -> (String, Vec<&'v str>) {
     (walked.join("."), names.map(|names| names.keys().map(String::as_str).collect()).unwrap_or_default())
 }
 
+/// What a path was probably meant to be, of which a schema has all but the last segment.
+fn near_path(path: &FieldPath, schema: &Value) -> Option<String> {
+    let (last, before) = path.segments().split_last()?;
+    let holder = before.iter().try_fold(schema, |at, segment| at.look("properties")?.look(segment))?;
+    let names = holder.look("properties")?.as_object()?.keys();
+    let near = nearest(last, names.map(String::as_str))?;
+    let whole: Vec<&str> = before.iter().map(|segment| &**segment).chain([near]).collect();
+    Some(whole.join("."))
+}
+
 /// What a step declares to leave has to be something its answer can hold. An answer's top level holds what the
 /// schema names. Deeper, an object that its author left open is closed only when it is sent: real definitions
 /// name fields there that no answer can have, so that is a warning.
@@ -422,17 +426,12 @@ fn check_handoff(
         };
         let finding = finding.step(id);
         let otherwise = || "add the field to the schema, or correct the path".to_owned();
-        // Of a path the names are known of the object in which its last segment would stand.
-        let (at, names) = deepest(path, sent.value());
-        let is_last = path.segments().len() == at.split('.').filter(|name| !name.is_empty()).count() + 1;
-        let near = nearest(path.last(), names).filter(|_| is_last);
-        desk.found.push(match near {
+        desk.found.push(match near_path(path, sent.value()) {
             // In an object that its author left open it may be meant all the same.
             Some(near) if left_open => {
-                finding.hint(format!("did you mean `{at}.{near}`? Else add the field to the schema"))
+                finding.hint(format!("did you mean `{near}`? Else add the field to the schema"))
             }
-            Some(near) if at.is_empty() => finding.meant(near),
-            Some(near) => finding.meant(&format!("{at}.{near}")),
+            Some(near) => finding.meant(&near),
             None => finding.hint(otherwise()),
         });
     }

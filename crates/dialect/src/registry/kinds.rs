@@ -29,16 +29,21 @@ impl StepKind {
     }
 
     /// Every `c2` that implies a kind.
-    pub(crate) const CATEGORIES: [&str; 4] = ["initial", "continuation", "verification", "closure"];
+    const CATEGORIES: [(&str, StepKind); 4] = [
+        ("initial", StepKind::Work),
+        ("continuation", StepKind::Work),
+        ("verification", StepKind::Verification),
+        ("closure", StepKind::Closure),
+    ];
+
+    /// The words of those.
+    pub(crate) fn categories() -> impl Iterator<Item = &'static str> {
+        StepKind::CATEGORIES.into_iter().map(|(c2, _)| c2)
+    }
 
     /// The kind that a `c2` implies. Sections take no part in the flow, and of another `c2` nothing is known.
     pub(crate) fn of_category(c2: &str) -> Option<StepKind> {
-        match c2 {
-            "initial" | "continuation" => Some(StepKind::Work),
-            "verification" => Some(StepKind::Verification),
-            "closure" => Some(StepKind::Closure),
-            _ => None,
-        }
+        StepKind::CATEGORIES.into_iter().find(|(known, _)| *known == c2).map(|(_, kind)| kind)
     }
 
     /// The word of `stepKind`.

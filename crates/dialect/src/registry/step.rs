@@ -228,7 +228,7 @@ fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
     if step.kind.is_none() && step.c2.is_some() && !is_there("stepKind") {
         let c2 = step.c2.map_or_else(String::new, |c2| format!(", and `{}` as `c2` implies none", c2.text));
         let message = format!("`{}` has no `stepKind`{c2}", step.id);
-        let meant = step.c2.and_then(|c2| Some((c2.span, nearest(c2.text, StepKind::CATEGORIES)?)));
+        let meant = step.c2.and_then(|c2| Some((c2.span, nearest(c2.text, StepKind::categories())?)));
         fields.push(match meant {
             Some((span, category)) => Diagnostic::error(codes::NO_STEP_KIND, span, message).meant(category),
             None => Diagnostic::error(codes::NO_STEP_KIND, step.span, message)

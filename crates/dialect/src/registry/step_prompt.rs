@@ -201,7 +201,7 @@ fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, comp
     // One that is not read beside one that is not declared is that one, misspelt: it is said where it stands.
     let undeclared: BTreeSet<Cow<'_, str>> =
         read.clone().map(|(name, _)| name).chain(listed.clone()).map(|name| spelled(name)).collect();
-    if let ([name], [only]) = (unread(declared, prompt).as_slice(), &*Vec::from_iter(&undeclared)) {
+    if let ([name], [only]) = (unread(declared, &[prompt]).as_slice(), &*Vec::from_iter(&undeclared)) {
         let message = format!(
             "`uvVariables` list `{}`, which the prompt of `{}` does not read, and not its `{only}`",
             name.text, step.id
@@ -239,7 +239,7 @@ fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, comp
 fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler<'_, '_, '_>) {
     let found = &compiler.desk.found;
     let declared = step.variables.as_deref().unwrap_or_default();
-    for name in unread(declared, prompt) {
+    for name in unread(declared, &[prompt]) {
         let message =
             format!("`uvVariables` list `{}`, which the prompt of `{}` does not read", name.text, step.id);
         found.push(
@@ -250,11 +250,12 @@ fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler
     }
 }
 
-/// The variables of a list that a prompt does not read.
-fn unread<'t, 'j>(declared: &'t [Text<'j>], prompt: &Prompt) -> Vec<&'t Text<'j>> {
+/// The variables of a list that none of some prompts reads.
+pub(super) fn unread<'t, 'j>(declared: &'t [Text<'j>], prompts: &[&Prompt]) -> Vec<&'t Text<'j>> {
     // What is read by a name that nothing gives may be this one, misspelt.
-    let is_meant = |name: &str| prompt.unknown.iter().any(|unknown| nearest(unknown, [name]).is_some());
-    let read = prompt.read();
+    let unknown = prompts.iter().flat_map(|prompt| &prompt.unknown);
+    let is_meant = |name: &str| unknown.clone().any(|unknown| nearest(unknown, [name]).is_some());
+    let read: HashSet<Cow<'_, str>> = prompts.iter().flat_map(|prompt| prompt.read()).collect();
     let unread = declared.iter().filter(|name| !read.contains(&spelled(name.text)));
     unread.filter(|name| !is_meant(name.text)).collect()
 }

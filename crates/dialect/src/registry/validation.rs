@@ -128,13 +128,7 @@ impl<'j> ValidatorDefinition<'j> {
             let success = success_when(text.text);
             let message = match success {
                 None => {
-                    let message = format!("`{}` is no condition of success", text.text);
-                    let finding = Diagnostic::error(codes::INVALID_VALUE, text.span, message);
-                    let digits = text.text.trim_start_matches(|is: char| !is.is_ascii_digit());
-                    let by_code = format!("exitCode:{digits}");
-                    let known =
-                        ["empty", by_code.as_str()].into_iter().filter(|word| success_when(word).is_some());
-                    fields.push(or_hint(finding, text.text, known, || SUCCESS_HINT.to_owned()));
+                    fields.push(no_success(text));
                     return None;
                 }
                 Some(Success::ExitCode(code)) if !(0..=EXIT_CODE_MAX).contains(&code) => {
@@ -282,6 +276,17 @@ pub(crate) fn read_on_failure(fields: Fields<'_, '_>) -> (OnFailure, Option<Span
         _ => OnFailure::Retry(attempts.map_or(ATTEMPTS_DEFAULT, |(attempts, _)| attempts)),
     };
     (on_failure, attempts.map(|(_, span)| span))
+}
+
+/// A condition of success that there is not, with what was probably meant: `empty`, or the exit code that is written.
+fn no_success(written: Text<'_>) -> Diagnostic {
+    let message = format!("`{}` is no condition of success", written.text);
+    let finding = Diagnostic::error(codes::INVALID_VALUE, written.span, message);
+    let digits = written.text.trim_start_matches(|is: char| !is.is_ascii_digit());
+    let by_code = digits.parse().is_ok_and(|code| (0..=EXIT_CODE_MAX).contains(&code));
+    let by_code = by_code.then(|| format!("exitCode:{digits}"));
+    let known = ["empty"].into_iter().chain(by_code.as_deref());
+    or_hint(finding, written.text, known, || SUCCESS_HINT.to_owned())
 }
 
 /// The condition of success that `successWhen` names: `empty` or `exitCode:N`.

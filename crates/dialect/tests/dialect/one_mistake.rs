@@ -315,6 +315,11 @@ fn what_was_meant_is_said() {
     let cases = [
         ("\"successWhen\": \"empty\"", "\"successWhen\": \"emtpy\"", "did you mean `empty`?"),
         ("\"successWhen\": \"empty\"", "\"successWhen\": \"exit code 1\"", "did you mean `exitCode:1`?"),
+        (
+            "\"successWhen\": \"empty\"",
+            "\"successWhen\": \"exit code 256\"",
+            "write `empty`, or `exitCode:0` with the code from 0 to 255 that means success",
+        ),
         ("\"c2\": \"continuation\"", "\"c2\": \"contination\"", "did you mean `continuation`?"),
         ("#/$defs/closure.fix", "#/$defs/closure.fx", "did you mean `#/$defs/closure.fix`?"),
         (

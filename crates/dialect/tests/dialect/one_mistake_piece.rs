@@ -44,6 +44,24 @@ fn in_a_piece() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// A monitor that stands among the movements is one all the same, wherever the others stand.
+#[test]
+fn monitors_among_the_movements() {
+    const MONITOR: &str = "  - cycle: [plan, implement]\n    threshold: 2\n    judge:\n      rules:\n        \
+                           - condition: Healthy\n          next: plan\n        - condition: Stuck\n          next: ABORT\n";
+    let found = |text: &str| {
+        let files = first(piece_support::sound(), "loop_monitors:\n", text);
+        let found = piece_support::load(&files, |_| {}).diagnostics.into_iter();
+        let found = found.filter(|found| found.severity == cuegate_flow::Severity::Error);
+        found.map(|found| format!("{}: {}", found.message, found.hint.unwrap())).collect::<Vec<String>>()
+    };
+    let above = "write `loop_monitors:` above it, as far to the left as `movements:`";
+    assert_eq!(found(""), [format!("a loop monitor stands among the movements: {above}")]);
+    assert_eq!(found(MONITOR), [format!("2 loop monitors stand among the movements: {above}")]);
+    let below = "a loop monitor stands among the movements: move it below `loop_monitors`";
+    assert_eq!(found(&format!("{MONITOR}loop_monitors:\n")), [below]);
+}
+
 /// What everything goes by is changed where it is given only.
 #[test]
 fn names_of_a_piece_that_were_changed() {

@@ -213,8 +213,9 @@ fn examine(
     let (from, key) = (&need.from, &need.key);
     let error = |why: String| Diagnostic::error(CODE.name, need.span, format!("{}, {why}", need.say(step)));
     let Some(producer) = passing.by_name.get(&**from).copied() else {
-        let near = nearest(from, flow.steps.iter().map(|step| &*step.name));
-        return Some(error(format!("but `{from}` is no step")).hint(match near {
+        let leaves = |at: &u32| passing.left(flow, StepId(*at), key).is_some();
+        let known = (0..flow.steps.len() as u32).filter(leaves).map(|at| &*flow.step(StepId(at)).name);
+        return Some(error(format!("but `{from}` is no step")).hint(match nearest(from, known) {
             Some(near) => format!("did you mean `{near}.{key}`?"),
             None => SOME_STEP.to_owned(),
         }));
@@ -320,8 +321,9 @@ mod tests {
         need(&mut flow, 1, "aa", "plan");
         assert_eq!(findings_of(flow)[0].hint.as_deref(), Some(SOME_STEP), "it is too short to be near");
         let mut flow = draft("first: next → b\nb: done → end");
-        hand_on(&mut flow, 0, "plan");
         need(&mut flow, 1, "fisrt", "plan");
+        assert_eq!(findings_of(flow.clone())[0].hint.as_deref(), Some(SOME_STEP), "it does not leave that");
+        hand_on(&mut flow, 0, "plan");
         assert_eq!(findings_of(flow)[0].hint.as_deref(), Some("did you mean `first.plan`?"));
         let mut flow = draft("a: next → b\nb: done → end");
         hand_on(&mut flow, 0, "other");

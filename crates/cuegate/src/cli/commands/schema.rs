@@ -1,6 +1,7 @@
 //! `schema`.
 
-use cuegate_dialect::{nearest, schemas};
+use cuegate_dialect::schemas;
+use cuegate_flow::nearest;
 
 use crate::{
     Failure,

@@ -12,13 +12,14 @@ use crate::desk::{Desk, Page};
 use crate::files::join;
 use crate::findings::Findings;
 use crate::json::Text;
-use crate::nearest::{list, nearest};
+use crate::nearest::list;
 use crate::registry::agent::AgentDefinition;
 use crate::registry::matter::User;
 use crate::registry::parameters::spelled;
 use crate::registry::places::Places;
 use crate::registry::prompt::{Compiler, Prompt};
 use crate::registry::prompt_files::PromptFile;
+use crate::registry::step_prompt::unread;
 use crate::registry::variables::{Inputs, Scope};
 
 /// The file of a prompt, and its text.
@@ -189,69 +190,64 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
 
     /// What a step says about its variables and the task, and what its prompts read, have to agree.
     fn compare(&self, step: &CheckedStep<'_>, prompts: [&Prompt; 2], at: Span) {
-        let warn = |code, span, message: String, hint: String| {
-            self.push(step, Diagnostic::warning(code, span, message).hint(hint));
-        };
         if let Some(declared) = &step.variables {
-            // Of a variable that nothing gives that is said already: it need not be listed as well, and may be another one
-            // that is not read, misspelt.
-            let unknown: HashSet<&String> = prompts.iter().flat_map(|prompt| &prompt.unknown).collect();
-            let is_meant = |name: &str| unknown.iter().any(|unknown| nearest(unknown, [name]).is_some());
-            let outside = prompts.iter().flat_map(|prompt| &prompt.from_outside);
-            let outside = outside.filter(|(name, _)| !unknown.contains(name));
-            let listed: HashSet<Cow<'_, str>> = declared.iter().map(|known| spelled(known.text)).collect();
-            let mut unlisted: Vec<_> = outside.filter(|(name, _)| !listed.contains(&spelled(name))).collect();
-            let read: HashSet<Cow<'_, str>> = prompts.iter().flat_map(|prompt| prompt.read()).collect();
-            let mut unread: Vec<_> =
-                declared.iter().filter(|name| !read.contains(&spelled(name.text))).collect();
-            unread.retain(|name| !is_meant(name.text));
-            let names: BTreeSet<Cow<'_, str>> = unlisted.iter().map(|(name, _)| spelled(name)).collect();
-            // One that is not read beside one that is not listed is that one, misspelt: it is said where it stands.
-            if let ([name], [only]) = (&unread[..], &*Vec::from_iter(&names)) {
-                let message = format!(
-                    "`variables` list `{}`, which no prompt of `{}` reads, and not its `{only}`",
-                    name.text, step.id
-                );
-                let hint = format!("write `{only}` in its place, or remove it and add `{only}`");
-                warn(codes::UNUSED_VARIABLE, name.span, message, hint);
-                (unlisted, unread) = (Vec::new(), Vec::new());
-            }
-            for (name, span) in unlisted {
-                let message =
-                    format!("a prompt of `{}` reads `{name}`, which its `variables` do not list", step.id);
-                warn(codes::UNDECLARED_VARIABLE, *span, message, format!("add `{name}` to `variables`"));
-            }
-            for name in unread {
-                let message =
-                    format!("`variables` list `{}`, which no prompt of `{}` reads", name.text, step.id);
-                let hint = format!("write `{{uv-{}}}` in a prompt, or remove it from the list", name.text);
-                warn(codes::UNUSED_VARIABLE, name.span, message, hint);
-            }
+            self.compare_variables(step, declared, prompts);
         }
         let reads_task = prompts.iter().any(|prompt| prompt.reads_task);
         match step.uses_stdin {
             Some((true, span)) if !reads_task => {
                 let message =
                     format!("`usesStdin` asks for the task, which no prompt of `{}` reads", step.id);
-                warn(
-                    codes::UNUSED_VARIABLE,
-                    span,
-                    message,
-                    "write `{input_text}` in a prompt, or make it false".to_owned(),
+                self.push(
+                    step,
+                    Diagnostic::warning(codes::UNUSED_VARIABLE, span, message)
+                        .hint("write `{input_text}` in a prompt, or make it false"),
                 );
             }
             Some((false, _)) if reads_task => {
                 let at = prompts.iter().find_map(|prompt| prompt.input_text).unwrap_or(at);
                 let message =
                     format!("a prompt of `{}` reads the task, but its `usesStdin` is false", step.id);
-                warn(
-                    codes::UNDECLARED_VARIABLE,
-                    at,
-                    message,
-                    "make `usesStdin` true: a run needs the task either way".to_owned(),
+                self.push(
+                    step,
+                    Diagnostic::warning(codes::UNDECLARED_VARIABLE, at, message)
+                        .hint("make `usesStdin` true: a run needs the task either way"),
                 );
             }
             _ => {}
+        }
+    }
+
+    fn compare_variables(&self, step: &CheckedStep<'_>, declared: &[Text<'_>], prompts: [&Prompt; 2]) {
+        let listed: HashSet<Cow<'_, str>> = declared.iter().map(|known| spelled(known.text)).collect();
+        // Of a variable that nothing gives that is said already: it need not be listed as well.
+        let unlisted = prompts.into_iter().flat_map(|prompt| {
+            let is_given = |name: &String| !prompt.unknown.contains(name);
+            prompt.from_outside.iter().filter(move |(name, _)| is_given(name))
+        });
+        let unlisted: Vec<_> = unlisted.filter(|(name, _)| !listed.contains(&spelled(name))).collect();
+        let names: BTreeSet<Cow<'_, str>> = unlisted.iter().map(|(name, _)| spelled(name)).collect();
+        let unread = unread(declared, &prompts);
+        // One that is not read beside one that is not listed is that one, misspelt: it is said where it stands.
+        if let ([name], [only]) = (&unread[..], &*Vec::from_iter(&names)) {
+            let message = format!(
+                "`variables` list `{}`, which no prompt of `{}` reads, and not its `{only}`",
+                name.text, step.id
+            );
+            let hint = format!("write `{only}` in its place, or remove it and add `{only}`");
+            return self
+                .push(step, Diagnostic::warning(codes::UNUSED_VARIABLE, name.span, message).hint(hint));
+        }
+        for (name, span) in unlisted {
+            let message =
+                format!("a prompt of `{}` reads `{name}`, which its `variables` do not list", step.id);
+            let hint = format!("add `{name}` to `variables`");
+            self.push(step, Diagnostic::warning(codes::UNDECLARED_VARIABLE, *span, message).hint(hint));
+        }
+        for name in unread {
+            let message = format!("`variables` list `{}`, which no prompt of `{}` reads", name.text, step.id);
+            let hint = format!("write `{{uv-{}}}` in a prompt, or remove it from the list", name.text);
+            self.push(step, Diagnostic::warning(codes::UNUSED_VARIABLE, name.span, message).hint(hint));
         }
     }
 
