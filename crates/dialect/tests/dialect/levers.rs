@@ -139,6 +139,20 @@ fn so_does_what_bounds_a_part() {
 }
 
 /// A registry in which nothing goes round but remedies: each attempt less is so much less.
+/// A single retry is the fewest that can be written: 0 would be any number of them.
+#[test]
+fn a_value_that_means_no_limit_is_not_named() {
+    let registry: Box<Load> = Box::new(|files| support::load(files, check_flow::DIR));
+    let once = edit(&check_flow::sound(), "\"maxRetries\": 2", "\"maxRetries\": 1");
+    let alone = edit(&once, "\"onFail\": { \"fallback\": \"s_a8f3\" }", "\"onFail\": { \"complete\": true }");
+    let alone = edit(&alone, "\"iterations\": { \"min\": 2, \"max\": 5 },", "");
+    for files in [once, alone] {
+        compare(&files, &registry, "a single retry", &mut BTreeMap::new());
+        let named = priced(registry(&files)).unwrap().lever.map(|lever| lever.key);
+        assert_ne!(named.as_deref(), Some("maxRetries"));
+    }
+}
+
 #[test]
 fn so_do_attempts_at_what_validators_found() {
     let load: Box<Load> = Box::new(|files| support::load(files, support::DIR));

@@ -145,7 +145,8 @@ impl StepLowering<'_, '_, '_, '_> {
         for way in [&check.on_pass, &check.on_fail].into_iter().flatten() {
             if let Way::Retry { max: Some(max), max_span, .. } = way {
                 let turn = Turn::Counter(counters.retries);
-                draft.keys.push(Key::new("maxRetries", max_span.unwrap_or(check.span), *max, 0, turn));
+                // 0 would be no limit at all, so that 1 is the least.
+                draft.keys.push(Key::new("maxRetries", max_span.unwrap_or(check.span), *max, 1, turn));
             }
         }
         let schema = Schema::new(check.format.schema.clone()).ok().map(|schema| {
