@@ -57,10 +57,27 @@ pub fn make(
             let settings = openai::Settings { prices: prices_of(Some(name), config), ..settings };
             Ok(Arc::new(OpenAiProvider::new(settings, program.openai())))
         }
-        other => Err(Failure::usage(
-            format!("there is no provider `{other}`"),
-            format!("there are {}, and `scripted` with `--script FILE`", NAMES.join(", ")),
-        )),
+        other => Err(unknown(other)),
+    }
+}
+
+/// Says that nobody is called so.
+fn unknown(name: &str) -> Failure {
+    Failure::usage(
+        format!("there is no provider `{name}`"),
+        format!("there are {}, and `scripted` with `--script FILE`", NAMES.join(", ")),
+    )
+}
+
+/// Holds a name against those of the providers.
+///
+/// # Errors
+/// When nobody is called so.
+pub fn known(name: &str) -> Result<(), Failure> {
+    match name {
+        "scripted" => Ok(()),
+        name if NAMES.contains(&name) => Ok(()),
+        other => Err(unknown(other)),
     }
 }
 

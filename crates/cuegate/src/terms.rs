@@ -45,6 +45,7 @@ pub fn terms(
     let rates = named.chain(&flow.default_model).chain(&model).filter_map(rate).collect();
     Terms {
         iterations_max: iterations_max.unwrap_or(flow.limits.iterations_max),
+        given: iterations_max.is_some(),
         repairs_max: repairs_max.or(config.run.repairs_max).unwrap_or(REPAIRS_MAX),
         asks: budget.asks,
         tokens: budget.tokens,

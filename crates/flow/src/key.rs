@@ -28,6 +28,8 @@ pub enum Turn {
     Monitor(u32),
     /// How often members mend what their commands found.
     Mends,
+    /// What a part of the verdict counts, by its place among [`crate::Verdict::places`].
+    Part(u32),
 }
 
 impl Flow {

@@ -59,7 +59,8 @@ pub use nearest::nearest;
 pub use param::{Param, ParamRule, ParamType};
 pub use path::FieldPath;
 pub use price::{
-    AskRole, BoundedBy, Certificate, Configured, Dear, Lever, Rate, TRIES_MAX, Terms, bound, price, rest,
+    AskRole, BoundedBy, Certificate, Configured, Dear, Lever, Rate, TRIES_MAX, Terms, bound, price,
+    price_any, rest,
 };
 pub use program::Program;
 pub use schema::{Look, Schema, SchemaError};

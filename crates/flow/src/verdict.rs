@@ -51,6 +51,20 @@ impl Verdict {
         }
     }
 
+    /// Whether it holds after so many finished iterations and so many answers of the steps that check, when what is said
+    /// and looked at does (`free`) or does not.
+    pub(crate) fn holds(&self, finished: u32, checks: u32, free: bool) -> bool {
+        let holds = |part: &Verdict| part.holds(finished, checks, free);
+        match self {
+            Verdict::Flow => false,
+            Verdict::Iterations(max) => finished >= *max,
+            Verdict::Checks { max, .. } => checks >= *max,
+            Verdict::Keyword(_) | Verdict::Signal(_) | Verdict::Poll(_) | Verdict::Handler(_) => free,
+            Verdict::Every(all) => all.iter().all(holds),
+            Verdict::Any(all) | Verdict::First(all) => all.iter().any(holds),
+        }
+    }
+
     /// What it is made of; nothing for one that is not composed.
     pub fn parts(&self) -> &[Verdict] {
         match self {

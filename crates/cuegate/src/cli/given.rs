@@ -30,7 +30,7 @@ pub(super) fn names(set: &[String]) -> Result<Vec<String>, Failure> {
 pub(super) fn fit(declared: &[Param], set: &[String]) -> Result<(), Failure> {
     for (name, value) in set.iter().filter_map(|given| given.split_once('=')) {
         if let Some(param) = declared.iter().find(|param| params::same(&param.name, name)) {
-            params::fits(param, value)?;
+            params::fits(param, value, &format!("--set {name}=VALUE"))?;
         }
     }
     Ok(())

@@ -132,7 +132,9 @@ pub(crate) fn values(
     }
     for param in flow.params.iter() {
         match given.get(&*param.name) {
-            Some(value) => fits(param, value)?,
+            Some(value) if matches.is_some() => fits(param, value, &format!("{} VALUE", param.flag))?,
+            // Only where a run begins from the shell each parameter has a flag.
+            Some(value) => fits(param, value, &format!("--set {}=VALUE", param.name))?,
             None if param.required => {
                 return Err(Failure::usage(
                     format!("`{}` needs a value: {}", param.name, param.description),
@@ -151,22 +153,22 @@ pub(crate) fn same(a: &str, b: &str) -> bool {
     a == b || plain(a) == plain(b)
 }
 
-/// Holds a value against its parameter.
+/// Holds a value against its parameter; `way` is how another one is given.
 ///
 /// # Errors
 /// When it is of the wrong kind, or not what the definition wants of it.
-pub(super) fn fits(param: &Param, value: &str) -> Result<(), Failure> {
-    right_kind(param, value)?;
+pub(super) fn fits(param: &Param, value: &str, way: &str) -> Result<(), Failure> {
+    right_kind(param, value, way)?;
     match param.rule.complaint(value) {
         None => Ok(()),
         Some(why) => Err(Failure::usage(
             format!("the value `{value}` of `{}` {why}", param.name),
-            format!("give another one with `{} VALUE`", param.flag),
+            format!("give another one with `{way}`"),
         )),
     }
 }
 
-fn right_kind(param: &Param, value: &str) -> Result<(), Failure> {
+fn right_kind(param: &Param, value: &str, way: &str) -> Result<(), Failure> {
     let (fits, kind) = match param.kind {
         ParamType::Text | ParamType::List => (true, "text"),
         ParamType::Number => (value.parse::<f64>().is_ok_and(f64::is_finite), "a number"),
@@ -177,6 +179,6 @@ fn right_kind(param: &Param, value: &str) -> Result<(), Failure> {
     }
     Err(Failure::usage(
         format!("`{}` is {kind}, not `{value}`", param.name),
-        format!("correct `{}`", param.flag),
+        format!("give another one with `{way}`"),
     ))
 }

@@ -39,6 +39,28 @@ impl BudgetConfig {
     }
 }
 
+/// How often something is done again.
+pub(super) fn times<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    within(0, 100, deserializer)
+}
+
+/// How many are at work at the same time.
+pub(super) fn members<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
+    within(1, 1000, deserializer)
+}
+
+fn within<'de, N: TryFrom<i64>, D: Deserializer<'de>>(
+    least: i64,
+    most: i64,
+    deserializer: D,
+) -> Result<Option<N>, D::Error> {
+    let number = i64::deserialize(deserializer)?;
+    let found = N::try_from(number).ok().filter(|_| (least..=most).contains(&number));
+    found
+        .map(Some)
+        .ok_or_else(|| D::Error::custom(format!("a number from {least} to {most} is wanted, not {number}")))
+}
+
 /// An amount of US dollars, more than nothing, to a millionth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usd {

@@ -26,9 +26,13 @@ pub fn files(root: &Path) -> Vec<PathBuf> {
 /// When a file cannot be read, or says what nobody understands: with the place in it.
 pub fn load(root: &Path) -> Result<Config, Failure> {
     let mut whole = Table::new();
+    let mut read_ones = Vec::new();
     for path in files(root) {
         match std::fs::read_to_string(&path) {
-            Ok(text) => merge(&mut whole, read(&path, &text)?),
+            Ok(text) => {
+                merge(&mut whole, read(&path, &text)?);
+                read_ones.push((path, text));
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
                 let message = format!("failed to read `{}`: {error}", path.display());
@@ -36,54 +40,47 @@ pub fn load(root: &Path) -> Result<Config, Failure> {
             }
         }
     }
-    // Each file was read as a configuration by itself: what is wrong now is that something stands in neither.
-    Value::Table(whole).try_into().map_err(|error: toml::de::Error| {
-        let names: Vec<String> = files(root).iter().map(|path| format!("`{}`", path.display())).collect();
-        Failure::usage(
-            format!("{}: {}", names.join(" and "), error.to_string().trim().replace('\n', " ")),
-            "docs/configuration.md names all keys",
-        )
+    Value::Table(whole).try_into().map_err(|error: toml::de::Error| incomplete(&read_ones, &error))
+}
+
+/// Each file was read as a configuration by itself: what is wrong now is that something stands in none of them. It is
+/// missing where one of them lacks it.
+fn incomplete(files: &[(PathBuf, String)], error: &toml::de::Error) -> Failure {
+    let lacking = files.iter().find_map(|(path, text)| {
+        let error = toml::from_str::<Config>(text).err()?;
+        is_missing(&error).then(|| wrong(path, text, &error))
+    });
+    lacking.unwrap_or_else(|| {
+        Failure::usage(error.to_string().trim().replace('\n', " "), "docs/configuration.md names all keys")
     })
 }
 
 /// A file as a table, once it is known to be a configuration.
 fn read(path: &Path, text: &str) -> Result<Table, Failure> {
-    let wrong = |error: toml::de::Error| {
-        let place = error.span().map_or(String::new(), |span| {
-            let before = text.get(..span.start).unwrap_or(text);
-            let line = before.matches('\n').count() + 1;
-            let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-            format!(":{line}:{column}")
-        });
-        Failure::usage(
-            format!("{}{place}: {}", path.display(), error.message()),
-            "docs/configuration.md names all keys",
-        )
-    };
     match toml::from_str::<Config>(text) {
-        Ok(config) if config.run.repairs_max.is_some_and(|repairs| repairs > 100) => {
-            return Err(Failure::usage(
-                format!("{}: `repairs_max` is more than 100", path.display()),
-                "0 to 100 can be given",
-            ));
-        }
-        Ok(config) if config.run.quality_gate_retries.is_some_and(|retries| retries > 100) => {
-            return Err(Failure::usage(
-                format!("{}: `quality_gate_retries` is more than 100", path.display()),
-                "0 to 100 can be given",
-            ));
-        }
-        Ok(config) if config.run.width.is_some_and(|width| !(1..=1000).contains(&width)) => {
-            return Err(Failure::usage(
-                format!("{}: `width` is 0, or more than 1000", path.display()),
-                "1 to 1000 can be given",
-            ));
-        }
         // What one file leaves out may stand in the other.
-        Err(error) if !error.message().starts_with("missing field") => return Err(wrong(error)),
+        Err(error) if !is_missing(&error) => return Err(wrong(path, text, &error)),
         Ok(_) | Err(_) => {}
     }
-    toml::from_str(text).map_err(wrong)
+    toml::from_str(text).map_err(|error| wrong(path, text, &error))
+}
+
+fn is_missing(error: &toml::de::Error) -> bool {
+    error.message().starts_with("missing field")
+}
+
+/// What is wrong in a file, with its place.
+fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> Failure {
+    let place = error.span().map_or(String::new(), |span| {
+        let before = text.get(..span.start).unwrap_or(text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        format!(":{line}:{column}")
+    });
+    Failure::usage(
+        format!("{}{place}: {}", path.display(), error.message()),
+        "docs/configuration.md names all keys",
+    )
 }
 
 /// Tables are merged key by key; everything else replaces.
@@ -101,6 +98,8 @@ fn merge(under: &mut Table, over: Table) {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+
+    use serde::Deserialize;
 
     use super::*;
 
@@ -131,6 +130,15 @@ mod tests {
         assert_eq!(config.providers.openai.unwrap().model.as_deref(), Some("m"));
     }
 
+    #[test]
+    fn what_stands_in_no_file_is_missing_where_one_lacks_it() {
+        let text = "[run]\nwidth = 2\n[prices.m]\ninput = 1\n".to_owned();
+        let whole = read(Path::new("cuegate.toml"), &text).unwrap();
+        let error = Config::deserialize(Value::Table(whole)).unwrap_err();
+        let told = incomplete(&[(PathBuf::from("cuegate.toml"), text)], &error);
+        insta::assert_snapshot!(told.message, @"cuegate.toml:3:1: missing field `output`");
+    }
+
     /// The page of the configuration is one.
     #[test]
     fn what_the_documents_show_is_understood() {
@@ -144,14 +152,14 @@ mod tests {
     #[test]
     fn what_nobody_understands_has_a_place() {
         insta::assert_snapshot!(refused("[run]\nretries = 3"), @"cuegate.toml:2:1: unknown field `retries`, expected one of `provider`, `repairs_max`, `wait_max`, `ask_timeout`, `quality_gate_retries`, `width`");
-        insta::assert_snapshot!(refused("[run]\nwidth = 0"), @"cuegate.toml: `width` is 0, or more than 1000");
-        insta::assert_snapshot!(refused("[run]\nquality_gate_retries = 101"), @"cuegate.toml: `quality_gate_retries` is more than 100");
+        insta::assert_snapshot!(refused("[run]\nwidth = 0"), @"cuegate.toml:2:9: a number from 1 to 1000 is wanted, not 0");
+        insta::assert_snapshot!(refused("[run]\nquality_gate_retries = 101"), @"cuegate.toml:2:24: a number from 0 to 100 is wanted, not 101");
         insta::assert_snapshot!(refused("[piece]\nphases = \"two\""), @"cuegate.toml:2:10: unknown variant `two`, expected `fused` or `separate`");
         insta::assert_snapshot!(refused("[budget]\nusd = -3"), @"cuegate.toml:2:7: an amount of US dollars has to be more than 0, as `2.50`");
         insta::assert_snapshot!(refused("[budget]\nusd = \"5\""), @"cuegate.toml:2:7: a number is wanted, without quotes");
         insta::assert_snapshot!(refused("[run]\nwait_max = \"soon\""), @"cuegate.toml:2:12: `soon` is no span of time; write one as `90s`, `10m` or `1h 30m`");
         insta::assert_snapshot!(refused("[run]\nwait_max = "), @"cuegate.toml:2:12: string values must be quoted, expected literal string");
         insta::assert_snapshot!(refused("[providers.gemini]\nmodel = \"x\""), @"cuegate.toml:1:12: unknown field `gemini`, expected one of `claude`, `codex`, `openai`");
-        insta::assert_snapshot!(refused("[run]\nrepairs_max = 101"), @"cuegate.toml: `repairs_max` is more than 100");
+        insta::assert_snapshot!(refused("[run]\nrepairs_max = 101"), @"cuegate.toml:2:15: a number from 0 to 100 is wanted, not 101");
     }
 }

@@ -46,6 +46,7 @@ pub struct RunConfig {
     /// Who is asked when nobody says.
     pub provider: Option<String>,
     /// How often a bad answer is asked again: at most 100.
+    #[serde(deserialize_with = "limits::times")]
     pub repairs_max: Option<u32>,
     /// How long a limit of the provider is waited for: `10m`.
     #[serde(with = "span")]
@@ -54,8 +55,10 @@ pub struct RunConfig {
     #[serde(with = "span")]
     pub ask_timeout: Option<Duration>,
     /// How often a movement of a piece mends what a command of its quality gates found: at most 100.
+    #[serde(deserialize_with = "limits::times")]
     pub quality_gate_retries: Option<u32>,
     /// How many members of a parallel movement are at work at the same time: 1 to 1000.
+    #[serde(deserialize_with = "limits::members")]
     pub width: Option<u16>,
 }
 

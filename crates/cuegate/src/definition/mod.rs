@@ -6,7 +6,7 @@ mod ways;
 
 pub use files::{DiskFiles, KeptFiles, Recorded, Sight, Watched};
 pub use locate::{Location, locate};
-pub use ways::{each_way, look_each_way};
+pub use ways::{both, each_way, look_each_way};
 
 use std::{collections::BTreeMap, sync::Arc};
 

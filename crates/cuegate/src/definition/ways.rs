@@ -34,6 +34,11 @@ pub fn look_each_way(
         None => return alone,
         Some(there) => there,
     };
+    both(alone, there)
+}
+
+/// A definition as it is with nobody there, with what is found only when a person is there beside it.
+pub fn both(alone: Definition, there: Definition) -> Definition {
     let mut sources = alone.sources;
     let others = there.diagnostics.into_iter().map(|finding| moved(finding, &there.sources, &mut sources));
     let mut diagnostics = merged(alone.diagnostics, others.collect());

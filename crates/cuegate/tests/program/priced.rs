@@ -156,6 +156,42 @@ fn a_piece_with_quality_gates_costs_what_they_allow_for() {
     );
 }
 
+/// Who is there decides which rules there are; what a run does at most holds whoever is.
+#[test]
+fn a_piece_is_priced_with_and_without_a_person() {
+    let project = Project::empty();
+    let piece = "name: p\nmax_iterations: 2\ninitial_movement: a\nmovements:\n  - name: a\n    instruction_template: \
+                 Do it\n    rules:\n      - { condition: One, next: b }\n      - { condition: Two, next: c, \
+                 interactive_only: true }\n  - name: b\n    instruction_template: Judge it\n    rules:\n      - \
+                 { condition: ai(\"good\"), next: COMPLETE }\n      - { condition: Other, next: COMPLETE }\n  - \
+                 name: c\n    instruction_template: Ask them\n    output_contracts: { report: [{ name: r.md, \
+                 format: Say it }] }\n    rules:\n      - { condition: Done, next: COMPLETE }\n";
+    project.write("p.yaml", piece);
+    let priced = || project.run(&["price", "p.yaml", "--json"]);
+    let found = priced().json();
+    let kinds = &found["max"]["asks_by_kind"];
+    assert_eq!((&kinds["report"], &kinds["judge"]), (&json!(1), &json!(3)), "{found:#}");
+    // With a person it leads to where there is no way on.
+    let trapped = piece
+        .replace("      - { condition: Done, next: COMPLETE }\n", "      - { condition: Done, next: c }\n");
+    project.write("p.yaml", &trapped);
+    let refused = priced();
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(
+        refused.stderr.contains("error[no-way-to-end]")
+            && refused.stderr.contains("(when a person is there)")
+    );
+    assert!(refused.stdout.is_empty());
+}
+
+#[test]
+fn only_providers_that_exist_are_priced() {
+    let project = costly("[run]\nprovider = \"nobody\"\n");
+    let refused = project.run(&["price", "agent"]);
+    assert!(refused.stderr.contains("there is no provider `nobody`"), "{refused:?}");
+    assert_eq!(project.run(&["price", "agent", "--provider", "claude"]).code, 0);
+}
+
 #[test]
 fn a_run_keeps_the_bound_that_it_is_held_to() {
     let project = costly("");

@@ -179,7 +179,7 @@ fn defaults_of_complete(
     if !limit_is_written {
         verdict.iterations_max = SAFETY_DEFAULT;
         if verdict.kind == "count:iteration" {
-            verdict.rule = Rule::Iterations(SAFETY_DEFAULT);
+            verdict.rule = Rule::Iterations(SAFETY_DEFAULT, None);
         }
     }
 }

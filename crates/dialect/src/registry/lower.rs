@@ -35,7 +35,7 @@ use super::step::StepDefinition;
 use super::step_prompt::step_prompt;
 use super::validators::{Validations, targets_of};
 use super::variables::{Inputs, Scope, Variables};
-use super::verdict_rule::{check_verdict, lower_verdict};
+use super::verdict_rule::{check_verdict, lower_verdict, verdict_keys};
 use crate::codes;
 use crate::desk::{Desk, Page};
 use crate::json::Text;
@@ -88,6 +88,7 @@ fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) 
     let variables = Variables::new(&params, &registry.steps, &agent.told);
     let compiler = Compiler::new(desk, files, &variables, &registry.steps, agent.params_misread);
     draft.verdict = lower_verdict(definition, &params, &compiler);
+    verdict_keys(&agent.verdict.rule, &mut draft);
     let entries = enter(definition, &mut draft);
     let kept = Kept::of(&registry.steps);
     let inputs = for_each(&registry.steps, |step| {

@@ -56,10 +56,10 @@ pub(crate) enum Rule<'j> {
     Graph,
     /// What cannot be evaluated, which has been said.
     Never,
-    /// After so many iterations.
-    Iterations(u32),
-    /// After so many answers of verification and closure steps.
-    Checks(u32),
+    /// After so many iterations; and where a condition says so. Those of the verdict itself are the limit of the run.
+    Iterations(u32, Option<Span>),
+    /// After so many answers of verification and closure steps; and where that is said.
+    Checks(u32, Span),
     /// When an answer says this.
     Keyword(&'j str),
     /// When an answer gives this signal.
@@ -77,7 +77,7 @@ impl Default for VerdictSettings<'_> {
         VerdictSettings {
             kind: "count:iteration",
             span: None,
-            rule: Rule::Iterations(COUNT_DEFAULT),
+            rule: Rule::Iterations(COUNT_DEFAULT, None),
             iterations_max: COUNT_DEFAULT,
             iterations_span: None,
             written: (false, false),
@@ -163,12 +163,12 @@ fn read_settings<'j>(
                 settings.registry = config.filled("registryPath");
                 settings.entry = config.filled("entryStep");
             }
-            settings.rule = read_rule((kind, span), &config, written, iterations_max, &around);
+            settings.rule = read_rule((kind, span), &config, written, (iterations_max, None), &around);
             finish_config(kind, config);
         }
         None => {
             settings.rule = match kind {
-                "count:iteration" => Rule::Iterations(iterations_max),
+                "count:iteration" => Rule::Iterations(iterations_max, None),
                 "detect:graph" => Rule::Graph,
                 "poll:state" => {
                     unpolled("github-issue", span, verdict, &around);
@@ -209,12 +209,12 @@ fn read_rule<'j>(
     (kind, span): (&'static str, Span),
     config: &Fields<'j, '_>,
     written: Value,
-    iterations: u32,
+    (iterations, counted): (u32, Option<Span>),
     around: &Around<'_>,
 ) -> Rule<'j> {
     let rule = match kind {
-        "count:iteration" => Some(Rule::Iterations(iterations)),
-        "count:check" => config.count("maxChecks", 1).map(|(max, _)| Rule::Checks(max)),
+        "count:iteration" => Some(Rule::Iterations(iterations, counted)),
+        "count:check" => config.count("maxChecks", 1).map(|(max, span)| Rule::Checks(max, span)),
         "detect:keyword" => config.filled("verdictKeyword").map(|keyword| Rule::Keyword(keyword.text)),
         "detect:structured" => {
             let required = required_fields(config);
@@ -390,8 +390,8 @@ fn read_condition<'j>(condition: &'j Json, config: &Fields<'j, '_>, around: &Aro
             for key in ["registryPath", "entryStep"].iter().filter(|_| kind == "detect:graph") {
                 inner.stray(key, "only the verdict itself names the registry and its entry; remove it");
             }
-            let rule =
-                read_rule((kind, span), &inner, written, max.map_or(COUNT_DEFAULT, |(max, _)| max), around);
+            let counted = max.map_or((COUNT_DEFAULT, None), |(max, span)| (max, Some(span)));
+            let rule = read_rule((kind, span), &inner, written, counted, around);
             finish_config(kind, inner);
             rule
         }

@@ -1,6 +1,8 @@
 //! What a verdict comes down to in a flow, and what can be said about it only once the registry is known.
 
-use cuegate_flow::{Act, Diagnostic, Draft, Handler, Param, Poll, Program, Resource, Span, Str, Verdict};
+use cuegate_flow::{
+    Act, Diagnostic, Draft, Handler, Key, Param, Poll, Program, Resource, Span, Str, Turn, Verdict,
+};
 
 use super::kinds::StepKind;
 use super::lower::Definition;
@@ -40,8 +42,8 @@ impl Lowering<'_, '_, '_, '_> {
     fn lower(&self, rule: &Rule<'_>) -> Verdict {
         match rule {
             Rule::Graph | Rule::Never => Verdict::Flow,
-            Rule::Iterations(max) => Verdict::Iterations(*max),
-            Rule::Checks(max) => Verdict::Checks { max: *max, of: self.checking.clone() },
+            Rule::Iterations(max, _) => Verdict::Iterations(*max),
+            Rule::Checks(max, _) => Verdict::Checks { max: *max, of: self.checking.clone() },
             Rule::Keyword(keyword) => Verdict::Keyword((*keyword).into()),
             Rule::Signal(signal) => Verdict::Signal(signal.clone()),
             Rule::Poll(resource, state, span) => match self.which(*resource, *span) {
@@ -99,6 +101,25 @@ impl Lowering<'_, '_, '_, '_> {
     }
 }
 
+/// The keys of what a verdict counts, besides the limit of the run.
+pub(crate) fn verdict_keys(rule: &Rule<'_>, draft: &mut Draft) {
+    let mut places = 0;
+    add_keys(rule, &mut places, draft);
+}
+
+fn add_keys(rule: &Rule<'_>, places: &mut u32, draft: &mut Draft) {
+    let turn = Turn::Part(*places);
+    *places += 1;
+    match rule {
+        Rule::Iterations(max, Some(span)) => {
+            draft.keys.push(Key::new("maxIterations", *span, *max, 1, turn));
+        }
+        Rule::Checks(max, span) => draft.keys.push(Key::new("maxChecks", *span, *max, 1, turn)),
+        Rule::Composite(_, parts) => parts.iter().for_each(|part| add_keys(part, places, draft)),
+        _ => {}
+    }
+}
+
 /// What can be said about a verdict once the flow is there: that it passes validators by, or never holds.
 pub(crate) fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) {
     let settings = &definition.agent.verdict;
@@ -118,7 +139,7 @@ pub(crate) fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) 
     }
     let Some(span) = settings.span else { return };
     let mut whys = Vec::new();
-    if let Rule::Checks(_) = settings.rule {
+    if let Rule::Checks(..) = settings.rule {
         never(&settings.rule, draft, &mut whys);
     }
     if let Rule::Composite(..) = settings.rule {
@@ -135,13 +156,13 @@ pub(crate) fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) 
 /// Why parts of a verdict never hold.
 fn never(rule: &Rule<'_>, draft: &Draft, whys: &mut Vec<String>) {
     match rule {
-        Rule::Checks(_) if !checks(&draft.verdict) => {
+        Rule::Checks(..) if !checks(&draft.verdict) => {
             whys.push(
                 "`count:check` counts answers of verification and closure steps, and there is no such step"
                     .to_owned(),
             );
         }
-        Rule::Iterations(max) if *max > draft.limits.iterations_max => whys.push(format!(
+        Rule::Iterations(max, _) if *max > draft.limits.iterations_max => whys.push(format!(
             "`count:iteration` holds after {max} iterations, and the limit of the run is {}",
             draft.limits.iterations_max
         )),

@@ -7,9 +7,11 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
+use super::any::Way;
+use super::ends::iterations_of;
 use super::unroll::STEPS_MAX;
 use super::weights::Measure;
-use super::{Certificate, Dear, Terms, Walked, money, tries_of, walk};
+use super::{Dear, Terms, Walked, money, tries_of, walk};
 use crate::{Act, CounterId, Flow, Key, Span, StepId, Str, Turn, Verdict};
 
 /// How many keys are tried.
@@ -37,17 +39,12 @@ pub struct Lever {
     pub usd_micro: Option<u64>,
 }
 
-/// The key whose half would lower what is dear most; `None` when no key lowers it.
-pub(super) fn best(flow: &Flow, terms: &Terms, (now, walked): (&Certificate, &Walked<'_>)) -> Option<Lever> {
-    let mut best: Option<(u64, Key, u32)> = None;
+/// The key of one of some flows (`at`) whose half would lower what is dear most of all of them; `None` when no key lowers
+/// it.
+pub(super) fn best(ways: &[Way<'_>], at: usize, by: Dear) -> Option<Lever> {
+    let Way { flow, terms, walked } = &ways[at];
     let mut keys = keys(flow, terms);
-    // A counter that is not followed lowers nothing.
-    let loose = walked.followed.as_ref().map_or(&[][..], |followed| &followed.loose);
-    let is_loose = |turn: &Turn| match turn {
-        Turn::Counter(counter) => loose.contains(&flow.counter(*counter).name),
-        _ => false,
-    };
-    keys.retain(|key| key.turns.is_empty() || !key.turns.iter().all(is_loose));
+    let of_others: Vec<Vec<Key>> = ways.iter().map(|way| self::keys(way.flow, way.terms)).collect();
     let steps = walked.ways.steps.len() + walked.followed.as_ref().map_or(0, |_| flow.steps.len());
     let tried = (STEPS_TRIED_MAX / steps.max(1)).clamp(2, KEYS_MAX);
     if keys.len() > tried {
@@ -55,58 +52,102 @@ pub(super) fn best(flow: &Flow, terms: &Terms, (now, walked): (&Certificate, &Wa
         keys.sort_by_key(|key| !(key.turns.is_empty() || key.turns == [Turn::Iterations]));
         keys.truncate(tried);
     }
-    let most = |terms: &Terms, walked: &Walked<'_>| walked.dearest(terms, now.by);
-    let found = Terms { iterations_max: walked.iterations_max, ..terms.clone() };
-    let now_most = most(&found, walked);
-    let dearest = Dearest { flow, terms, walked, by: now.by, places: OnceCell::new() };
+    let nows: Vec<u64> = ways.iter().map(|way| way.dearest(by)).collect();
+    let now = nows[at];
+    let walks: Vec<Dearest<'_>> =
+        ways.iter().map(|way| Dearest { way, by, places: OnceCell::new() }).collect();
+    // A key of the same name and place is the same one in all flows.
+    let own = |way: usize, key: &Key| {
+        let same = |other: &&Key| (&other.name, other.span, other.value) == (&key.name, key.span, key.value);
+        of_others[way].iter().find(same)
+    };
+    let mut best: Option<(u64, Key, u32)> = None;
     for key in keys {
         let to = (key.value / 2).max(key.least);
-        if to >= key.value || dearest.stays(&key, to) {
+        let stays =
+            |way: usize| nows[way] == now && own(way, &key).is_none_or(|own| walks[way].stays(own, to));
+        if to >= key.value || (0..ways.len()).any(stays) {
             continue;
         }
-        let lowered = with((flow, terms), (&key, to), walked, |_, terms, walked| most(terms, walked));
-        if lowered < best.as_ref().map_or(now_most, |(least, ..)| *least) {
+        let lowered = |way: usize| match own(way, &key) {
+            Some(own) => with(&ways[way], (own, to), |_, terms, walked| walked.dearest(terms, by)),
+            None => nows[way],
+        };
+        let lowered = (0..ways.len()).map(lowered).max().unwrap_or(now);
+        if lowered < best.as_ref().map_or(now, |(least, ..)| *least) {
             best = Some((lowered, key, to));
         }
     }
     let (_, key, to) = best?;
-    Some(with((flow, terms), (&key, to), walked, |flow, terms, walked| {
+    let of = |way: usize| {
+        let comes_to = |flow: &Flow, terms: &Terms, walked: &Walked<'_>| Cost::of(flow, terms, walked);
+        match own(way, &key) {
+            Some(own) => with(&ways[way], (own, to), comes_to),
+            None => comes_to(ways[way].flow, &ways[way].found(), &ways[way].walked),
+        }
+    };
+    let cost = (0..ways.len()).map(of).reduce(Cost::max)?;
+    Some(Lever {
+        from: u64::from(key.value),
+        to: u64::from(to),
+        asks: cost.asks,
+        tokens: cost.tokens,
+        usd_micro: cost.usd_micro,
+        key: key.name,
+        span: key.span,
+    })
+}
+
+/// What a run costs at most.
+struct Cost {
+    asks: u64,
+    tokens: Option<u64>,
+    usd_micro: Option<u64>,
+}
+
+impl Cost {
+    fn of(flow: &Flow, terms: &Terms, walked: &Walked<'_>) -> Cost {
         let asks = walked.most(terms, Measure::Asks);
         let tries = tries_of(asks, terms);
-        Lever {
-            key: key.name.clone(),
-            span: key.span,
-            from: u64::from(key.value),
-            to: u64::from(to),
+        Cost {
             asks: asks.min(terms.asks.unwrap_or(u64::MAX)),
             tokens: terms.tokens_of(tries),
             usd_micro: money(flow, terms, tries, || walked.most(terms, Measure::Money)),
         }
-    }))
+    }
+
+    /// What holds for both.
+    fn max(self, other: Cost) -> Cost {
+        let bounded = |one: Option<u64>, other: Option<u64>| Some(one?.max(other?));
+        Cost {
+            asks: self.asks.max(other.asks),
+            tokens: bounded(self.tokens, other.tokens),
+            usd_micro: bounded(self.usd_micro, other.usd_micro),
+        }
+    }
 }
 
 /// Looks at what is walked where a key has another value.
 fn with<A>(
-    (flow, terms): (&Flow, &Terms),
+    Way { flow, terms, walked }: &Way<'_>,
     (key, to): (&Key, u32),
-    walked: &Walked<'_>,
     look: impl FnOnce(&Flow, &Terms, &Walked<'_>) -> A,
 ) -> A {
     let counts_visits = walked.followed.as_ref().is_some_and(|followed| followed.visits);
     let is_same = |turn: &Turn| match turn {
         Turn::Iterations => !counts_visits,
         Turn::Mends => true,
-        Turn::Counter(_) | Turn::Monitor(_) => false,
+        Turn::Counter(_) | Turn::Monitor(_) | Turn::Part(_) => false,
     };
-    let (mut other, terms) = (Cow::Borrowed(flow), lowered_terms(terms, key, to));
+    let (mut other, terms) = (Cow::Borrowed(*flow), lowered_terms(terms, key, to));
     if key.turns.iter().any(|turn| *turn != Turn::Iterations) {
         lower_steps(other.to_mut(), key, to);
     }
-    let mut verdict = flow.verdict.clone();
-    if key.turns.contains(&Turn::Iterations) {
+    let mut verdict = other.verdict.clone();
+    if key.turns.contains(&Turn::Iterations) && key.span.is_some() {
         lower(&mut verdict, to);
     }
-    let walked = match key.turns.iter().all(is_same) {
+    let walked = match walked.is_settled() && key.turns.iter().all(is_same) {
         true => Walked::again(&other, &verdict, &terms, walked),
         false => {
             other.to_mut().verdict = verdict;
@@ -119,9 +160,7 @@ fn with<A>(
 
 /// A dearest walk, and what it is one of.
 struct Dearest<'d> {
-    flow: &'d Flow,
-    terms: &'d Terms,
-    walked: &'d Walked<'d>,
+    way: &'d Way<'d>,
     /// What it is dearest by.
     by: Dear,
     /// Its places, once somebody asked; none where it is not known.
@@ -135,20 +174,20 @@ impl Dearest<'_> {
         let stays = |turn: &Turn| match turn {
             Turn::Counter(counter) => self.stays_below(*counter, key.value - to),
             Turn::Monitor(at) => self.sets_off_none(*at),
-            Turn::Iterations | Turn::Mends => false,
+            Turn::Iterations | Turn::Mends | Turn::Part(_) => false,
         };
-        !key.turns.is_empty() && key.turns.iter().all(stays)
+        // What is not followed for now is perhaps where numbers are lower.
+        self.way.walked.is_settled() && !key.turns.is_empty() && key.turns.iter().all(stays)
     }
 
     /// Whether no bound of a counter is come to, though it is lower by so much.
     fn stays_below(&self, counter: CounterId, less: u32) -> bool {
-        let edges = self.flow.steps.iter().flat_map(|step| &step.edges);
+        let edges = self.way.flow.steps.iter().flat_map(|step| &step.edges);
         let bounds = edges.filter_map(|edge| edge.bound).filter(|bound| bound.counter == counter);
         let Some(least) = bounds.map(|bound| bound.max.saturating_sub(less)).min() else { return true };
-        let spent = match &self.walked.followed {
+        let spent = match &self.way.walked.followed {
             // Where nothing is counted, only what is never open makes a difference.
             None => Some(0),
-            Some(followed) if followed.loose.contains(&self.flow.counter(counter).name) => Some(0),
             Some(followed) => self.places().and_then(|places| followed.spent(counter, places)),
         };
         spent.is_some_and(|spent| spent < least)
@@ -157,25 +196,26 @@ impl Dearest<'_> {
     /// Whether a monitor does not act, however few rounds it waits for.
     fn sets_off_none(&self, monitor: u32) -> bool {
         // Where monitors are not followed, fewer rounds are more judges.
-        if self.walked.followed.is_none() {
+        if self.way.walked.followed.is_none() {
             return true;
         }
-        let (Some(monitor), Some(places)) = (self.flow.monitors.get(monitor as usize), self.places()) else {
+        let (Some(monitor), Some(places)) = (self.way.flow.monitors.get(monitor as usize), self.places())
+        else {
             return false;
         };
         let is_missed =
-            |step: &StepId| !places.iter().any(|at| self.walked.ways.steps[*at as usize] == *step);
+            |step: &StepId| !places.iter().any(|at| self.way.walked.ways.steps[*at as usize] == *step);
         monitor.cycle.iter().any(is_missed)
     }
 
     fn places(&self) -> Option<&[u32]> {
         let find = || {
-            let terms = Terms { iterations_max: self.walked.iterations_max, ..self.terms.clone() };
+            let terms = self.way.found();
             let measure = self.by.measure();
-            let weights = self.walked.weights(&terms, measure).at(&self.walked.ways.steps);
-            let found = walk::places(&self.walked.ways, &weights, self.walked.iterations_max);
+            let weights = self.way.walked.weights(&terms, measure).at(&self.way.walked.ways.steps);
+            let found = walk::places(&self.way.walked.ways, &weights, self.way.walked.iterations_max);
             // What judges of monitors cost, where that is counted apart, is no part of a walk.
-            found.filter(|(cost, _)| *cost >= self.walked.most(&terms, measure)).map(|(_, places)| places)
+            found.filter(|(cost, _)| *cost >= self.way.walked.most(&terms, measure)).map(|(_, places)| places)
         };
         self.places.get_or_init(find).as_deref()
     }
@@ -190,13 +230,14 @@ fn keys(flow: &Flow, terms: &Terms) -> Vec<Key> {
             && !key.turns.is_empty()
     };
     let holds = |key: &&Key| match key.turns.as_slice() {
-        [Turn::Iterations] => key.value == terms.iterations_max,
+        // What was given goes before it; the verdict still counts up to it.
+        [Turn::Iterations] => !terms.given || iterations_of(&flow.verdict).is_some(),
         _ => followed || !counts(key),
     };
     let mut keys: Vec<Key> = flow.keys.iter().filter(holds).cloned().collect();
     let setting =
         |name: &str, value, least, turns| Key { name: name.into(), span: None, value, least, turns };
-    if !keys.iter().any(|key| key.turns == [Turn::Iterations]) {
+    if terms.given || !keys.iter().any(|key| key.turns == [Turn::Iterations]) {
         keys.push(setting("--max-iterations", terms.iterations_max, 1, vec![Turn::Iterations]));
     }
     keys.push(setting("repairs_max", terms.repairs_max, 0, Vec::new()));
@@ -209,7 +250,7 @@ fn lowered_terms(terms: &Terms, key: &Key, to: u32) -> Terms {
     if key.turns.is_empty() {
         terms.repairs_max = to;
     }
-    if key.turns.contains(&Turn::Iterations) {
+    if key.turns.contains(&Turn::Iterations) && (key.span.is_none() || !terms.given) {
         terms.iterations_max = terms.iterations_max.min(to);
     }
     terms
@@ -221,6 +262,7 @@ fn lower_steps(flow: &mut Flow, key: &Key, to: u32) {
     for turn in &key.turns {
         match turn {
             Turn::Iterations => {}
+            Turn::Part(at) => lower_part(&mut flow.verdict, &mut { *at }, to),
             Turn::Monitor(at) => {
                 let monitor = flow.monitors.get_mut(*at as usize);
                 monitor.into_iter().for_each(|monitor| monitor.threshold = to);
@@ -239,6 +281,19 @@ fn lower_steps(flow: &mut Flow, key: &Key, to: u32) {
                 }
             }
         }
+    }
+}
+
+/// Puts what a part of the verdict counts at another value; `at` says how many parts are before it.
+fn lower_part(verdict: &mut Verdict, at: &mut u32, to: u32) {
+    let is_it = *at == 0;
+    *at = at.wrapping_sub(1);
+    match verdict {
+        Verdict::Iterations(max) | Verdict::Checks { max, .. } if is_it => *max = to,
+        Verdict::Any(parts) | Verdict::First(parts) | Verdict::Every(parts) => {
+            parts.iter_mut().for_each(|part| lower_part(part, at, to));
+        }
+        _ => {}
     }
 }
 

@@ -5,7 +5,10 @@
 //! cost. What else decides where a walk may go is unrolled first: a step for each state of it. Where that comes to too
 //! many, a walk may take a bounded edge as often as it likes; that makes the bound an upper one, never a lower one.
 
+mod any;
+mod ends;
 mod graph;
+mod leaving;
 mod lever;
 mod memory;
 mod search;
@@ -14,6 +17,7 @@ mod unroll;
 mod walk;
 mod weights;
 
+pub use any::price_any;
 pub use lever::Lever;
 pub use terms::{Configured, Rate, Terms};
 pub use weights::AskRole;
@@ -24,10 +28,11 @@ use std::{
     rc::Rc,
 };
 
-use crate::{Act, CounterId, Flow, StepId, Str, Verdict};
+use crate::{Act, Flow, StepId, Str, Verdict};
+use ends::{iterations_of, remedies_max};
 use graph::Ways;
 use terms::{Loose, countable};
-use unroll::{Followed, Unrolled};
+use unroll::{Followed, Unrolled, is_unrolled};
 use weights::{Measure, Weights};
 
 /// How often an ask is put at most whose agent breaks off, with what it used until then paid each time.
@@ -118,17 +123,22 @@ struct Walked<'f> {
 
 impl<'f> Walked<'f> {
     fn of(flow: &'f Flow, terms: &Terms) -> Walked<'f> {
-        let visits_max = iterations_of(&flow.verdict);
-        let unrolled = Unrolled::of(flow, terms.iterations_max, visits_max, None);
+        let unrolled = Unrolled::of(flow, terms.iterations_max, None);
         Walked::unrolled((flow, weights::rejected(flow).into()), terms, unrolled)
     }
 
-    /// A flow that differs in numbers only: what is followed of it is what was followed of the other.
+    /// A flow that differs in numbers only: of it, too, everything is followed that was followed of the other, and what was
+    /// not perhaps.
     fn like<'o>(flow: &'o Flow, terms: &Terms, other: &Walked<'_>) -> Walked<'o> {
-        let visits_max = iterations_of(&flow.verdict);
-        let like = other.followed.as_deref();
-        let unrolled = like.and_then(|like| Unrolled::of(flow, terms.iterations_max, visits_max, Some(like)));
+        let like = other.followed.as_deref().filter(|followed| followed.is_all());
+        let unrolled = Unrolled::of(flow, terms.iterations_max, like);
         Walked::unrolled((flow, other.rejected.clone()), terms, unrolled)
+    }
+
+    /// Whether lower numbers let nothing more be followed.
+    fn is_settled(&self) -> bool {
+        let is_all = self.followed.as_ref().is_some_and(|followed| followed.is_all());
+        is_all || !is_unrolled(self.flow)
     }
 
     /// The same ways, of a flow that differs in what visits cost only, and for fewer iterations.
@@ -243,19 +253,17 @@ fn iterations_max(flow: &Flow, verdict: &Verdict, terms: &Terms, counts_visits: 
 ///
 /// Takes time in proportion to iterations × edges where that is little, and mostly to the edges alone where it is much.
 pub fn price(flow: &Flow, terms: &Terms) -> Certificate {
-    let walked = Walked::of(flow, terms);
-    let mut found = certify(flow, terms, &walked);
-    found.lever = lever::best(flow, terms, (&found, &walked));
-    found
+    price_any((flow, terms), &[]).0
 }
 
 /// The same without what would lower it.
 pub fn bound(flow: &Flow, terms: &Terms) -> Certificate {
-    certify(flow, terms, &Walked::of(flow, terms))
+    let walked = Walked::of(flow, terms);
+    certify(flow, terms, &walked, walked.dear(terms))
 }
 
-/// What a run costs at most, by what is walked.
-fn certify(flow: &Flow, terms: &Terms, walked: &Walked<'_>) -> Certificate {
+/// What a run costs at most, by what is walked; and by what walks are compared.
+fn certify(flow: &Flow, terms: &Terms, walked: &Walked<'_>, by: Dear) -> Certificate {
     let terms = &Terms { iterations_max: walked.iterations_max, ..terms.clone() };
     let most = |measure: Measure| walked.most(terms, measure);
     let asks = most(Measure::Asks);
@@ -266,7 +274,6 @@ fn certify(flow: &Flow, terms: &Terms, walked: &Walked<'_>) -> Certificate {
         .map(|role| (role, most(Measure::Role(role)).min(budget)))
         .filter(|(_, most)| *most > 0)
         .collect();
-    let by = walked.dear(terms);
     let dearest = |by: Dear| {
         let weights = walked.weights(terms, by.measure()).at(&walked.ways.steps);
         walk::dearest(flow, &walked.ways, &weights, terms.iterations_max)
@@ -329,33 +336,6 @@ pub fn rest(flow: &Flow, at: StepId, terms: &Terms) -> u64 {
     // A monitor may act on what it saw before, or be about to.
     let dearest = walked.weights(terms, Measure::Asks).of_monitor();
     if walked.ways.endless.is_empty() { most.saturating_add(dearest) } else { u64::MAX }
-}
-
-/// After how many iterations a verdict ends every run.
-fn iterations_of(verdict: &Verdict) -> Option<u32> {
-    match verdict {
-        Verdict::Iterations(max) => Some(*max),
-        Verdict::Any(parts) | Verdict::First(parts) => parts.iter().filter_map(iterations_of).min(),
-        Verdict::Every(parts) if !parts.is_empty() => {
-            parts.iter().map(iterations_of).collect::<Option<Vec<u32>>>()?.into_iter().max()
-        }
-        _ => None,
-    }
-}
-
-/// How often a validator that has just failed can put its remedy before the verdict's word; `None` without a limit.
-fn remedies_max(flow: &Flow) -> Option<u32> {
-    let execs = flow.steps.iter().filter(|step| matches!(step.act, Act::Exec { .. }));
-    let remedies = execs.flat_map(|step| &step.edges).filter(|edge| edge.remedy.is_some() || edge.again);
-    let bounds: Option<BTreeSet<(CounterId, u32)>> =
-        remedies.map(|edge| edge.bound.map(|bound| (bound.counter, bound.max))).collect();
-    let bounds = bounds?;
-    let edges = flow.steps.iter().flat_map(|step| &step.edges);
-    let reset: BTreeSet<CounterId> = edges.flat_map(|edge| edge.resets.iter().copied()).collect();
-    if bounds.iter().any(|(counter, _)| reset.contains(counter)) {
-        return None;
-    }
-    Some(bounds.iter().fold(0, |sum, (_, max)| sum.saturating_add(*max)))
 }
 
 /// What the dearest walk costs: each ask at its cap, never more than the budget.

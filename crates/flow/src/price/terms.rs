@@ -40,6 +40,8 @@ pub(super) enum Loose {
 pub struct Terms {
     /// The most iterations.
     pub iterations_max: u32,
+    /// Whether that was given for the run, and not by its definition.
+    pub given: bool,
     /// How often a bad answer is asked again.
     pub repairs_max: u32,
     /// The most asks, where a budget says so.

@@ -1,6 +1,6 @@
 //! Bounds of small flows, counted by hand, and of random ones, counted by walking all walks.
 
-use super::{AskRole, BoundedBy, Certificate, Configured, Dear, Rate, Terms, price, rest};
+use super::{AskRole, BoundedBy, Certificate, Configured, Dear, Rate, Terms, price, price_any, rest};
 use crate::check::{
     check,
     testing::{Dice, draft},
@@ -86,7 +86,8 @@ fn the_key_that_lowers_most_is_one_of_the_definition() {
     assert_eq!((lever(&looping).unwrap().0, best.to), ("maxIterations", 20));
     assert_eq!(best.usd_micro, Some(best.asks * 10 * TRIES_MAX));
     // Another limit was given: then that is what can be lowered.
-    assert_eq!(lever(&price(&bounded(9), &terms(30))).unwrap().0, "--max-iterations");
+    let given = Terms { given: true, ..terms(30) };
+    assert_eq!(lever(&price(&bounded(9), &given)).unwrap().0, "--max-iterations");
 }
 
 #[test]
@@ -109,6 +110,12 @@ fn what_is_too_much_to_follow_makes_an_upper_bound() {
     assert!(!said(3_000, &terms(40)).1);
     let (asks, upper) = said(3_000, &terms(9_000));
     assert!(upper && asks >= 9_000, "{asks}");
+    // Lower numbers may be followed where higher ones were not, and are priced as they are then.
+    let mut line = bounded(3_000);
+    line.steps[1].edges.remove(0);
+    let found = price(&line, &terms(9_000));
+    assert!(found.asks > 3_002, "{}", found.asks);
+    assert_eq!(lever(&found), Some(("maxAttempts", 3_000, 1_500, 1_502)));
 }
 
 /// What is behind a counter that is not followed is behind it for every key.
@@ -150,6 +157,65 @@ fn a_verdict_ends_runs_earlier() {
     let both = || vec![Verdict::Iterations(3), Verdict::Iterations(5)];
     assert_eq!((of(Verdict::Any(both())), of(Verdict::Every(both()))), (3, 5));
     assert_eq!(of(Verdict::Every(vec![Verdict::Iterations(3), Verdict::Keyword("x".into())])), 20);
+    let checks = |max| Verdict::Checks { max, of: vec!["a".into()] };
+    assert_eq!((of(checks(4)), of(Verdict::Any(vec![Verdict::Iterations(3), checks(2)]))), (4, 2));
+    assert_eq!(of(Verdict::Every(vec![Verdict::Iterations(3), checks(7)])), 7);
+    assert_eq!(of(Verdict::Checks { max: 4, of: vec!["b".into()] }), 20, "none of its answers counts");
+}
+
+/// Who has no answer falls back, and goes on uncounted.
+#[test]
+fn what_is_fallen_back_to_is_no_check() {
+    let of = |fallback: bool| {
+        let flow = flow("a: again → a, done → end", |draft| {
+            draft.verdict = Verdict::Checks { max: 2, of: vec!["a".into()] };
+            if let Gate::Readers(readers) = &mut draft.steps[0].gate {
+                readers.extend(fallback.then(|| Reader::Fallback(Outcome::Named("again".into()))));
+            }
+        });
+        price(&flow, &terms(20)).asks
+    };
+    assert_eq!((of(false), of(true)), (2, 20));
+}
+
+#[test]
+fn what_a_verdict_counts_can_be_lowered() {
+    let flow = flow("a: again → a, done → end", |draft| {
+        let checks = Verdict::Checks { max: 8, of: vec!["a".into()] };
+        draft.verdict = Verdict::Any(vec![Verdict::Iterations(12), checks]);
+        draft.keys.push(Key::new("maxIterations", Span::default(), 40, 1, Turn::Iterations));
+        draft.keys.push(Key::new("maxIterations", Span::default(), 12, 1, Turn::Part(1)));
+        draft.keys.push(Key::new("maxChecks", Span::default(), 8, 1, Turn::Part(2)));
+    });
+    assert_eq!(lever(&price(&flow, &terms(40))), Some(("maxChecks", 8, 4, 4)));
+    // What was given goes before the limit of the definition, which lowers nothing then.
+    let given = price(&flow, &Terms { given: true, ..terms(6) });
+    assert_eq!(lever(&given), Some(("--max-iterations", 6, 3, 3)));
+}
+
+/// Fewer asks in one and more iterations in the other: a run may be either.
+#[test]
+fn what_may_be_one_of_two_does_the_most_of_both() {
+    let keys = |draft: &mut Draft| {
+        draft.keys.push(Key::new("max_iterations", Span::default(), 8, 1, Turn::Iterations));
+    };
+    let long = flow("a: again → a, done → end", keys);
+    let dear = flow("a: done → end", |draft| {
+        keys(draft);
+        let report =
+            |name: &str| Report { name: name.into(), request: Template::default(), span: Span::default() };
+        if let Act::Ask(ask) = &mut draft.steps[0].act {
+            ask.reports.extend(["x", "y", "z", "u", "v"].map(report));
+        }
+    });
+    let terms = terms(8);
+    let (found, dearest) = price_any((&long, &terms), &[(&dear, &terms)]);
+    assert_eq!((found.asks, found.iterations, dearest), (8, 8, 0));
+    assert_eq!(found.by_role, [(AskRole::Work, 8), (AskRole::Report, 5)]);
+    assert_eq!(lever(&found), Some(("max_iterations", 8, 4, 6)), "the other one still comes to that");
+    let (found, dearest) = price_any((&dear, &terms), &[(&long, &terms)]);
+    assert_eq!((found.asks, found.iterations, dearest), (8, 8, 1));
+    assert_eq!(legs(&found), [("a", 8)]);
 }
 
 fn command() -> Validator {

@@ -2,22 +2,22 @@
 //! no edge that a run could not take.
 //!
 //! What decides later ways besides the step is part of such a state: counters of bounded edges, who handed off, what a
-//! monitor saw, how many visits a verdict counted, and which judge is asked. A definition with too many states is
+//! monitor saw, how many visits and checks a verdict counted, and which judge is asked. A definition with too many states is
 //! unrolled without its largest counters, which makes the bound a larger one.
 
-use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use foldhash::fast::FixedState;
 
+use super::ends::{Counted, Said};
 use super::graph::{Way, Ways};
+use super::leaving::{Known, closed};
 use super::memory::{Memory, Spent};
 use crate::check::graph::{judges, targets};
-use crate::check::live::{Live, outcomes};
 use crate::watch::seen;
-use crate::{CounterId, Edge, Flow, Gate, Monitor, Outcome, Reader, Step, StepId, Str, Target};
+use crate::{CounterId, Edge, Flow, Gate, Monitor, Reader, StepId, Str, Target};
 
 /// The most states of an unrolled flow.
 const STATES_MAX: usize = 4_096;
@@ -40,6 +40,8 @@ pub(super) struct Followed {
     pub(super) loose: Vec<Str>,
     /// Whether visits that a verdict counts are.
     pub(super) visits: bool,
+    /// Whether nothing is left out.
+    is_all: bool,
     /// The counters that are.
     counters: Vec<CounterId>,
     /// By state: what these came to.
@@ -49,30 +51,16 @@ pub(super) struct Followed {
 }
 
 impl Followed {
+    /// Whether nothing is left out.
+    pub(super) fn is_all(&self) -> bool {
+        self.is_all
+    }
+
     /// The most that a counter comes to on a walk; `None` when nobody followed it.
     pub(super) fn spent(&self, counter: CounterId, walk: &[u32]) -> Option<u32> {
         let place = self.counters.iter().position(|known| *known == counter)? as u32;
         walk.iter().map(|state| self.spent[*state as usize].of(place)).max()
     }
-}
-
-/// What can follow on the steps of a flow, whatever is counted.
-struct Known {
-    live: Live,
-    /// By step: the judges of its answer.
-    judges: Vec<Vec<StepId>>,
-    /// By step: what it comes to by itself, and when each judge was asked, once somebody asked.
-    leaving: Vec<Vec<OnceCell<Vec<Leaving>>>>,
-    /// The bounds that are 0: ways with them lead nowhere, and what else that bars depends on it.
-    closed: Vec<(usize, usize)>,
-}
-
-/// An outcome, and the edges on it.
-#[derive(Clone)]
-struct Leaving {
-    failed: bool,
-    /// By their places; with where each leads, unless that is to who handed off.
-    edges: Vec<(usize, Vec<StepId>)>,
 }
 
 /// How control stands on a step.
@@ -93,6 +81,10 @@ struct State {
     history: u32,
     /// Visits that are over, up to what the verdict waits for.
     finished: u32,
+    /// Answers that the verdict counts, the same.
+    checks: u32,
+    /// Whether this is the first iteration, where a step falls back to something in that one only.
+    first: bool,
 }
 
 /// Few large words are hashed in less time than many small ones.
@@ -103,6 +95,7 @@ impl Hash for State {
         hasher.write_u64(two(self.judge.unwrap_or(u32::MAX), u32::from(self.judged)));
         hasher.write_u64(two(self.spent, self.origins));
         hasher.write_u64(two(self.history, self.finished));
+        hasher.write_u64(two(self.checks, u32::from(self.first)));
     }
 }
 
@@ -116,8 +109,8 @@ struct Unroll<'f> {
     places: Vec<Option<u32>>,
     /// By step: the monitors whose rounds begin with it.
     watching: Vec<Vec<&'f Monitor<StepId>>>,
-    /// After how many visits the verdict ends a run, where that is followed.
-    visits_max: Option<u32>,
+    /// How far the verdict's counts are followed.
+    counted: Counted,
     returns: bool,
     states_max: usize,
 }
@@ -126,28 +119,18 @@ impl Unrolled {
     /// Unrolls a flow; `None` when there are too many states whatever is left out, or when nobody can tell which judge
     /// asks the questions that the definition answers.
     ///
-    /// Where it is known already what is left out (`like`), that is left out and nothing else is tried.
-    pub(super) fn of(
-        flow: &Flow,
-        iterations_max: u32,
-        visits_max: Option<u32>,
-        like: Option<&Followed>,
-    ) -> Option<Unrolled> {
-        let asks_judges = flow.steps.iter().any(|step| judges(&step.gate).next().is_some());
-        if flow.steps.len() > STEPS_MAX || (flow.conduct.auto_response.is_some() && asks_judges) {
+    /// What is known of a flow that differs in numbers only (`like`) is not looked for again.
+    pub(super) fn of(flow: &Flow, iterations_max: u32, like: Option<&Followed>) -> Option<Unrolled> {
+        if !is_unrolled(flow) {
             return None;
         }
         let edges = || flow.steps.iter().flat_map(|step| &step.edges);
         let mut counts = counts(flow, iterations_max);
-        counts.extend(visits_max.map(|max| (max, Count::Visits)));
+        let counted = Counted::of(&flow.verdict);
+        counts.extend(counted.visits.map(|max| (max, Count::Visits)));
+        counts.extend(counted.checks.map(|max| (max, Count::Checks)));
         counts.sort();
         let bounded: Vec<CounterId> = counts.iter().filter_map(|(_, count)| count.counter()).collect();
-        if let Some(like) = like {
-            counts.retain(|(_, count)| match count {
-                Count::Edges(counter) => !like.loose.contains(&flow.counter(*counter).name),
-                Count::Visits => like.visits,
-            });
-        }
         let known = like.map(|like| &like.known).filter(|known| known.closed == closed(flow));
         let mut unroll = Unroll {
             flow,
@@ -155,7 +138,7 @@ impl Unrolled {
             bounds: vec![false; flow.counters.len()],
             places: vec![None; flow.counters.len()],
             watching: watching(flow),
-            visits_max: None,
+            counted,
             returns: edges().any(|edge| matches!(edge.to, Target::Origin { .. })),
             states_max: STATES_MAX.min(WORK_MAX / (iterations_max as usize).max(1)),
         };
@@ -165,36 +148,31 @@ impl Unrolled {
         let mut found = None;
         let mut followed = counts.len();
         while least < most {
-            let counters = unroll.follow(&counts[..followed], visits_max);
+            let counters = unroll.follow(&counts[..followed], counted);
             match unroll.states() {
                 Some(states) => {
                     found = Some((states, counters, followed));
                     least = followed + 1;
                 }
-                None if like.is_some() => return None,
                 None => most = followed,
             }
             // Where there are too many though nothing is counted, counting some would mostly not help.
             followed = if found.is_none() { 0 } else { (least + most) / 2 };
         }
         let (States { steps, out, spent }, counters, followed) = found?;
-        let left_out = like.map(|like| like.loose.clone()).unwrap_or_default();
         let loose = counts[followed..].iter().filter_map(|(_, count)| count.counter());
-        let loose = loose.map(|counter| flow.counter(counter).name.clone());
-        let loose = left_out.into_iter().chain(loose).collect();
+        let loose = loose.map(|counter| flow.counter(counter).name.clone()).collect();
         let visits = counts[..followed].iter().any(|(_, count)| *count == Count::Visits);
-        let followed = Followed { loose, visits, counters, spent, known: unroll.known };
+        let is_all = followed == counts.len();
+        let followed = Followed { loose, visits, is_all, counters, spent, known: unroll.known };
         Some(Unrolled { ways: Ways::between(flow, steps, out), followed })
     }
 }
 
-/// The edges whose bound is 0.
-fn closed(flow: &Flow) -> Vec<(usize, usize)> {
-    let edges =
-        flow.steps.iter().enumerate().flat_map(|(at, step)| {
-            step.edges.iter().enumerate().map(move |(place, edge)| ((at, place), edge))
-        });
-    edges.filter(|(_, edge)| edge.bound.is_some_and(|bound| bound.max == 0)).map(|(at, _)| at).collect()
+/// Whether a flow is unrolled, unless that comes to too many states.
+pub(super) fn is_unrolled(flow: &Flow) -> bool {
+    let asks_judges = || flow.steps.iter().any(|step| judges(&step.gate).next().is_some());
+    flow.steps.len() <= STEPS_MAX && !(flow.conduct.auto_response.is_some() && asks_judges())
 }
 
 /// By step: the monitors whose rounds begin with it.
@@ -215,13 +193,15 @@ enum Count {
     Edges(CounterId),
     /// Visits, by the verdict.
     Visits,
+    /// Answers of steps that check, by the verdict.
+    Checks,
 }
 
 impl Count {
     fn counter(self) -> Option<CounterId> {
         match self {
             Count::Edges(counter) => Some(counter),
-            Count::Visits => None,
+            Count::Visits | Count::Checks => None,
         }
     }
 }
@@ -248,83 +228,19 @@ struct States {
     spent: Vec<Rc<Spent>>,
 }
 
-impl Known {
-    fn of(flow: &Flow) -> Rc<Known> {
-        let live = Live::of(flow, &[flow.entry], true);
-        let judges: Vec<Vec<StepId>> = flow.steps.iter().map(|step| judges(&step.gate).collect()).collect();
-        let leaving = judges.iter().map(|judges| vec![OnceCell::new(); judges.len() + 1]).collect();
-        Rc::new(Known { live, judges, leaving, closed: closed(flow) })
-    }
-
-    /// What a step comes to by itself, or when the judge of this place was asked.
-    fn leaving(&self, flow: &Flow, at: StepId, judge: Option<u32>) -> &[Leaving] {
-        let place = judge.map_or(0, |place| place as usize + 1);
-        self.leaving[at.0 as usize][place].get_or_init(|| {
-            let step = flow.step(at);
-            let judge = judge.map(|place| self.judges[at.0 as usize][place as usize]);
-            let mut by_outcome: HashMap<&Outcome, Vec<usize>> = HashMap::new();
-            for (index, edge) in step.edges.iter().enumerate() {
-                by_outcome.entry(&edge.on).or_default().push(index);
-            }
-            let leaving = |outcome: Outcome| {
-                let edges = by_outcome.get(&outcome).into_iter().flatten();
-                let edges =
-                    edges.map(|index| (*index, self.targets(at, *index, &step.edges[*index]))).collect();
-                Leaving { failed: matches!(outcome, Outcome::Fail(_)), edges }
-            };
-            said(flow, step, judge).into_iter().map(leaving).collect()
-        })
-    }
-
-    /// Where an edge leads; nowhere where that depends on who handed off.
-    fn targets(&self, at: StepId, index: usize, edge: &Edge<StepId>) -> Vec<StepId> {
-        match &edge.to {
-            Target::Step(to) => vec![*to],
-            Target::End(_) | Target::Origin { .. } => Vec::new(),
-            Target::Select { .. } | Target::Jump { .. } => {
-                let ways = self.live.ways[at.0 as usize].iter();
-                ways.filter(|way| way.edge == Some(index) && !way.inner).map(|way| way.to).collect()
-            }
-        }
-    }
-}
-
-/// What a step comes to by itself, or when this judge was asked.
-fn said(flow: &Flow, step: &Step<StepId>, judge: Option<StepId>) -> BTreeSet<Outcome> {
-    let Some(judge) = judge else {
-        if judges(&step.gate).next().is_none() {
-            return outcomes(flow, step);
-        }
-        let mut alone = step.clone();
-        match &mut alone.gate {
-            Gate::Readers(readers) => readers.retain(|reader| !matches!(reader, Reader::Judge { .. })),
-            Gate::Join { judges, .. } => judges.clear(),
-            Gate::Exit | Gate::Always(_) => {}
-        }
-        return outcomes(flow, &alone);
-    };
-    let mut found = outcomes(flow, flow.step(judge));
-    found.remove(&Outcome::None);
-    if let Gate::Readers(readers) = &step.gate {
-        found.extend(readers.iter().filter_map(|reader| match reader {
-            Reader::Otherwise(outcome) | Reader::Fallback(outcome) | Reader::FirstFallback(outcome) => {
-                Some(outcome.clone())
-            }
-            _ => None,
-        }));
-    }
-    found
-}
-
 impl Unroll<'_> {
     /// Says what is followed: these counters.
-    fn follow(&mut self, counts: &[(u32, Count)], visits_max: Option<u32>) -> Vec<CounterId> {
+    fn follow(&mut self, counts: &[(u32, Count)], counted: Counted) -> Vec<CounterId> {
         let counters: Vec<CounterId> = counts.iter().filter_map(|(_, count)| count.counter()).collect();
         self.places.fill(None);
         for (place, counter) in (0..).zip(&counters) {
             self.places[counter.0 as usize] = Some(place);
         }
-        self.visits_max = visits_max.filter(|_| counts.iter().any(|(_, count)| *count == Count::Visits));
+        let is_followed = |what| counts.iter().any(|(_, count)| *count == what);
+        self.counted = Counted {
+            visits: counted.visits.filter(|_| is_followed(Count::Visits)),
+            checks: counted.checks.filter(|_| is_followed(Count::Checks)),
+        };
         counters
     }
 
@@ -339,6 +255,8 @@ impl Unroll<'_> {
             origins: 0,
             history: 0,
             finished: 0,
+            checks: 0,
+            first: self.counted.checks.is_some() && self.falls_first(),
         };
         let mut memory = Memory::default();
         let mut known: HashMap<State, u32, FixedState> = HashMap::default();
@@ -387,9 +305,10 @@ impl Unroll<'_> {
                 let edge = &step.edges[*index];
                 let (is_open, is_last) = self.is_open(edge, state, memory);
                 if is_open {
-                    let origin = self.origin(state, edge, memory);
-                    for to in targets.iter().chain(&origin) {
-                        found.extend(self.go(state, leaving.failed, edge, *to, memory));
+                    let origin = self.origin(state, edge, memory).map(|to| (to, leaving.said));
+                    for (to, said) in targets.iter().chain(&origin) {
+                        let answered = State { checks: self.checked(state, *said), ..state };
+                        found.extend(self.go(answered, leaving.failed, edge, *to, memory));
                     }
                 }
                 if is_last {
@@ -418,6 +337,25 @@ impl Unroll<'_> {
         let Target::Origin { among } = &edge.to else { return None };
         let origin = memory.origins.of(state.origins).of(state.visit).filter(|origin| among.contains(origin));
         Some(origin.unwrap_or(state.visit))
+    }
+
+    /// Whether the first step falls back to something in the first iteration only.
+    fn falls_first(&self) -> bool {
+        let falls = |reader: &Reader<StepId>| matches!(reader, Reader::FirstFallback(_));
+        match &self.flow.step(self.flow.entry).gate {
+            Gate::Readers(readers) => readers.iter().any(falls),
+            _ => false,
+        }
+    }
+
+    /// How many answers count after this one.
+    fn checked(&self, state: State, said: Said) -> u32 {
+        let counts = match said {
+            Said::Always => true,
+            Said::AfterFirst => !state.first,
+            Said::Never => false,
+        };
+        self.counted.checks.map_or(0, |max| (state.checks + u32::from(counts)).min(max))
     }
 
     /// The state after an edge, and whether it is asked with a remedy there; `None` when the verdict ends the run.
@@ -455,7 +393,8 @@ impl Unroll<'_> {
             }
         }
         let redone = failed && (edge.remedy.is_some() || edge.again);
-        if self.visits_max.is_some_and(|max| state.finished + 1 >= max) && !redone {
+        next.finished = self.counted.visits.map_or(0, |max| (state.finished + 1).min(max));
+        if !redone && self.flow.verdict.holds(next.finished, next.checks, false) {
             return None;
         }
         // Who mends takes the place of what was mended in what monitors see.
@@ -463,8 +402,8 @@ impl Unroll<'_> {
         if !(next.judged || mended) {
             next.history = memory.visit(&self.flow.monitors, next.history, state.visit);
         }
-        next.finished = self.visits_max.map_or(0, |max| (state.finished + 1).min(max));
         next.judged = false;
+        next.first = false;
         next.visit = next.step;
         Some((next, edge.remedy.is_some()))
     }

@@ -377,7 +377,7 @@ impl Rules {
             self.exact && self.finished_max >= self.iterations_max && at.finished + 1 >= self.iterations_max;
         let redone = failed && (edge.remedy.is_some() || edge.again) && !last;
         let finished = at.finished.saturating_add(1);
-        let holds = |free| self.holds(&flow.verdict, finished, next.checks, free);
+        let holds = |free| flow.verdict.holds(finished, next.checks, free);
         let exhausts = !self.exact || !flow.verdict.can_fire() || !holds(false);
         if !redone && flow.verdict.can_fire() {
             let must = self.exact && holds(false);

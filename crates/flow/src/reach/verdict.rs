@@ -49,18 +49,4 @@ impl Rules {
             marks.extend(reached.then(|| Mark::Verdict(place.clone())));
         }
     }
-
-    /// Whether the verdict holds, when what is said and looked at does (`free`) or does not.
-    pub(super) fn holds(&self, verdict: &Verdict, finished: u32, checks: u32, free: bool) -> bool {
-        let mut parts = verdict.parts().iter();
-        let holds = |part: &Verdict| self.holds(part, finished, checks, free);
-        match verdict {
-            Verdict::Flow => false,
-            Verdict::Iterations(max) => finished >= *max,
-            Verdict::Checks { max, .. } => checks >= *max,
-            Verdict::Keyword(_) | Verdict::Signal(_) | Verdict::Poll(_) | Verdict::Handler(_) => free,
-            Verdict::Every(_) => parts.all(holds),
-            Verdict::Any(_) | Verdict::First(_) => parts.any(holds),
-        }
-    }
 }

@@ -1,15 +1,15 @@
 //! `price`.
 
 use cuegate_engine::Load;
-use cuegate_flow::Certificate;
+use cuegate_flow::{Flow, Terms, price_any};
 
 use super::{Place, check, disk, how};
 use crate::{
     Failure,
     cli::{args, given, print},
     config,
-    definition::{each_way, look},
-    exit,
+    definition::{Definition, both, each_way, look},
+    exit, providers,
     terms::{Asked, terms},
 };
 
@@ -24,42 +24,45 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
         model: args.model.as_deref(),
     };
     let budget = config.budget.budget().with(args.limits.budget());
+    asked.provider.map_or(Ok(()), providers::known)?;
     let files = disk(&location)?;
     let (base, file) = (&location.base, location.file.as_deref());
     let (alone, there) = each_way(&files, base, file, |interactive| {
         let mut definition = look(&files, base, file, &names, &Load { interactive, ..how.clone() });
         location.show_in(&mut definition.sources);
-        let found = definition.flow.as_ref().map(|flow| {
-            let terms = terms(flow, asked, &budget, args.max_iterations, args.repairs, &config);
-            cuegate_flow::price(flow, &terms)
-        });
-        (definition, found)
+        definition
     });
-    given::look_at(&alone.0, &args.set, &names)?;
-    let (definition, Some(found)) = alone else {
-        check::tell(&alone.0.diagnostics, &alone.0.sources, false);
-        return Err(Failure::usage(
+    given::look_at(&alone, &args.set, &names)?;
+    let unsound = |definition: &Definition| {
+        check::tell(&definition.diagnostics, &definition.sources, false);
+        Err(Failure::usage(
             format!("`{}` is not sound", args.path),
             format!("mend what is found above, then `cuegate check {}`", args.path),
-        ));
+        ))
     };
     // Rules for persons exist only where somebody is there, and what a run costs at most holds for both.
-    let there = there.and_then(|(definition, found)| Some((definition, found?)));
-    let (dearest, other) = match there {
-        Some((there, dearer)) if cost(&dearer) > cost(&found) => ((there, dearer), Some((definition, found))),
-        there => ((definition, found), there),
+    let is_sound = |definition: &Definition| definition.flow.is_some();
+    let ways = match there {
+        Some(there) if is_sound(&alone) && is_sound(&there) => vec![alone, there],
+        Some(there) => return unsound(&both(alone, there)),
+        None if is_sound(&alone) => vec![alone],
+        None => return unsound(&alone),
     };
+    let flows: Vec<(&Flow, Terms)> = ways
+        .iter()
+        .filter_map(|way| way.flow.as_deref())
+        .map(|flow| (flow, terms(flow, asked, &budget, args.max_iterations, args.repairs, &config)))
+        .collect();
+    let flows: Vec<(&Flow, &Terms)> = flows.iter().map(|(flow, terms)| (*flow, terms)).collect();
+    let Some((first, others)) = flows.split_first() else { return unsound(&ways[0]) };
+    let (found, dearest) = price_any(*first, others);
+    let sources = &ways[dearest].sources;
     if args.json {
-        print::json(&cuegate_view::price_json(&dearest.1, &dearest.0.sources));
+        print::json(&cuegate_view::price_json(&found, sources));
     } else {
-        print::data(&cuegate_view::price(&dearest.1, &dearest.0.sources));
+        print::data(&cuegate_view::price(&found, sources));
     }
     // The program ends: taking a large definition apart first would be time for nothing.
-    std::mem::forget((dearest, other));
+    std::mem::forget(ways);
     Ok(exit::DONE)
-}
-
-/// What is compared. What is not bounded is more than all that is.
-fn cost(most: &Certificate) -> (u64, u64, u64, u64) {
-    (most.asks, most.usd_micro.unwrap_or(u64::MAX), most.tokens.unwrap_or(u64::MAX), most.visits)
 }
