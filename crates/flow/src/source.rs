@@ -93,10 +93,10 @@ impl Sources {
         id
     }
 
-    /// Says that all files lie in a folder outside of the project.
-    pub fn lie_in(&mut self, folder: &str) {
+    /// Says how the paths of all files are shown, which lie outside of the project.
+    pub fn show_as(&mut self, shown: impl Fn(&str) -> String) {
         for file in &mut self.files {
-            file.elsewhere = Some(format!("{}/{}", folder.trim_end_matches('/'), file.path).into());
+            file.elsewhere = Some(shown(&file.path).into());
         }
     }
 

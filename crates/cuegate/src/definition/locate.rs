@@ -13,6 +13,8 @@ pub struct Location {
     pub root: PathBuf,
     /// Whether that lies outside of the project.
     pub is_elsewhere: bool,
+    /// Whether it is the folder around the project.
+    pub is_here: bool,
     /// Its folder below that, separated by `/`; empty when it is the root.
     pub base: String,
     /// The file that was named in it.
@@ -52,7 +54,8 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
         .collect::<Vec<_>>()
         .join("/");
     let is_elsewhere = !root.starts_with(whole(project));
-    Ok(Location { root, is_elsewhere, base, file })
+    let is_here = whole(project).parent() == Some(&*root);
+    Ok(Location { root, is_elsewhere, is_here, base, file })
 }
 
 /// A name never leaves its folder. Pieces may be kept in categories, folders of one level: `category/name`.
@@ -117,7 +120,10 @@ fn nothing(typed: &str) -> (String, String) {
 /// personas and instructions lie there.
 fn root_of(folder: &Path, project: &Path, piece: bool) -> PathBuf {
     let project = whole(project);
-    if folder.starts_with(&project) {
+    // Where the folder of pieces itself is taken for the project, since nothing says where that begins, what lies beside it
+    // belongs to it.
+    let is_alone = piece && folder == project && !project.join(".git").exists();
+    if folder.starts_with(&project) && !is_alone {
         return project;
     }
     if piece {
@@ -137,15 +143,22 @@ fn whole(path: &Path) -> PathBuf {
 impl Location {
     /// Shows the paths of a definition that was read from here as what they are.
     pub fn show_in(&self, sources: &mut Sources) {
-        if self.is_elsewhere {
-            sources.lie_in(&self.root.to_string_lossy());
+        if !self.is_elsewhere {
+            return;
         }
+        let root = self.root.to_string_lossy();
+        sources.show_as(|path| match path.strip_prefix(&format!("{}/", self.base)) {
+            // As it was typed.
+            Some(own) if self.is_here => own.to_owned(),
+            _ if self.is_here => format!("../{path}"),
+            _ => format!("{}/{path}", root.trim_end_matches('/')),
+        });
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{locate, named};
+    use super::{Sources, locate, named};
 
     #[test]
     fn folders_files_and_names() {
@@ -208,5 +221,16 @@ mod tests {
         let found =
             locate(home.join(".takt/pieces/mine.yaml").to_str().unwrap(), &project, &project).unwrap();
         assert_eq!((found.root, found.base.as_str()), (home.join(".takt"), "pieces"));
+        // So it is where its folder is all that is known; where a repository begins with it, nothing else belongs to it.
+        let pieces = home.join(".takt/pieces");
+        let found = locate("mine.yaml", &pieces, &pieces).unwrap();
+        assert_eq!((found.root.clone(), found.base.as_str()), (home.join(".takt"), "pieces"));
+        let mut sources = Sources::default();
+        let own = ["pieces/mine.yaml", "personas/x.md"].map(|path| sources.add(path, ""));
+        found.show_in(&mut sources);
+        let shown = own.map(|id| sources.get(id).unwrap().shown().to_owned());
+        assert_eq!(shown, ["mine.yaml", "../personas/x.md"]);
+        std::fs::create_dir(pieces.join(".git")).unwrap();
+        assert_eq!(locate("mine.yaml", &pieces, &pieces).unwrap().root, pieces);
     }
 }

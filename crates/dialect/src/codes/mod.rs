@@ -48,6 +48,7 @@ mod invalid_yaml;
 mod jump_without_target;
 mod later_spelling;
 mod literal_block;
+mod literal_keys;
 mod literal_path;
 mod malformed_template;
 mod missing_edit;
@@ -186,6 +187,7 @@ all! {
     JUMP_WITHOUT_TARGET = jump_without_target,
     LATER_SPELLING = later_spelling,
     LITERAL_BLOCK = literal_block,
+    LITERAL_KEYS = literal_keys,
     LITERAL_PATH = literal_path,
     MALFORMED_TEMPLATE = malformed_template,
     MISSING_EDIT = missing_edit,

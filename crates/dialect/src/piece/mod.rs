@@ -5,6 +5,7 @@ mod gate_steps;
 mod gates;
 mod join;
 mod judge;
+mod literal;
 mod load;
 mod lower;
 mod monitors;

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use cuegate_flow::{Diagnostic, Span};
 
-use super::movement::{Persona, is_empty_list, literal_path, some_left};
+use super::literal;
+use super::movement::{Persona, is_empty_list, some_left};
 use super::newer;
 use super::rules::{self, Owner, Rule};
 use super::sections::{Body, Section, Sections};
@@ -106,7 +107,8 @@ fn monitor<'j>(
         Persona { key: keyed.then(|| reference.text.into()), body }
     });
     let instruction = judge.filled("instruction_template").map(|text| {
-        literal_path(text, "judge.instruction_template", &judge);
+        literal::path(text, "judge.instruction_template", &judge);
+        sections.literal_key(text, "judge.instruction_template", &judge);
         Body::inline(text, &sections.source)
     });
     let rules = rules::read(&judge, Owner::Monitor, interactive, "");

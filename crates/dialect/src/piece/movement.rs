@@ -3,6 +3,7 @@
 use cuegate_flow::{Boundary, Diagnostic, Permission, Span, Str, Tools};
 
 use super::gates::{self, Gates};
+use super::literal;
 use super::newer;
 use super::reports::{self, ReportDefinition};
 use super::rules::{self, Owner, Rule};
@@ -275,7 +276,8 @@ impl Reading<'_, '_, '_> {
                 self.sections.resolve(Section::Instructions, path, fields)
             }
             Some(inline) => {
-                literal_path(inline, "instruction_template", fields);
+                literal::path(inline, "instruction_template", fields);
+                self.sections.literal_key(inline, "instruction_template", fields);
                 Some(Body::inline(inline, &self.sections.source))
             }
             None => {
@@ -289,24 +291,6 @@ impl Reading<'_, '_, '_> {
             }
         }
     }
-}
-
-/// Reports a path that is taken for the text itself: of texts that stand where they are used, only files of Markdown
-/// are read, and in some places none.
-pub(super) fn literal_path(text: Text<'_>, key: &str, fields: &Fields<'_, '_>) {
-    let path = text.text.trim();
-    let ends =
-        [".md", ".txt", ".yaml", ".yml", ".json", ".markdown"].iter().any(|ending| path.ends_with(ending));
-    let leads = ["./", "../", "~/", "/"].iter().any(|start| path.starts_with(start));
-    if !(ends || leads) || path.contains(char::is_whitespace) {
-        return;
-    }
-    let message = format!("`{path}` is no file here: `{key}` is what an agent is told, word for word");
-    let hint = match key {
-        "judge.instruction_template" => "write the text: no file is read here",
-        _ => "name the file in `instructions` with the ending `.md`, or write the text",
-    };
-    fields.push(Diagnostic::warning(codes::LITERAL_PATH, text.span, message).hint(hint));
 }
 
 /// Whether a movement begins a conversation of its own each time.

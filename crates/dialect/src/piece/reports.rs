@@ -6,7 +6,7 @@ use super::newer;
 use super::report_names::FileNames;
 use super::sections::{Body, Section, Sections, is_path};
 use crate::codes;
-use crate::json::{Fields, Json, Kind, Text};
+use crate::json::{Entry, Fields, Json, Kind, Text};
 
 /// A report that a movement owes.
 #[derive(Debug, Clone)]
@@ -70,7 +70,9 @@ fn report(
         contracts.wrong_type("report", item, "a list of `{ name, format }` or `Label: path`");
         return;
     };
-    if item.entry("name").is_none() {
+    // Labels have none of the other keys beside them.
+    let is_named = ["name", "format", "order"].iter().any(|key| item.entry(key).is_some());
+    if !is_named {
         // Each key is a label, each value a file.
         if entries.is_empty() {
             contracts.invalid(
@@ -91,13 +93,23 @@ fn report(
         return;
     }
     let Some(fields) = Fields::of(item, "a report", Some(step), contracts.found) else { return };
-    let name = fields.required("name");
+    let name = fields.required("name").or_else(|| meant_as_name(entries));
     let order = fields.filled("order").and_then(|text| body(text, &fields, sections));
     let format = fields.filled("format").and_then(|text| body(text, &fields, sections));
     newer::refuse(&fields, newer::REPORT);
     fields.finish();
     if let Some(name) = name {
         add(name, None, order, format, contracts, reports);
+    }
+}
+
+/// What a key that is none was meant to name, where there is one only.
+fn meant_as_name(entries: &[Entry]) -> Option<Text<'_>> {
+    let is_known = |key: &str| ["name", "format", "order"].contains(&key) || newer::REPORT.contains(&key);
+    let mut others = entries.iter().filter(|entry| !is_known(&entry.key));
+    match (others.next(), others.next()) {
+        (Some(entry), None) => entry.value.as_text().map(|text| Text { text, span: entry.value.span }),
+        _ => None,
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use cuegate_flow::{Diagnostic, Span, Str};
 
+use super::literal;
 use super::unread::Unread;
 use crate::codes;
 use crate::desk::{Desk, Page};
@@ -187,7 +188,13 @@ impl<'d, 'f> Sections<'d, 'f> {
             self.desk.found.push(finding.hint("name a file, relative to the piece's folder"));
             return None;
         }
-        if is_path(text.text) { self.file(text) } else { Some(Body::inline(text, &self.source)) }
+        if is_path(text.text) {
+            return self.file(text);
+        }
+        if let Some(finding) = literal::path_of_entry(text, section) {
+            self.desk.found.push(finding);
+        }
+        Some(Body::inline(text, &self.source))
     }
 
     /// A file by its path, relative to the piece's folder.
@@ -238,7 +245,7 @@ impl<'d, 'f> Sections<'d, 'f> {
             known.used.set(true);
             return known.body.clone();
         }
-        if !is_path(reference.text) {
+        if self.is_of_keys(section, reference, user) || !is_path(reference.text) {
             return Some(Body::inline(reference, &self.source));
         }
         self.missed.borrow_mut().push(section);
@@ -280,6 +287,36 @@ impl<'d, 'f> Sections<'d, 'f> {
             names => suggested(finding, reference.text, names),
         });
         None
+    }
+
+    /// Reports a text that is told as it is, though an instruction is called so, or several are.
+    pub(super) fn literal_key(&self, text: Text<'_>, key: &str, user: &Fields<'_, '_>) {
+        let (section, name) = (Section::Instructions, text.text.trim());
+        if let Some(at) = self.place(section, name) {
+            self.known[at].used.set(true);
+            let message =
+                format!("`{name}` is taken for the text itself, though it is a key of `{}`", section.key());
+            let finding = Diagnostic::warning(codes::LITERAL_KEYS, text.span, message);
+            user.push(finding.hint(match key {
+                "instruction_template" => format!("write `instruction: {name}`"),
+                _ => "write the text: no key is read here".to_owned(),
+            }));
+        } else {
+            self.is_of_keys(section, text, user);
+        }
+    }
+
+    /// Whether a text is made of keys, which is reported.
+    fn is_of_keys(&self, section: Section, text: Text<'_>, user: &Fields<'_, '_>) -> bool {
+        let found = literal::keys(text, section, |key| self.has(section, key));
+        let Some((keys, finding)) = found else { return false };
+        let places = keys.iter().filter_map(|key| self.place(section, key));
+        places.for_each(|at| self.known[at].used.set(true));
+        if keys.iter().any(|key| !self.has(section, key)) {
+            self.miss(section);
+        }
+        user.push(finding);
+        true
     }
 
     /// Whether a map has an entry of this name.

@@ -502,3 +502,49 @@ fn a_path_is_no_text() {
     let ordered = broken(&[("order: Be short.", "order: ../instructions/order.txt")]);
     assert!(ordered.contains("no file") || ordered.contains("[missing-facet]"), "{ordered}");
 }
+
+/// Lists that are no lists in YAML are texts, and so is a key where a text belongs.
+#[test]
+fn keys_are_no_text() {
+    insta::assert_snapshot!(table(&[
+        ("a list without dashes", &[("policy: [coding, careful]", "policy:\n      coding\n      careful")]),
+        ("a second item further in", &[("policy: [coding, careful]", "policy:\n      - coding\n        - careful")]),
+        ("a list without brackets", &[("policy: [coding, careful]", "policy: coding, careful")]),
+        ("one of them misspelt", &[("policy: [coding, careful]", "policy: codng, careful")]),
+        ("a text", &[("policy: [coding, careful]", "policy: [coding, careful, Do all with care]")]),
+        ("a key for a text", &[("instruction_template: Review the tests.", "instruction_template: implement")]),
+        ("a path with a blank", &[("../policies/coding.md", "../policies/my coding.txt")]),
+    ]), @"
+    # a list without dashes
+    sound.yaml:47:7 warning[literal-keys]: `coding, careful` is taken for the text itself, though it looks like keys of `policies`
+    # a second item further in
+    sound.yaml:47:9 warning[literal-keys]: `coding, careful` is taken for the text itself, though it looks like keys of `policies`
+    # a list without brackets
+    sound.yaml:46:13 warning[literal-keys]: `coding, careful` is taken for the text itself, though it looks like keys of `policies`
+    # one of them misspelt
+    sound.yaml:46:13 warning[literal-keys]: `codng, careful` is taken for the text itself, though it looks like keys of `policies`
+    # a text
+    nothing
+    # a key for a text
+    sound.yaml:78:31 warning[literal-keys]: `implement` is taken for the text itself, though it is a key of `instructions`
+    # a path with a blank
+    sound.yaml:5:11 warning[literal-path]: `../policies/my coding.txt` is no file here: the entry of `policies` is what an agent is told, word for word
+    ");
+}
+
+/// Beside `format` and `order` stands a `name`, and no label.
+#[test]
+fn reports_with_a_form_have_a_name() {
+    insta::assert_snapshot!(table(&[
+        ("a label with a form", &[("- name: 00-plan.md", "- Plan: 00-plan.md")]),
+        ("a misspelt name", &[("- name: 00-plan.md", "- nmae: 00-plan.md")]),
+        ("no name at all", &[("- name: 00-plan.md\n          ", "- "), ("{report:00-plan.md}", "it")]),
+    ]), @"
+    # a label with a form
+    sound.yaml:29:11 error[unknown-key]: `Plan` is no key of a report; `name` is missing in a report
+    # a misspelt name
+    sound.yaml:29:11 error[unknown-key]: `nmae` is no key of a report
+    # no name at all
+    sound.yaml:29:11 error[missing-key]: `name` is missing in a report
+    ");
+}
