@@ -1,4 +1,4 @@
-//! Found in `piece::literal`.
+//! Found in `piece::literal` and `piece::sections`.
 
 use cuegate_flow::Code;
 

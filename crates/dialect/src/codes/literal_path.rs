@@ -1,4 +1,4 @@
-//! Found in `piece::movement`.
+//! Found in `piece::literal`.
 
 use cuegate_flow::Code;
 

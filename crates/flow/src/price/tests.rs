@@ -111,11 +111,12 @@ fn what_is_too_much_to_follow_makes_an_upper_bound() {
     let (asks, upper) = said(3_000, &terms(9_000));
     assert!(upper && asks >= 9_000, "{asks}");
     // Lower numbers may be followed where higher ones were not, and are priced as they are then.
-    let mut line = bounded(3_000);
+    let mut line = bounded(800);
     line.steps[1].edges.remove(0);
-    let found = price(&line, &terms(9_000));
-    assert!(found.asks > 3_002, "{}", found.asks);
-    assert_eq!(lever(&found), Some(("maxAttempts", 3_000, 1_500, 1_502)));
+    line.monitors.clear();
+    let found = price(&line, &Terms { given: true, ..terms(1_500) });
+    assert_eq!(found.asks, 1_500, "more than the 802 that a run comes to");
+    assert_eq!(lever(&found), Some(("maxAttempts", 800, 400, 402)));
 }
 
 /// What is behind a counter that is not followed is behind it for every key.
