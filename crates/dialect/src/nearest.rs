@@ -30,6 +30,35 @@ pub(crate) fn or_hint<'n>(
     }
 }
 
+/// The key that a word that is none was probably meant to be: the nearest one, else the one whose beginning or end it is,
+/// as `timeout` of `timeout_ms` and `tools` of `allowed_tools`, else the one that it is the plural of.
+pub(crate) fn key<'n>(word: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let known: Vec<&str> = known.into_iter().collect();
+    if let Some(near) = nearest(word, known.iter().copied()) {
+        return Some(near);
+    }
+    let singular = word.strip_suffix("ies").map(|stem| format!("{stem}y"));
+    let is_meant = |key: &&&str| singular.as_deref() == Some(**key) || is_part(word, key);
+    let mut meant = known.iter().filter(is_meant);
+    let first = *meant.next()?;
+    meant.all(|other| *other == first).then_some(first)
+}
+
+/// Whether a word is the beginning or the end of a key. Short ones are of many.
+fn is_part(word: &str, key: &str) -> bool {
+    if word.len() < 4 {
+        return false;
+    }
+    let ends = |rest: &str| {
+        let mut letters = word.chars();
+        let capital = letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters);
+        rest.ends_with('_') || capital.eq(key[rest.len()..].chars())
+    };
+    let at_end = key.len().checked_sub(word.len()).filter(|at| *at > 0 && key.is_char_boundary(*at));
+    let is_end = at_end.is_some_and(|at| key[at..].eq_ignore_ascii_case(word) && ends(&key[..at]));
+    key.starts_with(word) || is_end
+}
+
 /// Names in backticks, separated by commas.
 pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{}`", name.as_ref())).collect();
@@ -38,11 +67,25 @@ pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::suggestion;
+    use super::{key, suggestion};
 
     #[test]
     fn known_names_are_listed_where_none_is_near() {
         assert_eq!(suggestion("zzz", &["a", "b"]), "use one of `a`, `b`");
         assert_eq!(suggestion("nxt", &["repeat", "next"]), "did you mean `next`?");
+    }
+
+    #[test]
+    fn a_part_of_a_key_is_that_key() {
+        let known =
+            ["timeout_ms", "allowed_tools", "policy", "policyFile", "structuredGate", "format", "cycle"];
+        let of = |word| key(word, known);
+        assert_eq!(
+            (of("timeout"), of("tools"), of("gate")),
+            (Some("timeout_ms"), Some("allowed_tools"), Some("structuredGate"))
+        );
+        assert_eq!((of("policies"), of("form"), of("cycl")), (Some("policy"), Some("format"), Some("cycle")));
+        assert_eq!((of("ools"), of("ms"), of("mat"), of("file")), (None, None, None, Some("policyFile")));
+        assert_eq!(key("tools", ["tools_allowed", "tools_denied"]), None, "two begin with it");
     }
 }

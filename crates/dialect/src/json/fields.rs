@@ -30,6 +30,8 @@ pub(crate) struct Fields<'j, 'f> {
     what: String,
     entries: &'j [Entry],
     asked: RefCell<Vec<&'static str>>,
+    /// Those of them that nobody is to write.
+    shunned: RefCell<Vec<&'static str>>,
     /// The keys that cannot be left out.
     needed: RefCell<Vec<&'static str>>,
     /// What was said of what is missing in it.
@@ -49,6 +51,7 @@ impl<'j, 'f> Fields<'j, 'f> {
             what: what.to_owned(),
             entries,
             asked: RefCell::default(),
+            shunned: RefCell::default(),
             needed: RefCell::default(),
             lacking: RefCell::default(),
             missing: RefCell::default(),
@@ -82,6 +85,12 @@ impl<'j, 'f> Fields<'j, 'f> {
     pub(crate) fn nullable(&self, key: &'static str) -> Option<&'j Entry> {
         self.asked.borrow_mut().push(key);
         self.entries.iter().find(|entry| &*entry.key == key)
+    }
+
+    /// The same of a key that nobody is to write: it is not what a misspelt one was meant to be.
+    pub(crate) fn shunned(&self, key: &'static str) -> Option<&'j Entry> {
+        self.shunned.borrow_mut().push(key);
+        self.nullable(key)
     }
 
     /// A text.
@@ -264,7 +273,7 @@ impl<'j, 'f> Fields<'j, 'f> {
     pub(crate) fn has_strange_key(&self) -> bool {
         let asked = self.asked.borrow();
         let is_strange = |entry: &&Entry| {
-            !asked.contains(&&*entry.key) && nearest::nearest(&entry.key, asked.iter().copied()).is_none()
+            !asked.contains(&&*entry.key) && nearest::key(&entry.key, asked.iter().copied()).is_none()
         };
         self.entries.iter().any(|entry| is_strange(&entry))
     }
@@ -292,7 +301,7 @@ impl<'j, 'f> Fields<'j, 'f> {
 
     /// Reports a key that is known but has no effect, if it is there.
     pub(crate) fn stray(&self, key: &'static str, why: &str) {
-        if let Some(entry) = self.nullable(key) {
+        if let Some(entry) = self.shunned(key) {
             let message = format!("`{key}` has no effect in {}", self.what);
             self.push(Diagnostic::warning(codes::STRAY_KEY, entry.key_span, message).hint(why));
         }
@@ -300,7 +309,7 @@ impl<'j, 'f> Fields<'j, 'f> {
 
     /// The same of several keys that have none for one reason, which is one finding.
     pub(crate) fn strays(&self, keys: &[&'static str], why: &str) {
-        let mut there: Vec<&Entry> = keys.iter().filter_map(|key| self.nullable(key)).collect();
+        let mut there: Vec<&Entry> = keys.iter().filter_map(|key| self.shunned(key)).collect();
         there.sort_by_key(|entry| entry.key_span.start);
         let Some(first) = there.first() else { return };
         let names: Vec<&str> = there.iter().map(|entry| &*entry.key).collect();
@@ -334,11 +343,11 @@ impl<'j, 'f> Fields<'j, 'f> {
         let unknown = self.entries.iter().filter(|entry| !asked.contains(&&*entry.key));
         // What is there already is not what was meant.
         let is_there = |key: &str| self.entries.iter().any(|entry| *entry.key == *key);
-        let known = || asked.iter().copied().filter(|key| !is_there(key));
+        let shunned = self.shunned.borrow();
+        let known = || asked.iter().copied().filter(|key| !is_there(key) && !shunned.contains(key));
         if let [only] = unknown.clone().collect::<Vec<_>>()[..]
-            && let [lack] = &self.lacking.borrow()[..]
-            && nearest::nearest(&only.key, known()).is_none()
-            && let Some(said) = self.found.take(|known| known == lack).into_iter().next()
+            && nearest::key(&only.key, known()).is_none()
+            && let Some(said) = self.take_lack()
         {
             let message = format!("`{}` is no key of {}; {}", only.key, self.what, said.message);
             let hint = match said.hint.as_deref().unwrap_or_default() {
@@ -353,8 +362,28 @@ impl<'j, 'f> Fields<'j, 'f> {
         for entry in unknown {
             let message = format!("`{}` is no key of {}", entry.key, self.what);
             let finding = Diagnostic::error(codes::UNKNOWN_KEY, entry.key_span, message);
-            self.push(nearest::or_hint(finding, &entry.key, known(), || "remove it".to_owned()));
+            self.push(match nearest::key(&entry.key, known()) {
+                Some(near) => finding.meant(near),
+                None => finding.hint("remove it"),
+            });
         }
+    }
+
+    /// Takes back what was said of what is missing, where that is one thing or keys only; as one finding.
+    fn take_lack(&self) -> Option<Diagnostic> {
+        let lacking = self.lacking.borrow();
+        let is_keys = lacking.iter().all(|lack| lack.code == codes::MISSING_KEY);
+        if lacking.len() > 1 && !is_keys {
+            return None;
+        }
+        let mut said = self.found.take(|known| lacking.contains(known));
+        if said.len() < 2 {
+            return said.pop();
+        }
+        let names = nearest::list(&self.missing.borrow());
+        let first = said.swap_remove(0);
+        let message = format!("{names} are missing in {}", self.what);
+        Some(Diagnostic { message, ..first }.hint(format!("add {names}")))
     }
 
     /// Where nothing at all is written, all that is missing is missing for one reason: that is one finding.

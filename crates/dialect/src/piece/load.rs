@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use cuegate_flow::{Diagnostic, Draft, Span, Str};
 
 use super::lower::lower_piece;
+use super::misplaced;
 use super::monitors::{self, MonitorDefinition};
 use super::movement::{ABORT, COMPLETE, Does, Movement, Reading};
 use super::newer;
@@ -40,6 +41,8 @@ pub(super) struct PieceDefinition<'j> {
     pub(super) monitors: Vec<MonitorDefinition<'j>>,
     /// Whether there is a movement that cannot be known by its name: a name that leads nowhere may mean it.
     pub(super) nameless: bool,
+    /// Whether a member has no name that could be read.
+    pub(super) nameless_members: bool,
 }
 
 /// Loads a piece.
@@ -68,7 +71,9 @@ fn open(desk: &Desk<'_>, path: &str) -> Option<(Json, Str)> {
     match desk.page(path) {
         Page::Text { file, text } => {
             let value = yaml::parse(&text, file, &desk.found)?;
-            Some((desk.as_meant(path, value), text))
+            let mut value = desk.as_meant(path, value);
+            misplaced::mend(&mut value, &desk.found);
+            Some((value, text))
         }
         Page::Missing => {
             let message = format!("there is no `{path}`");
@@ -106,7 +111,7 @@ fn load(
         sections.may_be_named(&unread);
         sections.report_unused();
         let mut compiler = Compiler::new(&desk.found, &options.set, reports);
-        compiler.may_be_more = piece.nameless || unread.reports;
+        compiler.may_be_more = piece.nameless || piece.nameless_members || unread.reports;
         lower_piece(&piece, options, &compiler, draft);
     }
     renamed::check_names(value, &desk.found);
@@ -179,9 +184,8 @@ fn read<'j>(
     fields.need(key);
     let reading = Reading { sections, interactive: options.interactive };
     let all = fields.items(key);
-    let (strays, items): (Vec<&Json>, Vec<&Json>) = all.iter().partition(|item| monitors::is_one(item));
     let movements: Vec<Movement<'j>> =
-        items.iter().filter_map(|item| reading.movement(item, &fields, false)).collect();
+        all.iter().filter_map(|item| reading.movement(item, &fields, false)).collect();
     match entry {
         None => fields.missing("movements"),
         Some(entry) if all.is_empty() => {
@@ -191,14 +195,23 @@ fn read<'j>(
         }
         Some(_) => {}
     }
-    let monitors = monitors::read(&fields, &strays, sections, options.interactive);
+    let monitors = monitors::read(&fields, sections, options.interactive);
     fields.stray("answer_agent", "nothing reads it");
     newer::refuse(&fields, newer::PIECE);
     if fields.has_strange_key() {
         sections.may_be_meant();
     }
     fields.finish();
-    let nameless = movements.len() < items.len();
+    let members = movements.iter().map(|movement| match &movement.does {
+        Does::Parallel(members) => members.len(),
+        Does::Asks(_) => 0,
+    });
+    let written = all.iter().filter_map(|item| match &item.get("parallel")?.kind {
+        Kind::List(items) => Some(items.len()),
+        _ => None,
+    });
+    let nameless_members = members.sum::<usize>() < written.sum();
+    let nameless = movements.len() < all.len();
     PieceDefinition {
         name,
         description,
@@ -208,6 +221,7 @@ fn read<'j>(
         movements,
         monitors,
         nameless,
+        nameless_members,
     }
 }
 

@@ -8,6 +8,7 @@ mod judge;
 mod literal;
 mod load;
 mod lower;
+mod misplaced;
 mod monitors;
 mod movement;
 mod newer;

@@ -41,31 +41,13 @@ impl MonitorDefinition<'_> {
     }
 }
 
-/// Whether an item of a list of movements is a monitor, with the keys of one and no name.
-pub(crate) fn is_one(item: &Json) -> bool {
-    item.get("name").is_none() && item.get("cycle").is_some() && item.get("judge").is_some()
-}
-
-/// Reads `loop_monitors`, and monitors that stand among the movements: with them the line above them was lost, or its
-/// indentation.
+/// Reads `loop_monitors`.
 pub(crate) fn read<'j>(
     piece: &Fields<'j, '_>,
-    strays: &[&'j Json],
     sections: &Sections<'_, '_>,
     interactive: bool,
 ) -> Vec<MonitorDefinition<'j>> {
-    if let Some(stray) = strays.first() {
-        let message = match strays.len() {
-            1 => "a loop monitor stands among the movements".to_owned(),
-            count => format!("{count} loop monitors stand among the movements"),
-        };
-        let hint = match piece.entry("loop_monitors") {
-            Some(_) => "move it below `loop_monitors`",
-            None => "write `loop_monitors:` above it, as far to the left as `movements:`",
-        };
-        piece.invalid(stray.span, message, hint);
-    }
-    let items = piece.items("loop_monitors").iter().chain(strays.iter().copied());
+    let items = piece.items("loop_monitors").iter();
     let monitors: Vec<_> = items.filter_map(|item| monitor(item, piece, sections, interactive)).collect();
     let (mut kept, mut names): (Vec<MonitorDefinition<'j>>, BTreeSet<String>) = Default::default();
     for monitor in monitors {

@@ -10,7 +10,7 @@ use super::rules::{self, Owner, Rule};
 use super::sections::{Body, Section, Sections};
 use super::weak;
 use crate::codes;
-use crate::json::{Fields, Json, Kind, Text};
+use crate::json::{Entry, Fields, Json, Kind, Text};
 use crate::unknown_tool;
 
 /// A movement, or a member of a parallel one.
@@ -114,6 +114,17 @@ fn is_asked(movement: &Json) -> bool {
     ["instruction", "instruction_template"].iter().any(|key| movement.get(key).is_some())
 }
 
+/// The key with the members of a movement, where it is called otherwise.
+fn meant_as_parallel(movement: &Json) -> Option<&Entry> {
+    let is_member = |item: &Json| item.get("name").is_some() && is_asked(item);
+    let has_members = |entry: &&Entry| match &entry.value.kind {
+        Kind::List(items) => !items.is_empty() && items.iter().all(is_member),
+        _ => false,
+    };
+    let found = movement.pairs().iter().find(has_members)?;
+    (movement.get("parallel").is_none() && !is_asked(movement)).then_some(found)
+}
+
 impl Reading<'_, '_, '_> {
     /// Reads one movement; `None` when it has no name to be known by.
     pub(crate) fn movement<'j>(
@@ -132,6 +143,10 @@ impl Reading<'_, '_, '_> {
         let step = name.map_or("", |name| name.text);
         let description = fields.text("description").map(|text| text.text);
         let parallel = fields.entry("parallel");
+        if let Some(entry) = meant_as_parallel(item).filter(|_| !member) {
+            let message = format!("`{}` is no key of {what}", entry.key);
+            fields.push(Diagnostic::error(codes::UNKNOWN_KEY, entry.key_span, message).meant("parallel"));
+        }
         let does = match parallel {
             Some(entry) if member => {
                 let message = "a member of a parallel movement cannot be parallel itself";
@@ -238,7 +253,8 @@ impl Reading<'_, '_, '_> {
                 return Vec::new();
             }
         };
-        references
+        let before = fields.found.len();
+        let named: Vec<Named> = references
             .into_iter()
             .filter_map(|reference| {
                 let reference = Text { text: reference.text.trim(), ..reference };
@@ -253,7 +269,11 @@ impl Reading<'_, '_, '_> {
                 let key = self.sections.has(section, reference.text).then(|| reference.text.into());
                 Some(Named { key, body: self.sections.resolve(section, reference, fields)? })
             })
-            .collect()
+            .collect();
+        if fields.found.len() > before + 1 {
+            several(fields, entry.value.span);
+        }
+        named
     }
 
     /// `instruction` or `instruction_template`: one of them, and not both.
@@ -291,6 +311,24 @@ impl Reading<'_, '_, '_> {
             }
         }
     }
+}
+
+/// What one list names and no map has is one finding, but for what is misspelt.
+fn several(fields: &Fields<'_, '_>, list: Span) {
+    let is_lost = |known: &Diagnostic| {
+        let within = known.span.file == list.file && (list.start..=list.end).contains(&known.span.start);
+        known.code == codes::UNKNOWN_FACET && known.meant.is_none() && within
+    };
+    let mut said = fields.found.take(is_lost);
+    said.sort_by_key(|known| known.span);
+    let names: Vec<String> =
+        said.iter().filter_map(|known| known.message.split('`').nth(3)).map(str::to_owned).collect();
+    let Some(mut first) = said.into_iter().next() else { return };
+    if let ([one, _, ..], true) = (&names[..], first.message.contains(" names ")) {
+        let one = format!("`{one}`");
+        first.message = first.message.replacen(&one, &crate::nearest::list(&names), 1);
+    }
+    fields.found.push(first);
 }
 
 /// Whether a movement begins a conversation of its own each time.

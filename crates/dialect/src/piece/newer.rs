@@ -69,7 +69,7 @@ pub(super) const GATE: &[&str] = &["cwd"];
 /// Refuses what is there of some keys.
 pub(super) fn refuse(fields: &Fields<'_, '_>, keys: &[&'static str]) {
     for key in keys {
-        if let Some(entry) = fields.nullable(key) {
+        if let Some(entry) = fields.shunned(key) {
             let message =
                 format!("`{key}` came with a later version of the format, which is not supported yet");
             let finding = Diagnostic::error(codes::UNSUPPORTED_YET, entry.key_span, message);

@@ -70,7 +70,12 @@ fn rule<'j>(
     step: &str,
 ) -> Option<Rule<'j>> {
     let fields = Fields::of(item, "a rule", Some(step), owner.found)?;
-    let condition = fields.required("condition");
+    // What a later version has in place of a key is not missing as well.
+    let said = |key, later| match item.entry(later) {
+        Some(_) => fields.filled(key),
+        None => fields.required(key),
+    };
+    let condition = said("condition", "when");
     let next = match whose {
         Owner::Member => {
             if let Some(next) = fields.text("next") {
@@ -82,7 +87,7 @@ fn rule<'j>(
             }
             None
         }
-        _ => fields.required("next"),
+        _ => said("next", "return"),
     };
     let asks_person = flag(&fields, "requires_user_input", whose);
     let interactive_only = fields.boolean("interactive_only").is_some_and(|(value, _)| value);
@@ -128,7 +133,8 @@ fn report_no_call(condition: Text<'_>, owner: &Fields<'_, '_>) {
 
 /// A flag that has no effect where rules lead nowhere.
 fn flag(fields: &Fields<'_, '_>, key: &'static str, whose: Owner) -> bool {
-    let Some((value, span)) = fields.boolean(key) else { return false };
+    // What stands there and cannot be read was probably meant.
+    let Some((value, span)) = fields.boolean(key) else { return fields.nullable(key).is_some() };
     if whose == Owner::Member && value {
         let message = format!("`{key}` has no effect in a rule of a member");
         fields.inert(span, message, "put it into a rule of the parallel movement");

@@ -109,6 +109,12 @@ impl<'c> Compiler<'c> {
         if let Some(report) = name.strip_prefix(REPORT).and_then(|rest| rest.strip_prefix(':')) {
             let report = report.trim();
             if report.is_empty() {
+                let hint = match self.reports.first() {
+                    Some(known) => format!("name one, as `{{report:{known}}}`"),
+                    None => "name one, or remove it".to_owned(),
+                };
+                let message = format!("`{{{name}}}` stays text: it names no report");
+                self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, &hint);
                 return None;
             }
             self.check_report(report, name, body, reader);
@@ -135,7 +141,9 @@ impl<'c> Compiler<'c> {
         let known = || VALUES.iter().map(|(known, _)| *known);
         // White space between the braces is as much of a slip as a wrong letter.
         let near = known().find(|known| *known == name.trim()).or(nearest(name, known()).filter(|_| word));
-        if let Some(near) = near.map(str::to_owned).or_else(|| near_report(name)) {
+        if let Some(near) =
+            near.map(str::to_owned).or_else(|| near_report(name)).or_else(|| self.known_report(name))
+        {
             let hint = format!("did you mean `{{{near}}}`?");
             let message = format!("`{{{name}}}` stays text");
             self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, &hint);
@@ -175,6 +183,23 @@ impl<'c> Compiler<'c> {
         self.found.push(finding.step(reader.step).hint(hint));
     }
 
+    /// The report that a word means which says it in another notation: `{report.plan.md}`.
+    fn known_report(&self, name: &str) -> Option<String> {
+        let (word, rest) = name.split_at_checked(REPORT.len())?;
+        let rest = rest.trim_start_matches(['.', '_', '-', '/', ' ', ':']).trim();
+        let is_one = word.eq_ignore_ascii_case(REPORT) && !rest.is_empty();
+        let known = self.similar(rest).filter(|_| is_one)?;
+        Some(format!("{REPORT}:{known}"))
+    }
+
+    /// The report whose name ends so, or begins so but for its ending.
+    fn similar(&self, name: &str) -> Option<&str> {
+        let is_similar = |known: &&str| {
+            known.ends_with(name) || known.rsplit_once('.').is_some_and(|(stem, _)| stem.ends_with(name))
+        };
+        self.reports.iter().map(|known| &**known).find(is_similar)
+    }
+
     fn check_report(&self, report: &str, name: &str, body: &Body, reader: Reader<'_>) {
         if self.may_be_more || self.reports.iter().any(|known| **known == *report) {
             return;
@@ -183,7 +208,7 @@ impl<'c> Compiler<'c> {
             return;
         }
         self.unwritten.borrow_mut().push(report.into());
-        let similar = self.reports.iter().map(|known| &**known).find(|known| known.ends_with(report));
+        let similar = self.similar(report);
         let hint = match similar.or_else(|| nearest(report, self.reports.iter().map(|known| &**known))) {
             Some(near) => format!("did you mean `{{report:{near}}}`?"),
             None => "name a report of `output_contracts`".to_owned(),

@@ -335,7 +335,7 @@ fn reports_placeholders_and_monitors() {
         ("a text", &[("        - Scope: 01-scope.md\n", "        - 01-scope.md\n")]),
         ("nothing", &[("        - Scope: 01-scope.md\n", "        - {}\n")]),
         ("a report of nobody", &[("Follow {report:00-plan.md}.", "Follow {report:plan.md} and {report:zzz}.")]),
-        ("almost a placeholder", &[("Plan {task}.", "Plan {tasks}. {Task} {previous_reponse} {item} {}")]),
+        ("almost a placeholder", &[("Plan {task}.", "Plan {tasks}. {Task} {previous_reponse} {item} {} {report:} {report.scope} {report_dir} {report.x}")]),
         ("a monitor's placeholder", &[("Plan {task}.", "Plan {task}. {cycle_count}")]),
         ("a monitor of nothing", &[("cycle: [implement, reviewers]", "cycle: [implement]")]),
         ("a monitor of what is not there", &[("cycle: [implement, reviewers]", "cycle: [implement, reviewer]")]),
@@ -375,6 +375,8 @@ fn reports_placeholders_and_monitors() {
     sound.yaml:26:12 warning[unknown-placeholder]: `{tasks}` stays text
     sound.yaml:26:21 warning[unknown-placeholder]: `{Task}` stays text
     sound.yaml:26:28 warning[unknown-placeholder]: `{previous_reponse}` stays text
+    sound.yaml:26:57 warning[unknown-placeholder]: `{report:}` stays text: it names no report
+    sound.yaml:26:67 warning[unknown-placeholder]: `{report.scope}` stays text
     # a monitor's placeholder
     sound.yaml:26:20 warning[stray-key]: `{cycle_count}` stays text here
     # a monitor of nothing
@@ -546,5 +548,54 @@ fn reports_with_a_form_have_a_name() {
     sound.yaml:29:11 error[unknown-key]: `nmae` is no key of a report
     # no name at all
     sound.yaml:29:11 error[missing-key]: `name` is missing in a report
+    ");
+}
+
+/// What is lost or written otherwise for one reason is one finding, and the rest is read as it was meant.
+#[test]
+fn one_slip_is_one_finding() {
+    insta::assert_snapshot!(table(&[
+        ("movements among the monitors", &[
+            ("\nmovements:\n", "\nloop_monitors:\n"),
+            ("\nloop_monitors:\n  - cycle", "\n  - cycle"),
+        ]),
+        ("rules among the members", &[("    rules:\n      - condition: all(", "        rules:\n      - condition: all(")]),
+        ("rules without their line", &[("    rules:\n      - condition: all(", "      - condition: all(")]),
+        ("a name that stands twice", &[("  - name: implement\n", "  - name: implement\n  - name: implement\n")]),
+        ("members by another name", &[("    parallel:\n", "    members:\n")]),
+        ("a rule in short", &[("      - condition: Done\n        next: reviewers\n", "      - Done: reviewers\n")]),
+        ("a later condition", &[("      - condition: Done\n", "      - when: Done\n")]),
+        ("a list of something else", &[("policy: [coding, careful]", "policy: [coding, careful, Read, Edit]")]),
+        ("a part of a key", &[("    permission_mode: edit", "    permission: edit")]),
+        ("a flag that is a text", &[
+            ("next: implement\n        requires_user_input: true\n        interactive_only: true", "next: plan\n        requires_user_input: \"true\""),
+        ]),
+        ("a member without a name", &[
+            ("      - name: qa-review\n", "      - id: qa-review\n        output_contracts: { report: [{ name: qa.md }] }\n"),
+            ("Follow {report:00-plan.md}.", "Follow {report:00-plan.md} and {report:qa.md}."),
+        ]),
+    ]), @"
+    # movements among the monitors
+    sound.yaml:18:5 error[invalid-value]: 3 movements stand among the loop monitors
+    # rules among the members
+    sound.yaml:82:9 error[invalid-value]: `rules` is indented too far, so that its rules stand among the members
+    # rules without their line
+    sound.yaml:82:9 error[invalid-value]: 3 rules stand among the members
+    # a name that stands twice
+    sound.yaml:44:5 error[step-name]: there is another movement `implement`, and this one is nothing but its name
+    # members by another name
+    sound.yaml:67:5 error[unknown-key]: `members` is no key of the movement `reviewers`
+    # a rule in short
+    sound.yaml:62:9 error[unknown-key]: `Done` is no key of a rule; `condition`, `next` are missing in a rule
+    # a later condition
+    sound.yaml:62:9 error[unsupported-yet]: `when` came with a later version of the format, which is not supported yet
+    # a list of something else
+    sound.yaml:46:31 error[unknown-facet]: `policy` names `Read`, `Edit`, which `policies` does not have
+    # a part of a key
+    sound.yaml:49:5 error[unknown-key]: `permission` is no key of the movement `implement`
+    # a flag that is a text
+    sound.yaml:37:30 error[wrong-type]: `requires_user_input` must be `true` or `false`, not a text
+    # a member without a name
+    sound.yaml:75:9 error[unknown-key]: `id` is no key of a movement; `name` is missing in a movement
     ");
 }
