@@ -1,4 +1,4 @@
-//! Found in `findings` (of objects and mappings), `piece::newer` and `registry::parameters`.
+//! Found in `findings` (of objects and mappings), `piece::misplaced`, `piece::newer` and `registry::parameters`.
 
 use cuegate_flow::Code;
 

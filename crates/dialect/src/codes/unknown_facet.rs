@@ -1,4 +1,4 @@
-//! Found in `piece::renamed` and `piece::sections`.
+//! Found in `piece::movement`, `piece::renamed` and `piece::sections`.
 
 use cuegate_flow::Code;
 

@@ -1,4 +1,4 @@
-//! Found in `findings`, `json::fields` and `registry::schema_words`.
+//! Found in `findings`, `json::fields`, `piece::movement` and `registry::schema_words`.
 
 use cuegate_flow::Code;
 
