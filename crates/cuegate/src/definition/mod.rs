@@ -88,7 +88,8 @@ pub fn look(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], h
 
 /// Whether a file is a piece: the other formats are JSON.
 pub fn is_piece(file: &str) -> bool {
-    [".yaml", ".yml"].iter().any(|ending| file.len() > ending.len() && file.ends_with(ending))
+    let name = file.to_ascii_lowercase();
+    [".yaml", ".yml"].iter().any(|ending| name.len() > ending.len() && name.ends_with(ending))
 }
 
 fn piece_options(file: String, set: &[String], how: &Load) -> PieceOptions {

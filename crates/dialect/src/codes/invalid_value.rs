@@ -1,5 +1,6 @@
-//! Found in `json::fields`, `piece::misplaced`, `piece::movement`, `piece::sections`, `registry::gate`, `registry::generation`,
-//! `registry::load`, `registry::path_template`, `registry::step`, `registry::transition` and `registry::validation`.
+//! Found in `json::fields`, `piece::misplaced`, `piece::movement`, `piece::sections`, `registry::gate`,
+//! `registry::generation`, `registry::load`, `registry::path_template`, `registry::step`, `registry::transition` and
+//! `registry::validation`.
 
 use cuegate_flow::Code;
 

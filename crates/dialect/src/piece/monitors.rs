@@ -34,10 +34,10 @@ pub(crate) struct MonitorDefinition<'j> {
 const THRESHOLD: u32 = 3;
 
 impl MonitorDefinition<'_> {
-    /// Its name in results, which is that of its judge's step.
+    /// Its name in results, which is that of its judge's step: another one for each cycle.
     pub(crate) fn name(&self) -> String {
-        let names: Vec<&str> = self.cycle.iter().map(|name| name.text).collect();
-        format!("monitor:{}", names.join("+"))
+        let names = self.cycle.iter().map(|name| name.text.replace('\\', "\\\\").replace('+', "\\+"));
+        format!("monitor:{}", names.collect::<Vec<String>>().join("+"))
     }
 }
 
@@ -54,7 +54,8 @@ pub(crate) fn read<'j>(
         if !names.insert(monitor.name()) {
             let message = format!("there is another monitor of `{}`", &monitor.name()["monitor:".len()..]);
             let finding = Diagnostic::error(codes::INVALID_MONITOR, monitor.span, message);
-            piece.push(finding.hint("keep one: of two, only the first could ever act"));
+            let hint = "keep one: that with the lower threshold acts first, of equal ones the first, and the other never";
+            piece.push(finding.hint(hint));
         } else {
             kept.push(monitor);
         }

@@ -1,5 +1,6 @@
 //! YAML as JSON values that know where they stand: what reads JSON reads YAML too.
 
+mod advice;
 mod apart;
 mod parse;
 mod scalar;

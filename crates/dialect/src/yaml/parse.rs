@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use cuegate_flow::{Diagnostic, FileId, Span};
 use serde_saphyr::granit_parser::{self, ErrorKind, Event, Parser, ScalarStyle, ScanError, Tag};
 
+use super::advice;
 use super::apart::apart;
 use super::scalar;
 use crate::json::{Entry, Json, Kind, NESTING_MAX};
@@ -306,7 +307,23 @@ impl<'t> Reader<'t, '_> {
             | ErrorKind::TabInPlainScalar => {
                 self.stop_at(self.tab(self.span(at)), "a tab indents this line", "indent with spaces")
             }
-            kind => self.stop(at, lower_first(&kind.to_string()), "correct the place"),
+            kind => {
+                let fault = self.span(at);
+                let advice = advice::of(kind, self.text, fault.start as usize);
+                let message = lower_first(&kind.to_string());
+                match advice.place {
+                    None => self.stop_at(fault, message, advice.hint),
+                    Some(start) => {
+                        let line = self.text[start..].lines().next().unwrap_or_default().trim_end();
+                        let span = Span { start: start as u32, end: (start + line.len()) as u32, ..fault };
+                        self.stop_at(
+                            span,
+                            "this line is no key and no item: the next one goes on with it",
+                            advice.hint,
+                        )
+                    }
+                }
+            }
         }
     }
 

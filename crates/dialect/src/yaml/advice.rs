@@ -1,0 +1,105 @@
+//! What to do about YAML that cannot be read: what its author meant, as far as the lines around tell.
+
+use serde_saphyr::granit_parser::ErrorKind;
+
+/// A hint, and where it is about another line than that of the fault.
+pub(super) struct Advice {
+    pub(super) hint: &'static str,
+    /// The first byte of that line but for its indentation.
+    pub(super) place: Option<usize>,
+}
+
+/// What to do about a fault at a place of a text.
+pub(super) fn of(kind: &ErrorKind, text: &str, at: usize) -> Advice {
+    let here = |hint| Advice { hint, place: None };
+    match kind {
+        ErrorKind::MappingValueNotAllowed | ErrorKind::InvalidColonPlacement => of_colon(text, at),
+        ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => here(
+            "a key ends with a colon and a blank; a text that goes on in this line is indented further than its key",
+        ),
+        ErrorKind::InvalidTrailingDoubleQuotedScalar => here(
+            "the text ends with the quotes before it: write `\\\"` for those inside, or put it into single quotes",
+        ),
+        ErrorKind::InvalidTrailingSingleQuotedScalar => here(
+            "the text ends with the quote before it: write `''` for one inside, or put it into double quotes",
+        ),
+        ErrorKind::MissingAnchorOrAliasName
+        | ErrorKind::UnknownAnchor
+        | ErrorKind::UnexpectedCharacter { .. } => {
+            here("put the text into quotes: what begins so means something else in YAML")
+        }
+        ErrorKind::UnclosedQuotedScalar | ErrorKind::InvalidQuotedScalarIndent => {
+            here("close the quotes that open here, or leave them out")
+        }
+        ErrorKind::UnknownQuotedScalarEscape
+        | ErrorKind::InvalidQuotedScalarHexEscape
+        | ErrorKind::InvalidUnicodeEscape => {
+            here("write `\\\\` for a backslash in double quotes, or put the text into single quotes")
+        }
+        ErrorKind::ExpectedBlockMappingKey
+        | ErrorKind::ExpectedBlockSequenceEntry
+        | ErrorKind::BlockSequenceEntryNotAllowed
+        | ErrorKind::MappingKeyNotAllowed
+        | ErrorKind::InvalidIndentation => here(
+            "indent it as the lines that it belongs to; perhaps the line above it is lost, or lacks its colon",
+        ),
+        ErrorKind::ExpectedFlowSequenceSeparator
+        | ErrorKind::ExpectedFlowMappingSeparator
+        | ErrorKind::UnexpectedEofFlowSequence
+        | ErrorKind::UnexpectedEofFlowMapping
+        | ErrorKind::UnclosedFlowCollection { .. }
+        | ErrorKind::MismatchedFlowCollectionEnd { .. }
+        | ErrorKind::MisplacedFlowCollectionEnd
+        | ErrorKind::InvalidFlowScalarIndent => here(
+            "put a comma between items, and close each bracket by its own; a text with brackets stands in quotes",
+        ),
+        _ => here("correct the place"),
+    }
+}
+
+/// A colon that is not one behind a key: the second of its line, or the first of one that goes on with the line above.
+fn of_colon(text: &str, at: usize) -> Advice {
+    let at = text.floor_char_boundary(at);
+    let begin = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let is_second = text[begin..at].contains(": ");
+    let above = text[..begin].trim_end();
+    if is_second || above.is_empty() {
+        let hint = "put the text into quotes: in it a colon with a blank behind begins a value";
+        return Advice { hint, place: None };
+    }
+    let line = above.rfind('\n').map_or(0, |end| end + 1);
+    let written = above[line..].trim_start();
+    let hint = match written.strip_prefix('-') {
+        Some(rest) if !rest.starts_with(' ') => "put a blank behind the dash",
+        _ if written.contains(": ") => {
+            let hint = "indent this line as the one above, whose value goes on in it otherwise";
+            return Advice { hint, place: None };
+        }
+        _ if written.contains(':') => "put a blank behind the colon",
+        _ => "put a colon and a blank behind the key",
+    };
+    Advice { hint, place: Some(line + above[line..].len() - written.len()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> (&'static str, Option<usize>) {
+        let at = text.rfind(':').unwrap();
+        let found = of(&ErrorKind::MappingValueNotAllowed, text, at);
+        (found.hint, found.place)
+    }
+
+    #[test]
+    fn a_colon_too_many_is_told_from_one_too_few() {
+        assert_eq!(told("- a: b: c").1, None);
+        assert_eq!(told("x:\n  -a: b\n    c: d"), ("put a blank behind the dash", Some(5)));
+        assert_eq!(told("  a:b\n\n  c: d"), ("put a blank behind the colon", Some(2)));
+        assert_eq!(told("a b\nc: d"), ("put a colon and a blank behind the key", Some(0)));
+        assert_eq!(
+            told("ä: b\n  c: d"),
+            ("indent this line as the one above, whose value goes on in it otherwise", None)
+        );
+    }
+}
