@@ -13,6 +13,8 @@ use crate::{Ending, Flow, StepId, Str, Target};
 const SITUATIONS_MAX: usize = 100_000;
 /// The most things that can follow on all of them.
 const HOPS_MAX: usize = 600_000;
+/// The most visits that all situations remember together, for the sake of monitors.
+const REMEMBERED_MAX: usize = 4_000_000;
 /// From how many situations on those are not looked at that take more iterations than runs may have.
 const BEYOND_MAX: usize = 5_000;
 /// No situation: the run ends.
@@ -23,6 +25,8 @@ pub(super) const END: u32 = u32::MAX;
 pub struct Reach {
     flow: Arc<Flow>,
     iterations_max: u32,
+    /// Within how many iterations all situations were looked at.
+    looked: u32,
     /// What follows on situations that are told apart, and how those are told apart that are known.
     exactly: Rules,
     rules: Option<Rules>,
@@ -67,17 +71,18 @@ impl Reach {
         let mut found = Explored::default();
         let (exactly, mut loosely) = (rules(true), None);
         let own_max = iterations_max.max(flow.limits.iterations_max);
-        if !found.explore(&flow, &exactly, situations_max, own_max) {
+        if !found.explore(&flow, &exactly, situations_max, (iterations_max, own_max)) {
             found = Explored::default();
             let rules = rules(false);
-            found.explore(&flow, &rules, usize::MAX, own_max);
+            found.explore(&flow, &rules, usize::MAX, (iterations_max, own_max));
             loosely = Some(rules);
         }
-        let Explored { known, ats, hops, sets, marks, choices, .. } = found;
+        let Explored { known, ats, hops, sets, marks, choices, looked, .. } = found;
         let unseen: Vec<bool> = hops.iter().map(Option::is_none).collect();
         let hops = hops.into_iter().map(Option::unwrap_or_default).collect();
         let mut reach = Reach {
             iterations_max,
+            looked,
             unseen,
             exactly,
             rules: loosely,
@@ -106,6 +111,17 @@ impl Reach {
     /// Whether nothing is known of what takes more iterations than runs may have.
     pub fn is_cut(&self) -> bool {
         self.unseen.contains(&true)
+    }
+
+    /// Within how many iterations all that runs can come to is known, at least as many as they may have; `u32::MAX` where
+    /// it is in any number.
+    pub fn looked(&self) -> u32 {
+        self.looked
+    }
+
+    /// The same flow with nothing counted and remembered: what runs cannot come by there they never can.
+    pub fn loosely(&self) -> Reach {
+        Reach::within(self.flow.clone(), self.iterations_max, 0)
     }
 
     /// How many situations there are.
@@ -191,22 +207,32 @@ struct Explored {
     mark_ids: HashMap<Mark, u32>,
     choices: Vec<(StepId, Choice)>,
     choice_ids: HashMap<(StepId, Choice), u32>,
+    looked: u32,
 }
 
 impl Explored {
-    /// Looks at all situations, those first that take the fewest iterations. Whether that went far enough: beyond
-    /// `iterations_max` few of them have to do.
-    fn explore(&mut self, flow: &Flow, rules: &Rules, situations_max: usize, iterations_max: u32) -> bool {
+    /// Looks at all situations, those first that take the fewest iterations. Whether that went far enough: as far as the
+    /// runs go that are looked for (`runs_max`); beyond what any may have (`own_max`) few of them have to do.
+    fn explore(
+        &mut self,
+        flow: &Flow,
+        rules: &Rules,
+        situations_max: usize,
+        (runs_max, own_max): (u32, u32),
+    ) -> bool {
         let first = rules.first(flow);
         let (mut all, mut fewest, mut count) = (vec![first.clone()], vec![1], 0);
         self.known.insert(first, 0);
         let (mut now, mut later, mut iteration) = (VecDeque::from([0]), VecDeque::new(), 1);
+        self.looked = u32::MAX;
+        let (mut remembered, is_bounded) = (0, situations_max < usize::MAX);
         while let Some(at) = now.pop_front() {
             if self.hops.get(at).is_none_or(Option::is_none) {
                 let mut hops = Vec::new();
                 for Move { choice, marks, next, counts, exhausts } in rules.moves(flow, &all[at]) {
                     let to = next.map_or(END, |next| {
                         *self.known.entry(next).or_insert_with_key(|next| {
+                            remembered += next.history.len();
                             all.push(next.clone());
                             fewest.push(u32::MAX);
                             all.len() as u32 - 1
@@ -225,13 +251,19 @@ impl Explored {
                 self.hops.resize_with(all.len(), || None);
                 self.hops[at] = Some(hops);
             }
-            if situations_max < usize::MAX && (all.len() > situations_max || count > HOPS_MAX) {
-                return false;
+            let is_much = all.len() > situations_max || count > HOPS_MAX || remembered > REMEMBERED_MAX;
+            if is_bounded && is_much {
+                if iteration <= runs_max {
+                    return false;
+                }
+                self.looked = iteration - 1;
+                break;
             }
             if now.is_empty() {
                 std::mem::swap(&mut now, &mut later);
                 iteration += 1;
-                if iteration > iterations_max && situations_max < usize::MAX && all.len() > BEYOND_MAX {
+                if iteration > own_max && is_bounded && all.len() > BEYOND_MAX {
+                    self.looked = iteration - 1;
                     break;
                 }
             }

@@ -19,6 +19,9 @@ const OTHERS_MAX: usize = 16;
 /// The most items that a list is given.
 const ITEMS_MAX: u64 = 1000;
 
+/// The most values in one answer, all that are tried for it included: lists of lists come to more than a machine holds.
+const VALUES_MAX: usize = 10_000;
+
 /// How many alternatives are tried for one answer, besides the first of each.
 const TRIES_MAX: usize = 256;
 
@@ -31,7 +34,8 @@ pub(super) fn sample(schema: &Value, variant: usize) -> Value {
 
 /// The same of an answer that has a value at some paths: a certain one, or any that fits.
 pub(super) fn sample_with(schema: &Value, pins: &[(FieldPath, Option<Value>)], variant: usize) -> Value {
-    let making = Making { root: schema, variant, tries: Cell::new(TRIES_MAX) };
+    let left = Cell::new(VALUES_MAX);
+    let making = Making { root: schema, variant, tries: Cell::new(TRIES_MAX), left: &left };
     let pins: Vec<Value> = pins.iter().filter_map(|(path, value)| pinned(path, value.as_ref())).collect();
     if pins.is_empty() {
         return making.at(schema, 0);
@@ -74,11 +78,15 @@ struct Making<'m> {
     variant: usize,
     /// How many alternatives may still be tried.
     tries: Cell<usize>,
+    /// How many values may still be made.
+    left: &'m Cell<usize>,
 }
 
 impl Making<'_> {
     fn at(&self, schema: &Value, depth: usize) -> Value {
-        let Some(object) = schema.as_object().filter(|_| depth < DEPTH_MAX) else {
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(1));
+        let Some(object) = schema.as_object().filter(|_| depth < DEPTH_MAX && left > 0) else {
             return json!("as simulated");
         };
         if !joins(object) {
@@ -295,7 +303,12 @@ impl Making<'_> {
 
     /// The same, beginning with other alternatives.
     fn with(&self, more: usize) -> Making<'_> {
-        Making { root: self.root, variant: self.variant + more, tries: Cell::new(self.tries.get()) }
+        Making {
+            root: self.root,
+            variant: self.variant + more,
+            tries: Cell::new(self.tries.get()),
+            left: self.left,
+        }
     }
 }
 

@@ -33,10 +33,31 @@ pub(super) fn decide(reach: &Reach, items: &mut [Item]) {
             item.barred = Some(usual(&item.key).to_owned());
         }
     }
+    if reach.looked() < own_iterations_max {
+        undecided(reach, items, own_iterations_max, &mut unmet);
+    }
     let found = reach::reasons(reach, &unmet, own_iterations_max);
     for item in items.iter_mut().filter(|item| item.barred.as_deref() == Some(usual(&item.key))) {
         let why = marks(reach, &item.key).iter().find_map(|mark| found.get(mark).cloned());
         item.barred = why.or(item.barred.take());
+    }
+}
+
+/// Says of what may need more iterations than were looked at that nobody knows: what no run comes by that counts nothing,
+/// none does at all.
+fn undecided(reach: &Reach, items: &mut [Item], own_iterations_max: u32, unmet: &mut BTreeSet<Mark>) {
+    let loose = reach.loosely();
+    for item in items.iter_mut().filter(|item| item.barred.as_deref() == Some(usual(&item.key))) {
+        let may = first(&loose, &item.key, |mark| loose.first(mark))
+            .is_some_and(|first| first <= own_iterations_max);
+        if may {
+            marks(reach, &item.key).iter().for_each(|mark| {
+                unmet.remove(mark);
+            });
+            item.barred = None;
+            let looked = reach.looked();
+            item.takes = Some(format!("needs more than {looked} iterations, if runs can come by it at all"));
+        }
     }
 }
 
