@@ -4,6 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use crate::{Act, Edge, Flow, Gate, Outcome, Reader, Selector, Step, StepId, Target};
 
+/// Whether the first step falls back to something in the first iteration only.
+pub(crate) fn falls_first(flow: &Flow) -> bool {
+    let Gate::Readers(readers) = &flow.step(flow.entry).gate else { return false };
+    readers.iter().any(|reader| matches!(reader, Reader::FirstFallback(_)))
+}
+
 /// The steps that a target can lead to.
 pub(crate) fn targets(to: &Target<StepId>) -> Vec<StepId> {
     match to {

@@ -15,9 +15,9 @@ use super::ends::{Counted, Said};
 use super::graph::{Way, Ways};
 use super::leaving::{Known, closed};
 use super::memory::{Memory, Spent};
-use crate::check::graph::{judges, targets};
+use crate::check::graph::{falls_first, judges, targets};
 use crate::watch::seen;
-use crate::{CounterId, Edge, Flow, Gate, Monitor, Reader, StepId, Str, Target};
+use crate::{CounterId, Edge, Flow, Monitor, StepId, Str, Target};
 
 /// The most states of an unrolled flow.
 const STATES_MAX: usize = 4_096;
@@ -256,7 +256,7 @@ impl Unroll<'_> {
             history: 0,
             finished: 0,
             checks: 0,
-            first: self.counted.checks.is_some() && self.falls_first(),
+            first: self.counted.checks.is_some() && falls_first(self.flow),
         };
         let mut memory = Memory::default();
         let mut known: HashMap<State, u32, FixedState> = HashMap::default();
@@ -337,15 +337,6 @@ impl Unroll<'_> {
         let Target::Origin { among } = &edge.to else { return None };
         let origin = memory.origins.of(state.origins).of(state.visit).filter(|origin| among.contains(origin));
         Some(origin.unwrap_or(state.visit))
-    }
-
-    /// Whether the first step falls back to something in the first iteration only.
-    fn falls_first(&self) -> bool {
-        let falls = |reader: &Reader<StepId>| matches!(reader, Reader::FirstFallback(_));
-        match &self.flow.step(self.flow.entry).gate {
-            Gate::Readers(readers) => readers.iter().any(falls),
-            _ => false,
-        }
     }
 
     /// How many answers count after this one.

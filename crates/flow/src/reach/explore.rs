@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
-use super::moves::{Move, Rules, Situation};
+use super::moves::Rules;
+use super::situation::{Move, Situation};
 use super::walks::Before;
 use super::{Choice, Mark};
 use crate::watch::forget;

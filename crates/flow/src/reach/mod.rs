@@ -10,6 +10,7 @@ mod members;
 mod moves;
 mod reasons;
 mod sayings;
+mod situation;
 mod verdict;
 mod walks;
 
@@ -18,8 +19,8 @@ use crate::{Ending, Flow, Outcome, StepId, Str, Target};
 
 pub use explore::Reach;
 pub use members::Said;
-pub use moves::{Move, Situation};
 pub use reasons::reasons;
+pub use situation::{Move, Situation};
 pub use walks::{FAR, Goal};
 
 /// Something that a run can come by.
@@ -31,6 +32,8 @@ pub enum Mark {
     Edge(StepId, usize, Option<StepId>),
     /// A step comes to an outcome that leads on, or a member to any.
     Gate(StepId, Outcome),
+    /// A step falls back to something, after an answer that cannot be used.
+    Fallback(StepId),
     /// The edge of this place would be taken and is used up.
     Spent(StepId, usize),
     /// The command of this place passes, or fails.

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::sayings::{Key, picks, sayings, selected, values};
+use super::sayings::{Key, falls_back, picks, sayings, selected, values};
+use super::situation::{Move, Situation};
 use super::{Choice, Left, Mark, Pick};
 use crate::check::graph;
 use crate::check::live::Live;
@@ -11,44 +12,6 @@ use crate::watch::{forget, seen};
 use crate::{
     Act, Ask, CounterId, Edge, Flow, Monitor, Outcome, Selector, Step, StepId, Str, Target, Verdict,
 };
-
-/// How a run stands: where control is, and all that decides about what follows.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Situation {
-    /// The step on which control stands.
-    pub at: StepId,
-    /// The step whose visit is open.
-    pub visit: StepId,
-    /// Whether a monitor acted in that visit.
-    pub judged: bool,
-    /// The counters of the flow.
-    pub counters: Vec<u32>,
-    /// Who handed off to a step last.
-    pub origins: BTreeMap<StepId, StepId>,
-    /// The newest of each value that selects, in the order of [`super::Reach::keys`], as a case reads.
-    pub newest: Vec<Option<Str>>,
-    /// The visits before this one, as far back as a monitor looks.
-    pub history: Vec<StepId>,
-    /// Visits that are over.
-    pub finished: u32,
-    /// Answers that the verdict counts.
-    pub checks: u32,
-}
-
-/// One thing that can follow on a situation.
-#[derive(Debug, Clone)]
-pub struct Move {
-    /// What is chosen for it.
-    pub choice: Choice,
-    /// What is come by with it.
-    pub marks: Vec<Mark>,
-    /// The situation then; `None` where the run ends.
-    pub next: Option<Situation>,
-    /// Whether an iteration begins with it.
-    pub counts: bool,
-    /// Whether the run is exhausted with it where no iteration is left, and not completed by its verdict.
-    pub exhausts: bool,
-}
 
 /// What follows on situations of a flow.
 #[derive(Debug)]
@@ -68,6 +31,8 @@ pub(super) struct Rules {
     pub(super) exact: bool,
     counters_max: Vec<u32>,
     returns: bool,
+    /// Whether the first step falls back to something in the first iteration only.
+    falls_first: bool,
     finished_max: u32,
     checks_max: u32,
     iterations_max: u32,
@@ -115,6 +80,7 @@ impl Rules {
             keys,
             exact,
             counters_max,
+            falls_first: graph::falls_first(flow),
             returns: edges().any(|edge| matches!(edge.to, Target::Origin { .. })),
             finished_max,
             checks_max,
@@ -136,6 +102,7 @@ impl Rules {
             history: Vec::new(),
             finished: 0,
             checks: 0,
+            is_first: true,
         })
     }
 
@@ -146,7 +113,7 @@ impl Rules {
             situation.newest.clear();
             situation.history.clear();
             situation.origins.clear();
-            (situation.finished, situation.checks) = (0, 0);
+            (situation.finished, situation.checks, situation.is_first) = (0, 0, true);
             return situation;
         }
         for (counter, max) in situation.counters.iter_mut().zip(&self.counters_max) {
@@ -156,6 +123,7 @@ impl Rules {
             let case = value.take().and_then(|text| key.by_text.first(&text));
             *value = case.map(|at| key.cases[at].clone());
         }
+        situation.is_first &= self.falls_first;
         if !self.returns {
             situation.origins.clear();
         }
@@ -169,6 +137,9 @@ impl Rules {
         let step = flow.step(at.at);
         let mut found = Vec::new();
         for said in &self.sayings[at.at.0 as usize] {
+            if said.unusable && !falls_back(flow.step(at.at), &said.outcome, at.is_first) {
+                continue;
+            }
             let mut marks = self.said(flow, at, said);
             let checks = at.checks + self.checked(flow, at.at, said);
             let mut led = false;
@@ -223,6 +194,7 @@ impl Rules {
             }
             Act::Ask(_) | Act::Person { .. } => {}
         }
+        marks.extend(said.unusable.then_some(Mark::Fallback(at.at)));
         self.answered(flow, at, said, &mut marks);
         marks
     }
@@ -412,6 +384,7 @@ impl Rules {
         }
         forget(&flow.monitors, &mut next.history);
         next.finished = finished;
+        next.is_first = false;
         next.judged = false;
         next.visit = next.at;
         self.on(Move { choice, marks, next: Some(next), counts: true, exhausts }, found);

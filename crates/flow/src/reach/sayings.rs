@@ -25,7 +25,7 @@ pub(super) fn sayings(flow: &Flow, keys: &[Key], id: StepId) -> Vec<Choice> {
     left.dedup_by_key(|(key, _)| *key);
     let mut found = match (&step.gate, &step.act) {
         (Gate::Join { rules, judges }, Act::All { members, .. }) => joins(flow, members, rules, judges),
-        (Gate::Readers(readers), _) => read(flow, id, readers, !left.is_empty()),
+        (Gate::Readers(readers), _) => read(flow, id, readers),
         _ => ways::outcomes(flow, step).into_iter().map(Choice::plain).collect(),
     };
     for (key, handoff) in left {
@@ -93,7 +93,7 @@ pub(super) fn values(flow: &Flow) -> Vec<Key> {
 }
 
 /// What answers come to that a gate reads.
-fn read(flow: &Flow, id: StepId, readers: &[Reader<StepId>], leaves: bool) -> Vec<Choice> {
+fn read(flow: &Flow, id: StepId, readers: &[Reader<StepId>]) -> Vec<Choice> {
     let outcomes = ways::outcomes(flow, flow.step(id));
     let falls = |reader: &Reader<StepId>| matches!(reader, Reader::Fallback(_) | Reader::FirstFallback(_));
     let mut found = Vec::new();
@@ -102,17 +102,13 @@ fn read(flow: &Flow, id: StepId, readers: &[Reader<StepId>], leaves: bool) -> Ve
         readers.iter().filter(which).flat_map(|reader| ways::told(flow, id, reader)).collect()
     };
     let (own, fallen) = (all(&own), all(&|reader| falls(reader)));
-    let says_more = leaves || selects(flow.step(id));
     for outcome in &outcomes {
         let said = own.contains(outcome);
         if said {
             found.push(Choice::plain(outcome.clone()));
         }
-        // What is fallen back to is come to without what an answer says beside it. Where both lead to the same, one is
-        // enough; a fallback of the first iteration comes before there is anything else to go by.
-        let beside =
-            !said || (says_more && !matches!(outcome_of_first(readers), Some(first) if first == outcome));
-        if beside && fallen.contains(outcome) {
+        // What is fallen back to is come to without what an answer says beside it.
+        if fallen.contains(outcome) {
             found.push(Choice { unusable: true, ..Choice::plain(outcome.clone()) });
         }
     }
@@ -120,17 +116,13 @@ fn read(flow: &Flow, id: StepId, readers: &[Reader<StepId>], leaves: bool) -> Ve
     found
 }
 
-/// Whether answers of a step say where it goes on, besides their outcome.
-fn selects(step: &Step<StepId>) -> bool {
-    let selects = |edge: &Edge<StepId>| matches!(edge.to, Target::Select { .. } | Target::Jump { .. });
-    step.edges.iter().any(selects)
-}
-
-/// What is fallen back to in the first iteration only.
-fn outcome_of_first(readers: &[Reader<StepId>]) -> Option<&Outcome> {
-    readers.iter().find_map(|reader| match reader {
-        Reader::FirstFallback(outcome) => Some(outcome),
-        _ => None,
+/// Whether a step falls back to an outcome: some do in the first iteration only.
+pub(super) fn falls_back(step: &Step<StepId>, outcome: &Outcome, is_first: bool) -> bool {
+    let Gate::Readers(readers) = &step.gate else { return false };
+    readers.iter().any(|reader| match reader {
+        Reader::Fallback(falls) => falls == outcome,
+        Reader::FirstFallback(falls) => falls == outcome && is_first,
+        _ => false,
     })
 }
 

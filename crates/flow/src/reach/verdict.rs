@@ -1,6 +1,7 @@
 //! When the verdict ends a run, as far as that is counted; what is said and looked at may hold or not.
 
-use super::moves::{Rules, Situation};
+use super::moves::Rules;
+use super::situation::Situation;
 use super::{Choice, Mark};
 use crate::{Act, Flow, StepId, Verdict};
 

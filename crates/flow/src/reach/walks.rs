@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use super::explore::{END, Hop, Reach};
-use super::moves::{Move, entered};
+use super::moves::entered;
+use super::situation::Move;
 use super::{Choice, Mark};
 use crate::StepId;
 

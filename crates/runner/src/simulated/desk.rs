@@ -48,7 +48,7 @@ pub(super) struct Desk {
 
 impl Desk {
     pub(super) fn new(reach: Arc<Reach>, agent: Agent) -> Desk {
-        let (flow, steering) = (reach.flow().clone(), Steering::new(reach));
+        let (flow, steering) = (reach.flow().clone(), Steering::new(reach, agent == Agent::Malformed));
         Desk {
             flow,
             run: Run::default(),

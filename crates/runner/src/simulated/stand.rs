@@ -24,5 +24,6 @@ pub(super) fn situation(reach: &Reach, run: &Run) -> Option<Situation> {
         history: history.filter_map(|step| flow.find(step)).collect(),
         finished: run.finished,
         checks: run.checks(),
+        is_first: run.iterations <= 1,
     })
 }

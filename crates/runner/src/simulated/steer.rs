@@ -55,14 +55,17 @@ pub(super) struct Steering {
     aim: Aim,
     runs: u32,
     lasts: u32,
+    /// Whether it gives answers that cannot be used where it could give others, for what is fallen back to.
+    falls: bool,
 }
 
 impl Steering {
-    pub(super) fn new(reach: Arc<Reach>) -> Steering {
+    pub(super) fn new(reach: Arc<Reach>, falls: bool) -> Steering {
         let flow = reach.flow();
         let outcomes = flow.steps.iter().map(|step| ways::outcomes(flow, step)).collect();
         let max = reach.iterations_max();
         let near = reach.marks().iter().filter(|(_, first)| **first <= max);
+        let near = near.filter(|(mark, _)| falls || !matches!(mark, Mark::Fallback(_)));
         let mut left: BTreeSet<Mark> = near.map(|(mark, _)| mark.clone()).collect();
         if reach.first(&Mark::Exhausted).is_some() {
             left.insert(Mark::Exhausted);
@@ -81,6 +84,7 @@ impl Steering {
             aim: Aim::Cover,
             runs: 0,
             lasts: 0,
+            falls,
         }
     }
 
@@ -140,7 +144,9 @@ impl Steering {
         let ranks: Vec<_> = {
             self.ready();
             let rank = |going: &Move| self.rank(&here, going, left);
-            moves.iter().map(|going| (rank(going), self.times(at, &going.choice))).collect()
+            // An answer that cannot be used is given where that leads farther only.
+            let unwilling = |going: &Move| going.choice.unusable && !self.falls;
+            moves.iter().map(|going| (rank(going), unwilling(going), self.times(at, &going.choice))).collect()
         };
         let best = ranks.iter().min()?;
         let equal: Vec<&Move> =
@@ -235,7 +241,9 @@ impl Steering {
                 Event::ConditionMet { condition, .. } | Event::Probed { condition, holds: true, .. } => {
                     self.came(&Mark::Verdict(condition.clone()));
                 }
-                Event::Decided { step, outcome, .. } => {
+                Event::Decided { step, outcome, fallback, .. } => {
+                    let fell = flow.find(step).filter(|_| *fallback);
+                    fell.into_iter().for_each(|id| self.came(&Mark::Fallback(id)));
                     by_edge |= self.decided(before, (step, outcome), &events[index..]);
                 }
                 Event::Ended { state, hold, .. } => self.ended(*state, hold.is_some(), by_edge),

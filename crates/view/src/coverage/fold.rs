@@ -142,7 +142,7 @@ impl Coverage {
                 if let Some(id) = self.id(step) {
                     *left = self.decided(run, id, outcome);
                     if *fallback {
-                        self.hit(&Key::Fallback(id));
+                        self.come(Mark::Fallback(id));
                     }
                 }
             }

@@ -67,8 +67,6 @@ impl CoverKind {
 pub(super) enum Key {
     /// What runs come by as they go.
     Mark(Mark),
-    /// What the definition falls back to.
-    Fallback(StepId),
     /// An end of the flow, in words.
     End(String),
 }
@@ -161,7 +159,7 @@ impl List<'_> {
     ) {
         let (step, span) = (at.0.cloned(), at.1);
         let barred = barred.map(str::to_owned);
-        let falls = matches!(key, Key::Fallback(_));
+        let falls = matches!(key, Key::Mark(Mark::Fallback(_)));
         let takes = falls.then(|| "takes an answer that cannot be used".to_owned());
         self.found.push(Item { key, kind, name, step, span, barred, takes, hits: 0 });
     }
@@ -283,7 +281,7 @@ impl List<'_> {
                 .or((edges().next().is_none()).then_some("it leads nowhere"))
                 .or((!edges().any(leads_unsaid)).then_some("an answer that cannot be used names no step"));
             let name = format!("{} falls back to {}", step.name, words::outcome(step, outcome));
-            self.add(Key::Fallback(id), CoverKind::Gate, name, at, barred);
+            self.add(Key::Mark(Mark::Fallback(id)), CoverKind::Gate, name, at, barred);
         }
     }
 

@@ -69,6 +69,7 @@ fn usual(key: &Key) -> &'static str {
         Key::Mark(Mark::Exhausted) => "no way through the flow is longer",
         Key::Mark(Mark::Verdict(_) | Mark::Completed) => "no way through the flow is so long",
         Key::Mark(Mark::Spent(..)) => "no run comes back as often",
+        Key::Mark(Mark::Fallback(_)) => "after an answer that cannot be used nothing says where to go on",
         _ => "no run comes to it",
     }
 }
@@ -77,7 +78,6 @@ fn usual(key: &Key) -> &'static str {
 fn marks(reach: &Reach, key: &Key) -> Vec<Mark> {
     match key {
         Key::Mark(mark) => vec![mark.clone()],
-        Key::Fallback(step) => vec![Mark::Step(*step)],
         Key::End(words) => {
             let ids = (0..).map(StepId).zip(&reach.flow().steps);
             ids.flat_map(|(id, step)| step.edges.iter().enumerate().map(move |edge| (id, edge)))
