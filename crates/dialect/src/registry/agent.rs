@@ -115,8 +115,11 @@ pub(crate) fn read_agent<'j>(
     agent.description = fields.text("description").map(|description| description.text);
     match fields.object("runner") {
         Some(runner) => read_runner(runner, agent_dir, &mut agent),
-        None if fields.entry("runner").is_none() => fields.missing("runner"),
-        None => {}
+        None if fields.entry("runner").is_none() => {
+            fields.missing("runner");
+            agent.verdict = VerdictSettings::unreadable();
+        }
+        None => agent.verdict = VerdictSettings::unreadable(),
     }
     fields.finish();
     Some(agent)

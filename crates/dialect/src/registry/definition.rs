@@ -49,6 +49,8 @@ pub(crate) struct RegistryDefinition<'j> {
     pub(crate) steps: Vec<StepDefinition<'j>>,
     /// Whether something of it could not be read that may hold what it seems to lack.
     pub(crate) misread: bool,
+    /// Validators and failure patterns of which nothing could be read but their names.
+    pub(crate) unread: Vec<&'j str>,
 }
 
 /// Reads a registry.
@@ -96,6 +98,7 @@ pub(crate) fn read_registry<'j>(
         validations: if complete { Vec::new() } else { read_validations(&fields) },
         steps: read_steps(&fields, generation),
         misread: false,
+        unread: unread(json, &[pattern_key, "validators"]),
     };
     if complete {
         read_completions(&fields, &mut registry);
@@ -115,6 +118,13 @@ fn is_unreadable(registry: &Json, keys: &[&str]) -> bool {
     let is_object = |json: &Json| matches!(json.kind, Kind::Object(_));
     let maps = keys.iter().filter_map(|key| registry.get(key));
     maps.into_iter().any(|map| !is_object(map) || !map.pairs().iter().all(|entry| is_object(&entry.value)))
+}
+
+/// The entries of some maps that are no objects, which findings say: there are such all the same.
+fn unread<'j>(registry: &'j Json, keys: &[&str]) -> Vec<&'j str> {
+    let maps = keys.iter().filter_map(|key| registry.get(key));
+    let faulty = maps.flat_map(Json::pairs).filter(|entry| !matches!(entry.value.kind, Kind::Object(_)));
+    faulty.map(|entry| &*entry.key).collect()
 }
 
 fn read_validations<'j>(fields: &Fields<'j, '_>) -> Vec<ValidationStep<'j>> {

@@ -44,10 +44,22 @@ pub(super) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
     let lost = !conditions.is_subset(&defined)
         || registry.validations.iter().any(|validation| validation.misread)
         || (registry.misread && registry.validations.is_empty());
+    let unnamed: Vec<&ValidatorDefinition<'_>> =
+        registry.validators.iter().filter(|known| !lost && !conditions.contains(known.name)).collect();
+    if let ([first, _, ..], true) = (&unnamed[..], conditions.is_empty()) {
+        let names: Vec<&str> = unnamed.iter().map(|known| known.name).collect();
+        let message =
+            format!("no validation names the validators {}, so that nothing runs them", list(&names));
+        let finding = Diagnostic::warning(codes::UNUSED_VALIDATOR, first.span, message);
+        found.push(
+            finding
+                .hint("name them in `validationConditions` of a closure step's validation, or remove them"),
+        );
+    }
     for validator in &registry.validators {
         let name = validator.name;
         if !conditions.contains(name) {
-            if lost {
+            if lost || (conditions.is_empty() && unnamed.len() > 1) {
                 continue;
             }
             let message = format!("no validation names the validator `{name}`, so that nothing runs it");

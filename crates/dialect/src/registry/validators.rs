@@ -84,6 +84,10 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         self.compiler.desk.found.push(finding);
     }
 
+    fn has(&self, code: &str, said: &str) -> bool {
+        self.compiler.desk.found.has(|known| known.code == code && known.message.contains(said))
+    }
+
     fn step(&self, id: &str) -> Option<&'v StepDefinition<'j>> {
         self.compiler.index.place(id).map(|at| &self.registry.steps[at])
     }
@@ -191,10 +195,18 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             let Some(validator) = self.registry.validators.iter().find(|known| known.name == written.text)
             else {
                 let names: Vec<&str> = self.registry.validators.iter().map(|known| known.name).collect();
-                if self.registry.misread && names.is_empty() {
+                let unread = self.registry.unread.contains(&written.text);
+                if unread
+                    || (names.is_empty()
+                        && (self.registry.misread || self.has(codes::UNKNOWN_VALIDATOR, "is no validator")))
+                {
                     continue;
                 }
-                let message = format!("`{}` is no validator", written.text);
+                // Where there is none at all, that is said once.
+                let message = match names.is_empty() {
+                    true => format!("`{}` is no validator: there are no `validators`", written.text),
+                    false => format!("`{}` is no validator", written.text),
+                };
                 let finding = Diagnostic::error(codes::UNKNOWN_VALIDATOR, written.span, message);
                 let add = || format!("add `validators.{}`", written.text);
                 self.push(or_hint(finding.step(validation.id), written.text, names, add));
@@ -305,15 +317,13 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                 failure_texts::check(&file, condition.validator, validation.id, &self.compiler.desk.found);
                 self.check_values(validation, condition, pattern, &prompt.failure_values);
                 let mut prompt = prompt;
-                // Who misspells a value means one that there is.
-                for (name, _) in &mut prompt.failure_values {
-                    let known = condition.validator.extract.iter().map(|(known, _)| known.text);
-                    if !known.clone().any(|known| known == name.as_str())
-                        && let Some(meant) = nearest(name, known)
-                    {
-                        *name = meant.to_owned();
-                    }
-                }
+                // Who misspells a value means one that there is, or what yields it is misspelt.
+                let known = || condition.validator.extract.iter().map(|(known, _)| known.text);
+                let is_lost = |name: &str| !known().any(|known| known == name);
+                let lost = prompt.failure_values.iter().filter(|(name, _)| is_lost(name));
+                let meant = lost.filter_map(|(name, span)| Some((nearest(name, known())?.to_owned(), *span)));
+                let meant: Vec<_> = meant.collect();
+                prompt.failure_values.extend(meant);
                 for origin in &origin_steps {
                     self.compiler.reads.inputs(origin.id, self.inputs_of(origin), &prompt);
                 }
@@ -364,7 +374,21 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         read: &[(String, cuegate_flow::Span)],
     ) {
         let yields = |name: &str| condition.validator.extract.iter().any(|(known, _)| known.text == name);
-        for (name, span) in read.iter().filter(|(name, _)| !condition.validator.misread && !yields(name)) {
+        let is_lost = |name: &str| !condition.validator.misread && !yields(name);
+        let lost = read.iter().filter(|(name, _)| is_lost(name));
+        if condition.validator.extract.is_empty() && lost.clone().count() > 1 {
+            let names: Vec<&str> = lost.map(|(name, _)| name.as_str()).collect();
+            let message = format!(
+                "validator `{}` yields nothing, so that {} stay empty",
+                condition.validator.name,
+                list(&names)
+            );
+            let finding =
+                Diagnostic::warning(codes::UNDECLARED_FAILURE_PARAM, condition.validator.span, message);
+            self.push(finding.hint("add `extractParams` to the validator").step(validation.id));
+            return;
+        }
+        for (name, span) in lost {
             let promised = pattern.params.iter().find(|param| param.text == *name);
             let span = promised.map_or(*span, |param| param.span);
             let message = format!(
@@ -372,6 +396,15 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                 condition.validator.name
             );
             let known = condition.validator.extract.iter().map(|(known, _)| known.text);
+            // What both the pattern and the prompt say is right, and what the validator says instead is not.
+            let is_read = |word: &str| read.iter().any(|(name, _)| name == word);
+            let instead = promised.and(nearest(name, known.clone())).filter(|near| !is_read(near));
+            let wrong = condition.validator.extract.iter().find(|(known, _)| Some(known.text) == instead);
+            if let Some((wrong, _)) = wrong {
+                let finding = Diagnostic::warning(codes::UNDECLARED_FAILURE_PARAM, wrong.span, message);
+                self.push(finding.meant(name).step(validation.id));
+                continue;
+            }
             let finding = Diagnostic::warning(codes::UNDECLARED_FAILURE_PARAM, span, message);
             let otherwise = || format!("add `{name}` to `extractParams` of the validator");
             self.push(or_hint(finding, name, known, otherwise).step(validation.id));

@@ -37,7 +37,6 @@ fn top_level() {
     # no runner
     agent.json:1:1 error[missing-key]: `runner` is missing in the agent
     agent.json:10:14 error[wrong-type]: `$schema` must be text, not an object
-    steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
     ");
 }
 

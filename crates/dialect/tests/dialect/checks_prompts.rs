@@ -252,7 +252,6 @@ fn files_themselves() {
     f_default.md:7:43 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
     f_failed_git-dirty.md:1:88 error[unknown-variable]: the failure prompt reads `issue`, which nobody gives there; so do the prompts of `initial.fix`, `closure.fix`
     steps_registry.json:2:14 error[agent-id-mismatch]: the registry belongs to `fixer`, the agent is called `x`
-    steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
     --
     steps_registry.json:1:65 error[too-deep]: the nesting is deeper than 64 levels
     --

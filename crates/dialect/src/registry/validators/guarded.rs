@@ -17,7 +17,11 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             return;
         };
         let names: Vec<&str> = self.registry.patterns.iter().map(|pattern| pattern.name).collect();
-        if self.registry.misread && names.is_empty() {
+        let unread = self.registry.unread.contains(&written.text);
+        // Where there is none at all, that is said once.
+        let said =
+            || self.registry.misread || self.has(codes::VALIDATOR_WITHOUT_PATTERN, "which there is not");
+        if unread || (names.is_empty() && said()) {
             return;
         }
         let message = format!(
