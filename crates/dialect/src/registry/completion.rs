@@ -38,13 +38,16 @@ pub(crate) fn read_completion<'j>(
     }
     let name = fields.text("name").map(|name| name.text);
     let (c2, c3) = (fields.filled("c2"), fields.filled("c3"));
+    let before = found.errors();
     let conditions = read_conditions(&fields, "completionConditions", "a completion condition", id);
+    // What could not be read is guarded by it all the same.
+    let misread = found.errors() > before;
     let (on_failure, attempts_span) = fields.object("onFailure").map(read_on_failure).unwrap_or_default();
     fields.text("description");
-    if conditions.is_empty() {
+    let guarded = !conditions.is_empty() || misread;
+    if !guarded {
         fields.stray("onFailure", "no `completionConditions` can fail; remove it");
     }
-    let guarded = !conditions.is_empty();
     if also_in_steps {
         report_twice(&fields, guarded);
     }
@@ -94,7 +97,7 @@ pub(crate) fn read_completion<'j>(
         conditions,
         on_failure,
         attempts_span,
-        misread: false,
+        misread,
     });
     Some(Completion { step, validation })
 }
@@ -134,6 +137,7 @@ fn plain_gate<'j>(span: Span) -> GateDefinition<'j> {
         span,
         intents: vec![(Intent::Complete, span)],
         misread: false,
+        handoff_misread: false,
         schema_pointer: None,
         field: cuegate_flow::FieldPath::parse(INTENT_FIELD).map(|path| (path, span)),
         target_field: None,

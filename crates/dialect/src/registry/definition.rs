@@ -49,7 +49,7 @@ pub(crate) struct RegistryDefinition<'j> {
     pub(crate) steps: Vec<StepDefinition<'j>>,
     /// Whether something of it could not be read that may hold what it seems to lack.
     pub(crate) misread: bool,
-    /// Validators and failure patterns of which nothing could be read but their names.
+    /// Validators, failure patterns and steps of which nothing could be read but their names.
     pub(crate) unread: Vec<&'j str>,
 }
 
@@ -98,13 +98,13 @@ pub(crate) fn read_registry<'j>(
         validations: if complete { Vec::new() } else { read_validations(&fields) },
         steps: read_steps(&fields, generation),
         misread: false,
-        unread: unread(json, &[pattern_key, "validators"]),
+        unread: unread(json, &[pattern_key, "validators", "steps", "completionSteps"]),
     };
     if complete {
         read_completions(&fields, &mut registry);
         report_incomplete(&fields, &registry.steps);
     }
-    check_keys(json, found);
+    check_keys(json, "stepId", found);
     let is_strange = fields.has_strange_key();
     let no_entry = registry.entry_step.is_none() && registry.entry_mapping.is_empty();
     registry.entry_misread |= is_strange && no_entry;

@@ -178,7 +178,7 @@ fn defaults_of_complete(
     }
     if !limit_is_written {
         verdict.iterations_max = SAFETY_DEFAULT;
-        if verdict.kind == "count:iteration" {
+        if verdict.kind == "count:iteration" && !matches!(verdict.rule, Rule::Never) {
             verdict.rule = Rule::Iterations(SAFETY_DEFAULT, None);
         }
     }

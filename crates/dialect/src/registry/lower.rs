@@ -85,7 +85,7 @@ fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) 
     draft.keys.push(Key::new("maxIterations", span, max, 1, Turn::Iterations));
 
     let params = draft.params.clone();
-    let variables = Variables::new(&params, &registry.steps, &agent.told);
+    let variables = Variables::new(&params, (&registry.steps, &registry.unread), &agent.told);
     let compiler = Compiler::new(desk, files, &variables, &registry.steps, agent.params_misread);
     draft.verdict = lower_verdict(definition, &params, &compiler);
     verdict_keys(&agent.verdict.rule, &mut draft);
@@ -105,7 +105,7 @@ fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) 
     };
     lowering.lower(&registry.steps, &inputs, &mut draft);
     if registry.generation == Generation::Complete {
-        check_stages(&registry.steps, &desk.found);
+        check_stages(registry, &desk.found);
         check_breakdown(definition);
     }
     refuse_sections(&mut draft, &registry.steps, &desk.found);

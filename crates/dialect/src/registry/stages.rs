@@ -1,8 +1,11 @@
 //! The three stages that every domain of a "complete" registry has: `initial`, `continuation`, `complete`.
 
+use std::collections::HashSet;
+
 use cuegate_flow::Diagnostic;
 
 use super::completion::domain_of;
+use super::definition::RegistryDefinition;
 use super::step::StepDefinition;
 use crate::codes;
 use crate::findings::Findings;
@@ -12,7 +15,16 @@ use crate::nearest::list;
 const STAGES: [&str; 3] = ["initial", "continuation", "complete"];
 
 /// Reports domains that lack a stage, each at its first step.
-pub(super) fn check_stages(steps: &[StepDefinition<'_>], found: &Findings) {
+///
+/// What something leads to that is not there is said where it leads there.
+pub(super) fn check_stages(registry: &RegistryDefinition<'_>, found: &Findings) {
+    let steps = &registry.steps;
+    let transitions = steps.iter().flat_map(|step| step.transitions.iter().flatten());
+    let mut named: HashSet<&str> =
+        transitions.flat_map(|transition| transition.rule.targets()).map(|target| target.text).collect();
+    named.extend(registry.entry_step.map(|entry| entry.text));
+    named.extend(registry.entry_mapping.iter().map(|(_, entry)| entry.text));
+    named.extend(&registry.unread);
     let staged = |step: &StepDefinition<'_>| {
         let (stage, _) = step.id.split_once('.')?;
         STAGES.into_iter().find(|known| *known == stage)
@@ -27,8 +39,8 @@ pub(super) fn check_stages(steps: &[StepDefinition<'_>], found: &Findings) {
         let there = |stage: &&str| {
             steps.iter().any(|step| staged(step) == Some(*stage) && domain_of(step.id) == domain)
         };
-        let missing: Vec<String> =
-            STAGES.iter().filter(|stage| !there(stage)).map(|stage| format!("{stage}.{domain}")).collect();
+        let missing = STAGES.iter().filter(|stage| !there(stage)).map(|stage| format!("{stage}.{domain}"));
+        let missing: Vec<String> = missing.filter(|id| !named.contains(&**id)).collect();
         if !missing.is_empty() {
             let message = format!("the domain `{domain}` has no {}", list(&missing));
             found.push(

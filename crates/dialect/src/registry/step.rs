@@ -84,6 +84,8 @@ pub(crate) struct GateDefinition<'j> {
     pub(crate) target_mode: Option<(TargetMode, Span)>,
     /// Whether some of what it allows could not be read.
     pub(crate) misread: bool,
+    /// Whether some of what it hands on could not be read.
+    pub(crate) handoff_misread: bool,
     /// Data that is left for later steps.
     pub(crate) handoff: Vec<(FieldPath, Span)>,
     /// Whether an unreadable intent ends the run.
@@ -289,6 +291,7 @@ pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> G
         let why = "`jump` leads where that says, and this step does not allow it: remove what is not needed";
         fields.strays(&["targetField", "targetMode"], why);
     }
+    let before = fields.found.errors();
     let handoff = fields
         .texts("handoffFields")
         .unwrap_or_default()
@@ -299,6 +302,7 @@ pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> G
         span: fields.span,
         intents,
         misread,
+        handoff_misread: fields.found.errors() > before,
         schema_pointer,
         field,
         target_field,

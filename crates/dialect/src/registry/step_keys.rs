@@ -11,12 +11,12 @@ const SECTIONS: [&str; 3] = ["steps", "validationSteps", "completionSteps"];
 
 /// Says of each step that calls itself otherwise than its key does which of the two is wrong, where all others agree:
 /// then the key is read as what they say.
-pub(super) fn check_keys(registry: &Json, found: &Findings) {
+/// `own` is the key under which a step calls itself.
+pub(super) fn check_keys(registry: &Json, own: &str, found: &Findings) {
     for section in SECTIONS {
         let Some(Kind::Object(steps)) = registry.get(section).map(|steps| &steps.kind) else { continue };
         for entry in steps {
-            let Some(written) =
-                entry.value.get("stepId").filter(|written| written.as_text() != Some(&entry.key))
+            let Some(written) = entry.value.get(own).filter(|written| written.as_text() != Some(&entry.key))
             else {
                 continue;
             };
@@ -25,7 +25,7 @@ pub(super) fn check_keys(registry: &Json, found: &Findings) {
             else {
                 continue;
             };
-            let is_named = |id: &str| is_named(registry, section, id);
+            let is_named = |id: &str| is_named(registry, (section, own), id);
             if is_named(id) && !is_named(&entry.key) {
                 replace(entry, id, written.span, found);
             }
@@ -46,23 +46,23 @@ fn replace(entry: &Entry, id: &str, written: Span, found: &Findings) {
 
 /// Whether something of a registry names a step of a section: leads to it, begins with it, reads what it leaves, or is
 /// another section's step of this name.
-fn is_named(registry: &Json, section: &str, id: &str) -> bool {
+fn is_named(registry: &Json, (section, own): (&str, &str), id: &str) -> bool {
     let others = SECTIONS.iter().filter(|other| **other != section);
     let mut others = others.filter_map(|other| registry.get(other));
-    others.any(|steps| steps.get(id).is_some()) || says(registry, id)
+    others.any(|steps| steps.get(id).is_some()) || says(registry, own, id)
 }
 
-fn says(json: &Json, id: &str) -> bool {
+fn says(json: &Json, own: &str, id: &str) -> bool {
     match &json.kind {
         Kind::Text(text) => {
             text.strip_prefix(id).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         }
-        Kind::List(items) => items.iter().any(|item| says(item, id)),
+        Kind::List(items) => items.iter().any(|item| says(item, own, id)),
         // What a schema is called is no name of a step.
         Kind::Object(entries) => entries
             .iter()
-            .filter(|entry| !["stepId", "outputSchemaRef"].contains(&&*entry.key))
-            .any(|entry| says(&entry.value, id)),
+            .filter(|entry| ![own, "outputSchemaRef"].contains(&&*entry.key))
+            .any(|entry| says(&entry.value, own, id)),
         _ => false,
     }
 }

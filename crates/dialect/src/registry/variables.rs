@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use cuegate_flow::{Fact, Param, Source, Str};
 
 use super::gate::handoff_of;
+use super::generation::Generation;
 use super::inputs::DeclaredInput;
 use super::parameters::spelled;
 use super::step::StepDefinition;
@@ -19,6 +20,8 @@ pub(crate) struct Variables<'v> {
     told: &'v Told,
     /// Data handed on, by the variable that reads it directly.
     handed_on: Vec<(String, Source)>,
+    /// How the variables begin of what steps hand on that could not be read.
+    lost: Vec<String>,
     /// Where each of these variables stands first among them.
     places: HashMap<String, usize>,
     /// Where each parameter stands, however it is spelled.
@@ -89,7 +92,11 @@ pub(crate) enum Meaning {
 
 impl<'v> Variables<'v> {
     /// The variables of a registry.
-    pub(crate) fn new(params: &'v [Param], steps: &[StepDefinition<'_>], told: &'v Told) -> Variables<'v> {
+    pub(crate) fn new(
+        params: &'v [Param],
+        (steps, unread): (&[StepDefinition<'_>], &[&str]),
+        told: &'v Told,
+    ) -> Variables<'v> {
         let handed_on: Vec<(String, Source)> = steps
             .iter()
             .flat_map(|step| handoff_of(step).into_iter().map(move |left| (step.id, left)))
@@ -106,7 +113,14 @@ impl<'v> Variables<'v> {
         for (at, param) in params.iter().enumerate() {
             by_name.entry(spelled(&param.name)).or_insert(at);
         }
-        Variables { params, told, handed_on, places, by_name }
+        // What a step hands on that could not be read, nobody knows.
+        let is_lost = |step: &&StepDefinition<'_>| match &step.gate {
+            Some(gate) => gate.handoff_misread,
+            None => step.generation == Generation::Complete && !step.section,
+        };
+        let lost = steps.iter().filter(is_lost).map(|step| step.id).chain(unread.iter().copied());
+        let lost = lost.map(|step| variable_of(step, "")).collect();
+        Variables { params, told, handed_on, lost, places, by_name }
     }
 
     /// What a variable means at a place. What is declared wins over what the engine knows, as in the original.
@@ -139,6 +153,7 @@ impl<'v> Variables<'v> {
         }
         match self.places.get(name).map(|at| &self.handed_on[*at]) {
             Some((_, source)) if !matches!(scope, Scope::System) => Meaning::Value(source.clone()),
+            None if self.lost.iter().any(|step| name.starts_with(step.as_str())) => Meaning::Text("".into()),
             _ => Meaning::Unknown,
         }
     }

@@ -254,9 +254,7 @@ fn ways() {
     # completion step of another name
     steps_registry.json:12:5 error[complete-elsewhere]: `completionSteps` name `closure.fix`, which is no `complete.*` step
     steps_registry.json:16:58 error[unbound-step-id]: the schema of `closure.fix` is one for `complete.fix`, by its `stepId`
-    steps_registry.json:20:5 warning[incomplete-domain]: the domain `fix` has no `complete.fix`
-    steps_registry.json:31:33 error[unknown-target]: `initial.fix` on `complete` leads to `complete.fix`, which is no step
-    steps_registry.json:43:33 error[unknown-target]: `continuation.fix` on `complete` leads to `complete.fix`, which is no step
+    steps_registry.json:31:33 error[unknown-target]: `initial.fix` on `complete` leads to `complete.fix`, which is no step; so does another place
     # completion step twice
     steps_registry.json:16:7 warning[stray-key]: `outputSchemaRef` has no effect in `completionSteps.complete.fix`
     # completion step that leads on
@@ -266,11 +264,8 @@ fn ways() {
     steps_registry.json:8:5 warning[unused-validator]: no validation names the validator `clean`, so that nothing runs it
     steps_registry.json:12:5 error[missing-prompt]: `complete.fix` has no prompt: no file `.agent/solver/prompts/steps/retry/fix/f_default.md`
     # stage missing
-    steps_registry.json:20:5 warning[incomplete-domain]: the domain `fix` has no `continuation.fix`
-    steps_registry.json:29:29 error[unknown-target]: `initial.fix` on `next` leads to `continuation.fix`, which is no step
+    steps_registry.json:29:29 error[unknown-target]: `initial.fix` on `next` leads to `continuation.fix`, which is no step; so do 2 more places
     steps_registry.json:36:58 error[unbound-step-id]: the schema of `further.fix` is one for `initial.fix`, `continuation.fix`, by its `stepId`
-    steps_registry.json:41:29 error[unknown-target]: `further.fix` on `next` leads to `continuation.fix`, which is no step
-    steps_registry.json:42:31 error[unknown-target]: `further.fix` on `repeat` leads to `continuation.fix`, which is no step
     ");
 }
 
@@ -363,4 +358,30 @@ fn an_agent_with_behavior() {
         ),
         "{found}"
     );
+}
+
+/// What could not be read is there all the same: nothing is wrong because of it.
+#[test]
+fn one_slip_is_one_finding() {
+    insta::assert_snapshot!(table(&[
+        ("conditions that are none", &[("[{ \"validator\": \"clean\" }]", "\"clean\"")]),
+        ("a condition without a validator", &[("[{ \"validator\": \"clean\" }]", "[{}]")]),
+        ("a validator that is none", &[("\"clean\": { \"type\": \"command\", \"command\": \"git status --porcelain\", \"successWhen\": \"empty\",\n      \"failurePattern\": \"dirty\" }", "\"clean\": \"git status\"")]),
+        ("a verdict that is none", &[("{ \"type\": \"detect:graph\" }", "7")]),
+        ("a step under another key", &[("    \"initial.fix\": {\n      \"stepId\"", "    \"initial.fx\": {\n      \"stepId\"")]),
+        ("handoffs that are none", &[("\"handoffFields\": [\"approach\"]", "\"handoffFields\": 7")]),
+    ]), @"
+    # conditions that are none
+    steps_registry.json:14:31 error[wrong-type]: `completionConditions` must be a list, not a text
+    # a condition without a validator
+    steps_registry.json:14:32 error[missing-key]: `validator` is missing in a completion condition
+    # a validator that is none
+    steps_registry.json:8:14 error[wrong-type]: `validators.clean` must be an object, not a text
+    # a verdict that is none
+    agent.json:8:16 error[wrong-type]: `runner.verdict` must be an object, not a number
+    # a step under another key
+    steps_registry.json:20:5 error[step-id-mismatch]: the step of key `initial.fx` calls itself `initial.fix`, and so does all that names it
+    # handoffs that are none
+    steps_registry.json:26:26 error[wrong-type]: `handoffFields` must be a list of texts, not a number
+    ");
 }

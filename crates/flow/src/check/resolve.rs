@@ -41,13 +41,26 @@ pub(super) fn resolve(draft: Draft, misread: &[Str], found: &mut Vec<Diagnostic>
     let complete = resolver.unknown.is_empty();
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
     let unknown = resolver.unknown.iter().filter(|unknown| !misread.contains(&unknown.name.text));
-    found.extend(unknown.map(|unknown| {
-        let finding = unknown_target::finding(&unknown.name, &unknown.from, &names);
-        match &unknown.step {
+    // A step that is not there is missing once, however many places lead to it. What is misspelt is so in each place.
+    let mut missing: HashMap<&str, (usize, usize)> = HashMap::new();
+    for unknown in unknown {
+        let (finding, is_near) = unknown_target::finding(&unknown.name, &unknown.from, &names);
+        if let Some((_, more)) = missing.get_mut(&*unknown.name.text).filter(|_| !is_near) {
+            *more += 1;
+            continue;
+        }
+        missing.insert(&unknown.name.text, (found.len(), 0));
+        found.push(match &unknown.step {
             Some(step) => finding.step(step),
             None => finding,
-        }
-    }));
+        });
+    }
+    for (at, more) in missing.into_values().filter(|(_, more)| *more > 0) {
+        found[at].message.push_str(&match more {
+            1 => "; so does another place".to_owned(),
+            more => format!("; so do {more} more places"),
+        });
+    }
     let flow = Flow {
         name: draft.name,
         dialect: draft.dialect,

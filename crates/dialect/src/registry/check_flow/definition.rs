@@ -6,6 +6,7 @@ use super::response::{ResponseFormat, read_response_format};
 use crate::codes;
 use crate::findings::Findings;
 use crate::json::{Entry, Fields, Json, Kind, Text};
+use crate::registry::step_keys::check_keys;
 
 /// A registry as written; what could not be read is absent, and findings say so.
 #[derive(Debug)]
@@ -71,6 +72,8 @@ pub(crate) struct PromptReference<'j> {
     pub(crate) place: PromptPlace<'j>,
     /// Another file where that one is missing.
     pub(crate) fallback: Option<Text<'j>>,
+    /// Whether something of it could not be read that may say where the file is.
+    pub(crate) misread: bool,
 }
 
 /// How a prompt file is found.
@@ -136,6 +139,7 @@ pub(crate) fn read_check_flow<'j>(json: &'j Json, found: &Findings) -> Option<Ch
     };
     fields
         .stray("entryStepMapping", "nothing chooses between modes: a run begins with `entryStep`; remove it");
+    check_keys(json, "id", found);
     fields.finish();
     Some(flow)
 }
@@ -219,6 +223,7 @@ fn read_iterations(step: &Fields<'_, '_>) -> (u32, u32, Option<Span>) {
 }
 
 fn read_prompt<'j>(fields: Fields<'j, '_>) -> Option<PromptReference<'j>> {
+    let before = fields.found.errors();
     let path = fields.filled("path");
     let by_path = fields.entry("path").is_some();
     let parts = ["c1", "c2", "c3"].map(|key| if by_path { fields.filled(key) } else { fields.required(key) });
@@ -240,8 +245,9 @@ fn read_prompt<'j>(fields: Fields<'j, '_>) -> Option<PromptReference<'j>> {
         _ => None,
     };
     let (span, fallback) = (fields.opening(), fields.filled("fallback"));
+    let misread = fields.found.errors() > before;
     fields.finish();
-    Some(PromptReference { span, place: place?, fallback })
+    Some(PromptReference { span, place: place?, fallback, misread })
 }
 
 fn read_check<'j>(fields: Fields<'j, '_>) -> Check<'j> {

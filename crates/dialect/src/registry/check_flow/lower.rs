@@ -47,7 +47,7 @@ pub(crate) fn lower_check_flow(
     let none = RegistryDefinition { span: flow.span, ..RegistryDefinition::default() };
     let files = PromptFiles::new(&none, agent, places, desk);
     let given = draft.params.clone();
-    let variables = Variables::new(&given, &[], &agent.told);
+    let variables = Variables::new(&given, (&[], &[]), &agent.told);
     let compiler = Compiler::new(desk, &files, &variables, &[], agent.params_misread);
     let prompts = Prompts::new(flow, agent, places, &compiler);
     let system = system_prompt(definition, &compiler);

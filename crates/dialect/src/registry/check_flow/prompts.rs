@@ -169,6 +169,9 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
                 }
             }
         }
+        if reference.misread {
+            return None;
+        }
         let message = format!("`{}` has no prompt for its `{what}`: no file {}", step.id, list(&tried));
         self.push(
             step,

@@ -76,7 +76,7 @@ pub(super) fn system(read: &[String], source: &Source<'_, '_, '_>, migration: &m
 /// What a registry that stood alone told its agents.
 fn built_in_system(source: &Source<'_, '_, '_>) -> String {
     let Source { agent, registry, desk, loaded, .. } = source;
-    let variables = Variables::new(&loaded.draft.params, &registry.steps, &agent.told);
+    let variables = Variables::new(&loaded.draft.params, (&registry.steps, &registry.unread), &agent.told);
     built_in(builtin::SYSTEM, None, &variables, desk).map_or_else(String::new, |file| file.text.to_string())
 }
 

@@ -19,8 +19,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         let names: Vec<&str> = self.registry.patterns.iter().map(|pattern| pattern.name).collect();
         let unread = self.registry.unread.contains(&written.text);
         // Where there is none at all, that is said once.
-        let said =
-            || self.registry.misread || self.has(codes::VALIDATOR_WITHOUT_PATTERN, "which there is not");
+        let said = || self.registry.misread || self.has("names the failure pattern");
         if unread || (names.is_empty() && said()) {
             return;
         }
