@@ -272,7 +272,7 @@ fn a_verdict_beyond_a_chain_does_not_count() {
     let checks = Verdict::Checks { max: 4, of: vec!["a".into(), "b".into(), "c".into()] };
     for verdict in [Verdict::Iterations(10), checks] {
         let barred = barred(&chain(verdict.clone()));
-        let why = "no way through the flow is so long";
+        let why = "no way through the flow comes so far";
         assert_eq!(of(&barred, "completed by the verdict"), why, "{verdict:?}");
         assert_eq!(barred.iter().filter(|(_, reason)| reason == why).count(), 2, "{verdict:?} {barred:#?}");
     }

@@ -114,10 +114,15 @@ fn is_long_enough(reach: &Reach, mark: &Mark) -> bool {
         Verdict::Iterations(max) | Verdict::Checks { max, .. } => reach.exceeds(max.saturating_sub(1)),
         _ => true,
     };
-    let verdict = &reach.flow().verdict;
+    let flow = reach.flow();
+    let verdict = &flow.verdict;
+    // Where nothing is in the way of more answers, there are no more.
+    let bounded = flow.steps.iter().flat_map(|step| &step.edges).any(|edge| edge.bound.is_some());
+    let is_free = !bounded && flow.monitors.is_empty();
+    let checks = |part: &Verdict| is_free && matches!(part, Verdict::Checks { .. });
     match mark {
-        Mark::Verdict(place) => verdict.at(place).is_none_or(wants),
-        Mark::Completed => verdict.places().into_iter().all(|(_, part)| wants(part)),
+        Mark::Verdict(place) => verdict.at(place).is_none_or(|part| wants(part) && !checks(part)),
+        Mark::Completed => verdict.places().into_iter().all(|(_, part)| wants(part) && !checks(part)),
         _ => true,
     }
 }

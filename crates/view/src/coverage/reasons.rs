@@ -67,7 +67,7 @@ fn usual(key: &Key) -> &'static str {
         Key::Mark(Mark::Edge(_, _, Some(_))) => "no answer can select it",
         Key::Mark(Mark::Monitor(_)) => "no run goes round its cycle as often",
         Key::Mark(Mark::Exhausted) => "no way through the flow is longer",
-        Key::Mark(Mark::Verdict(_) | Mark::Completed) => "no way through the flow is so long",
+        Key::Mark(Mark::Verdict(_) | Mark::Completed) => "no way through the flow comes so far",
         Key::Mark(Mark::Spent(..)) => "no run comes back as often",
         Key::Mark(Mark::Fallback(_)) => "after an answer that cannot be used nothing says where to go on",
         _ => "no run comes to it",

@@ -254,6 +254,6 @@ fn a_verdict_that_no_way_is_long_enough_for_does_not_count() {
         step.edges.retain(|edge| !matches!(edge.to, Target::Origin { .. } | Target::Select { .. }));
     }
     flow.steps[0].edges.retain(|edge| edge.on.to_string() != "repeat");
-    let why = Some("no way through the flow is so long".to_owned());
+    let why = Some("no way through the flow comes so far".to_owned());
     assert_eq!(barred(&flow), [why.clone(), why]);
 }
