@@ -55,6 +55,13 @@ impl SourceFile {
         self.elsewhere.as_deref().unwrap_or(&self.path)
     }
 
+    /// Its path as it is given to programs: as people see it, and that below the folder of the definition where the whole
+    /// one is shown. They know what they asked about.
+    pub fn given(&self) -> &str {
+        let shown = self.shown();
+        if shown.starts_with('/') { &self.path } else { shown }
+    }
+
     /// Where each of its lines begins.
     fn lines(&self) -> &[u32] {
         self.lines.get_or_init(|| {

@@ -50,7 +50,7 @@ fn lever_json(lever: &Lever, sources: &Sources) -> Value {
     let place = lever.span.and_then(|span| Some((sources.get(span.file)?, sources.locate(span))));
     json!({
         "key": lever.key,
-        "file": place.map(|(file, _)| file.shown()),
+        "file": place.map(|(file, _)| file.given()),
         "line": place.map(|(_, at)| at.line),
         "column": place.map(|(_, at)| at.column),
         "from": lever.from,

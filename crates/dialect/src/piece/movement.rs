@@ -271,7 +271,7 @@ impl Reading<'_, '_, '_> {
             })
             .collect();
         if fields.found.len() > before + 1 {
-            several(fields, entry.value.span);
+            self.sections.join_lost(section, entry.value.span);
         }
         named
     }
@@ -311,24 +311,6 @@ impl Reading<'_, '_, '_> {
             }
         }
     }
-}
-
-/// What one list names and no map has is one finding, but for what is misspelt.
-fn several(fields: &Fields<'_, '_>, list: Span) {
-    let is_lost = |known: &Diagnostic| {
-        let within = known.span.file == list.file && (list.start..=list.end).contains(&known.span.start);
-        known.code == codes::UNKNOWN_FACET && known.meant.is_none() && within
-    };
-    let mut said = fields.found.take(is_lost);
-    said.sort_by_key(|known| known.span);
-    let names: Vec<String> =
-        said.iter().filter_map(|known| known.message.split('`').nth(3)).map(str::to_owned).collect();
-    let Some(mut first) = said.into_iter().next() else { return };
-    if let ([one, _, ..], true) = (&names[..], first.message.contains(" names ")) {
-        let one = format!("`{one}`");
-        first.message = first.message.replacen(&one, &crate::nearest::list(&names), 1);
-    }
-    fields.found.push(first);
 }
 
 /// Whether a movement begins a conversation of its own each time.

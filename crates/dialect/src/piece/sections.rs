@@ -11,7 +11,7 @@ use crate::codes;
 use crate::desk::{Desk, Page};
 use crate::files::join;
 use crate::json::{Fields, Kind, Text};
-use crate::nearest::suggested;
+use crate::nearest::{list as list_of, suggested};
 
 /// Which map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -349,6 +349,32 @@ impl<'d, 'f> Sections<'d, 'f> {
         for known in self.known.iter().filter(|known| unread.texts.contains(&*known.name)) {
             known.used.set(true);
         }
+    }
+
+    /// What one list names and its map does not have is one finding, but for what is misspelt.
+    pub(super) fn join_lost(&self, section: Section, list: Span) {
+        let lost = self.lost.borrow();
+        let is_within = |span: &Span| span.file == list.file && (list.start..=list.end).contains(&span.start);
+        let of_section = lost.iter().filter(|((of, _), _)| *of == section);
+        let names: BTreeMap<Span, &Str> = of_section
+            .flat_map(|((_, name), spans)| {
+                spans.iter().filter(|span| is_within(span)).map(move |span| (*span, name))
+            })
+            .collect();
+        let is_lost = |known: &Diagnostic| {
+            known.code == codes::UNKNOWN_FACET && known.meant.is_none() && names.contains_key(&known.span)
+        };
+        let mut said = self.desk.found.take(is_lost);
+        said.sort_by_key(|known| known.span);
+        let said_names: Vec<&Str> = said.iter().map(|known| names[&known.span]).collect();
+        let Some(first) = said.first() else { return };
+        let message = format!(
+            "`{}` names {}, which `{}` does not have",
+            section.user(),
+            list_of(&said_names),
+            section.key()
+        );
+        self.desk.found.push(Diagnostic { message, ..first.clone() });
     }
 
     /// What several places name and no map has is one finding, at the first of them: what is missing is missing once. So is

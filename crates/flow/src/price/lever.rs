@@ -43,8 +43,8 @@ pub struct Lever {
 /// it.
 pub(super) fn best(ways: &[Way<'_>], at: usize, by: Dear) -> Option<Lever> {
     let Way { flow, terms, walked } = &ways[at];
-    let mut keys = keys(flow, terms);
-    let of_others: Vec<Vec<Key>> = ways.iter().map(|way| self::keys(way.flow, way.terms)).collect();
+    let mut keys = keys_of(flow, terms);
+    let all_keys: Vec<Vec<Key>> = ways.iter().map(|way| keys_of(way.flow, way.terms)).collect();
     let steps = walked.ways.steps.len() + walked.followed.as_ref().map_or(0, |_| flow.steps.len());
     let tried = (STEPS_TRIED_MAX / steps.max(1)).clamp(2, KEYS_MAX);
     if keys.len() > tried {
@@ -59,7 +59,7 @@ pub(super) fn best(ways: &[Way<'_>], at: usize, by: Dear) -> Option<Lever> {
     // A key of the same name and place is the same one in all flows.
     let own = |way: usize, key: &Key| {
         let same = |other: &&Key| (&other.name, other.span, other.value) == (&key.name, key.span, key.value);
-        of_others[way].iter().find(same)
+        all_keys[way].iter().find(same)
     };
     let mut best: Option<(u64, Key, u32)> = None;
     for key in keys {
@@ -222,7 +222,7 @@ impl Dearest<'_> {
 }
 
 /// The keys that can be lowered: those of the definition, then what the run is begun with.
-fn keys(flow: &Flow, terms: &Terms) -> Vec<Key> {
+fn keys_of(flow: &Flow, terms: &Terms) -> Vec<Key> {
     // Where a flow has too many steps for what it counts to be followed, no counter and no monitor lowers anything.
     let followed = flow.steps.len() <= STEPS_MAX;
     let counts = |key: &Key| {

@@ -83,9 +83,23 @@ fn the_nearest_comes_first() {
         let goal = reach.goal(&left.iter().cloned().collect(), &BTreeSet::new());
         let moves = reach.moves(&first);
         assert_eq!(moves.len(), 1);
-        reach.rank(&goal, &moves[0], iterations)
+        reach.rank(&goal, &moves[0], iterations, false)
     };
     let end = Mark::Step(StepId(2));
     assert!(rank(&[Mark::Step(StepId(1))], 19) < rank(std::slice::from_ref(&end), 19));
     assert!(rank(std::slice::from_ref(&end), 19) < rank(&[end], 3), "out of reach");
+}
+
+/// What ends the run comes last, unless nothing else was come by for a while.
+#[test]
+fn what_ends_the_run_comes_last_or_first() {
+    let reach = Reach::of(Arc::new(flow("a: go → b, stop → end\nb: done → end", 9)), 9);
+    let left = BTreeSet::from([Mark::Step(StepId(1)), Mark::Edge(StepId(0), 1, None)]);
+    let goal = reach.goal(&left, &BTreeSet::new());
+    let moves = reach.moves(&reach.exactly_first());
+    let ends = |ends_first| {
+        let nearest = moves.iter().min_by_key(|going| reach.rank(&goal, going, 8, ends_first));
+        nearest.is_some_and(|going| going.next.is_none())
+    };
+    assert!(!ends(false) && ends(true));
 }

@@ -229,11 +229,13 @@ impl Reach {
         far
     }
 
-    /// How good a move is on the way to what is left, with so many iterations left; what ends the run comes last.
-    pub fn rank(&self, goal: &Goal, going: &Move, left: u32) -> Rank {
+    /// How good a move is on the way to what is left, with so many iterations left; what ends the run comes last, or first
+    /// (`ends_first`).
+    pub fn rank(&self, goal: &Goal, going: &Move, left: u32, ends_first: bool) -> Rank {
         let comes = going.marks.iter().any(|mark| goal.left.contains(mark));
+        let (to_end, to_others) = if ends_first { (0, 1) } else { (1, 0) };
         let Some(next) = &going.next else {
-            return if comes { Rank(1, 0) } else { Rank(2, 0) };
+            return if comes { Rank(to_end, 0) } else { Rank(2, 0) };
         };
         let cost = if going.counts { ITERATION } else { 1 };
         let most = left.saturating_mul(ITERATION).saturating_add(ITERATION - 1);
@@ -243,8 +245,9 @@ impl Reach {
         let Some(at) = self.place(next) else { return Rank(3, FAR) };
         let of = |far: &[u32]| far[at as usize].saturating_add(cost);
         match () {
-            () if of(&goal.going) <= most => Rank(0, of(&goal.going)),
-            () if of(&goal.ending) <= most => Rank(1, of(&goal.ending)),
+            () if ends_first && of(&goal.ending) <= most => Rank(to_end, of(&goal.ending)),
+            () if of(&goal.going) <= most => Rank(to_others, of(&goal.going)),
+            () if of(&goal.ending) <= most => Rank(to_end, of(&goal.ending)),
             () => Rank(2, of(self.home())),
         }
     }

@@ -55,6 +55,11 @@ pub(super) struct Steering {
     aim: Aim,
     runs: u32,
     lasts: u32,
+    /// How much was left when the run began.
+    left_before: usize,
+    /// Whether the run goes after what ends it first: the one before came by nothing new, as where what seems near is far
+    /// because not all that runs count is followed.
+    ends_first: bool,
     /// Whether it gives answers that cannot be used where it could give others, for what is fallen back to.
     falls: bool,
 }
@@ -84,6 +89,8 @@ impl Steering {
             aim: Aim::Cover,
             runs: 0,
             lasts: 0,
+            left_before: usize::MAX,
+            ends_first: false,
             falls,
         }
     }
@@ -91,6 +98,9 @@ impl Steering {
     /// Says what the next run is after: what is left and, every third time, to go on for as long as it may.
     pub(super) fn begin(&mut self) {
         self.runs += 1;
+        let came_to_none = self.aim == Aim::Cover && self.left.len() == self.left_before;
+        self.ends_first = came_to_none && !self.ends_first;
+        self.left_before = self.left.len();
         if self.stale.is_some() {
             self.goal = None;
         }
@@ -177,7 +187,7 @@ impl Steering {
             Aim::Last | Aim::Wander => None,
         };
         match goal {
-            Some(goal) => Some(self.reach.rank(goal, going, left)),
+            Some(goal) => Some(self.reach.rank(goal, going, left, self.ends_first)),
             None => (self.aim == Aim::Last).then(|| self.reach.rank_on(at.at, going, left)),
         }
     }

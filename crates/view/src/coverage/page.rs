@@ -111,7 +111,7 @@ impl Simulated<'_> {
 
     fn place(&self, item: &Item) -> Option<(String, u32)> {
         let file = self.sources.get(item.span.file)?;
-        Some((file.shown().to_owned(), self.sources.locate(item.span).line))
+        Some((file.given().to_owned(), self.sources.locate(item.span).line))
     }
 
     /// As a JSON object of `cuegate/simulate/v1`.

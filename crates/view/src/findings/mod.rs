@@ -27,7 +27,7 @@ pub fn check_json(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) -
 }
 
 fn finding_json(finding: &Diagnostic, sources: &Sources, strict: bool) -> Value {
-    let file = sources.get(finding.span.file).map(|file| file.shown());
+    let file = sources.get(finding.span.file).map(|file| file.given());
     let at = file.map(|_| sources.locate(finding.span));
     let places: Vec<Value> = finding.trace_spans.iter().map(|span| place_json(*span, sources)).collect();
     json!({
@@ -46,7 +46,7 @@ fn finding_json(finding: &Diagnostic, sources: &Sources, strict: bool) -> Value 
 
 /// Where a hop is written.
 fn place_json(span: Span, sources: &Sources) -> Value {
-    let file = sources.get(span.file).map(|file| file.shown());
+    let file = sources.get(span.file).map(|file| file.given());
     let at = file.map(|_| sources.locate(span));
     json!({"file": file, "line": at.map(|at| at.line), "column": at.map(|at| at.column)})
 }
