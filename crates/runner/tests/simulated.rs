@@ -5,9 +5,10 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use cuegate_engine::{EndState, Event, FaultClass, State, WaitKind};
-use cuegate_flow::{Flow, reach::Reach};
+use cuegate_flow::{FieldPath, Flow, Name, Role, Span, Target, reach::Reach};
 use cuegate_runner::simulated::{Agent, Beginning, Simulation, Walk};
-use cuegate_testkit::flows;
+use cuegate_testkit::{Builder, flows};
+use serde_json::json;
 
 const RUNS: usize = 18;
 
@@ -125,4 +126,31 @@ fn persons_are_answered_for() {
         })
         .collect();
     assert_eq!(kinds.into_iter().collect::<Vec<_>>(), ["answered", "waiting"]);
+}
+
+/// Who names what there is not names each thing that an answer can name.
+#[test]
+fn wrong_names_are_of_steps_outcomes_and_targets() {
+    let name = |text: &str| Name::new(text, Span::default());
+    let target =
+        Target::Jump { field: FieldPath::parse("to"), among: vec![name("a"), name("b")], default: None };
+    let schema = json!({
+        "type": "object",
+        "required": ["stepId", "action", "to"],
+        "properties": {"stepId": {"const": "a"}, "action": {"enum": ["jump", "done"]}, "to": {"type": "string"}},
+    });
+    let flow = Builder::new("jumps", "registry-closing", "a")
+        .ask("a", Role::Work, &["jump", "done"])
+        .schema(schema)
+        .edge("jump", target, |_| {})
+        .to("done", "@completed")
+        .ask("b", Role::Work, &["done"])
+        .to("done", "@completed")
+        .limit(9)
+        .flow();
+    let walks = walks(&flow, Agent::WrongStep, 1);
+    let said: String = walks.iter().flat_map(events).map(|event| format!("{event:?}")).collect();
+    for word in ["`/stepId`", "no-such-outcome", "no-such-target"] {
+        assert!(said.contains(word), "nobody was told of {word}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Stand-in agents: one that does as it is told, and those that do not, each in its own way.
 
 use cuegate_engine::{Answer, AskCommand, Fault, FaultClass, Seen, Usage};
-use cuegate_flow::{Gate, Reader};
+use cuegate_flow::{FieldPath, Gate, Reader, Selector, Target};
 use serde_json::{Value, json};
 
 use super::{desk::Desk, places::put, steer::Aim};
@@ -139,23 +139,40 @@ fn prose(desk: &mut Desk, ask: &AskCommand) -> Reply {
 fn wrong_step(desk: &mut Desk, ask: &AskCommand) -> Reply {
     let mut answer = desk.obey(ask);
     let flow = desk.flow.clone();
-    let paths = flow.find(&ask.step).map(|id| match &flow.step(id).gate {
+    let step = flow.find(&ask.step).map(|id| flow.step(id));
+    let outcomes = step.map(|step| match &step.gate {
         Gate::Readers(readers) => readers.iter().filter_map(field).collect(),
         _ => Vec::new(),
     });
     let mut output = answer.output.take().unwrap_or_else(|| json!({}));
-    let named = output.get("stepId").is_some();
-    if named && desk.asked.is_multiple_of(2) {
-        output["stepId"] = json!("no-such-step");
-    } else {
-        paths.iter().flatten().for_each(|path| put(&mut output, path, json!("no-such-outcome")));
+    let targets = step.into_iter().flat_map(|step| &step.edges).filter_map(|edge| target(&edge.to));
+    let targets: Vec<&FieldPath> = targets.filter(|path| path.get(&output).is_some()).collect();
+    let mut wrong: Vec<(Vec<&FieldPath>, &str)> = vec![(outcomes.unwrap_or_default(), "no-such-outcome")];
+    if !targets.is_empty() {
+        wrong.push((targets, "no-such-target"));
     }
+    let step_id = FieldPath::parse("stepId");
+    wrong.extend(
+        step_id.iter().filter(|path| path.get(&output).is_some()).map(|path| (vec![path], "no-such-step")),
+    );
+    // One after another, as far as an answer names them.
+    let (paths, word) = &wrong[desk.asked as usize % wrong.len()];
+    paths.iter().for_each(|path| put(&mut output, path, json!(word)));
     answer.text = format!("[{}:99]", ask.step);
     answer.output = Some(output);
     Reply::Said(answer, None)
 }
 
-fn field<R>(reader: &Reader<R>) -> Option<&cuegate_flow::FieldPath> {
+/// Where an answer says to which step an edge leads.
+fn target<R>(to: &Target<R>) -> Option<&FieldPath> {
+    match to {
+        Target::Jump { field, .. } => field.as_ref(),
+        Target::Select { by: Selector::Field(path), .. } => Some(path),
+        _ => None,
+    }
+}
+
+fn field<R>(reader: &Reader<R>) -> Option<&FieldPath> {
     match reader {
         Reader::Field { path, .. } => Some(path),
         _ => None,
