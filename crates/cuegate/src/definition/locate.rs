@@ -13,7 +13,7 @@ pub struct Location {
     pub root: PathBuf,
     /// Whether that lies outside of the project.
     pub is_elsewhere: bool,
-    /// Whether it is the folder around the project.
+    /// Whether it lies in the folder that is taken for the project, and may read what lies beside that.
     pub is_here: bool,
     /// Its folder below that, separated by `/`; empty when it is the root.
     pub base: String,
@@ -54,7 +54,7 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
         .collect::<Vec<_>>()
         .join("/");
     let is_elsewhere = !root.starts_with(whole(project));
-    let is_here = whole(project).parent() == Some(&*root);
+    let is_here = is_elsewhere && root.join(&base) == whole(project);
     Ok(Location { root, is_elsewhere, is_here, base, file })
 }
 
@@ -230,6 +230,10 @@ mod tests {
         found.show_in(&mut sources);
         let shown = own.map(|id| sources.get(id).unwrap().shown().to_owned());
         assert_eq!(shown, ["mine.yaml", "../personas/x.md"]);
+        // From another folder beside it a piece is shown as what it is.
+        let beside = home.join(".takt/other");
+        std::fs::create_dir(&beside).unwrap();
+        assert!(!locate("../pieces/mine.yaml", &beside, &beside).unwrap().is_here);
         std::fs::create_dir(pieces.join(".git")).unwrap();
         assert_eq!(locate("mine.yaml", &pieces, &pieces).unwrap().root, pieces);
     }
