@@ -1,6 +1,7 @@
 //! The files of a definition and places in them.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use crate::Str;
@@ -59,7 +60,7 @@ impl SourceFile {
     /// one is shown. They know what they asked about.
     pub fn given(&self) -> &str {
         let shown = self.shown();
-        if shown.starts_with('/') { &self.path } else { shown }
+        if Path::new(shown).is_absolute() { &self.path } else { shown }
     }
 
     /// Where each of its lines begins.

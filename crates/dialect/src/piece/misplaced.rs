@@ -1,6 +1,8 @@
 //! Items that stand in a list of something else, because the line above them was lost or is indented otherwise: they are
 //! read as what they are, and the lost line is one finding.
 
+use std::collections::HashSet;
+
 use cuegate_flow::{Diagnostic, Span};
 
 use crate::codes;
@@ -27,7 +29,8 @@ pub(super) fn mend(piece: &mut Json, found: &Findings) {
         let at = members.iter().rposition(|item| !is_rule(item)).map_or(0, |last| last + 1);
         if movement.get("rules").is_none() {
             let rules = list(movement, "parallel").map(|members| members.split_off(at)).unwrap_or_default();
-            say_rules(&rules, "the members", "parallel", found);
+            let last = list(movement, "parallel").and_then(|members| members.last());
+            say_rules(&rules, "the members", (last, "parallel"), found);
             add(movement, "rules", rules);
         }
         if let Some(members) = list(movement, "parallel") {
@@ -53,19 +56,20 @@ fn is_rule(item: &Json) -> bool {
 
 /// Leaves out movements that are nothing but the name of another one: a line that stands twice.
 fn leave_out_bare(items: &mut Vec<Json>, found: &Findings) {
-    let names: Vec<Option<String>> =
-        items.iter().map(|item| item.get("name").and_then(Json::as_text).map(str::to_owned)).collect();
-    let mut at = 0;
+    let name = |item: &Json| item.get("name").and_then(Json::as_text).map(str::to_owned);
+    let is_bare = |item: &Json| item.pairs().len() == 1 && item.get("name").is_some();
+    if !items.iter().any(is_bare) {
+        return;
+    }
+    let mut known: HashSet<String> = items.iter().filter(|item| !is_bare(item)).filter_map(name).collect();
     items.retain(|item| {
-        let name = names[at].as_ref();
-        at += 1;
-        let is_twice = name.is_some() && names.iter().filter(|other| other.as_ref() == name).count() > 1;
-        let is_bare = is_twice && item.pairs().len() == 1;
-        if let Some(name) = name.filter(|_| is_bare) {
-            let message = format!("there is another movement `{name}`, and this one is nothing but its name");
+        let Some(name) = name(item).filter(|_| is_bare(item)) else { return true };
+        let message = format!("there is another movement `{name}`, and this one is nothing but its name");
+        let is_new = known.insert(name);
+        if !is_new {
             found.push(Diagnostic::error(codes::STEP_NAME, item.span, message).hint("remove it"));
         }
-        !is_bare
+        is_new
     });
 }
 
@@ -105,7 +109,7 @@ fn to_owners(items: &mut Vec<Json>, among: &str, found: &Findings) {
             Some(_) if is_rule(&item) => rules.push(item),
             owner => {
                 if let Some(owner) = owner {
-                    say_rules(&rules, among, "name", found);
+                    say_rules(&rules, among, (Some(&*owner), "name"), found);
                     add(owner, "rules", std::mem::take(&mut rules));
                 }
                 kept.push(item);
@@ -113,33 +117,37 @@ fn to_owners(items: &mut Vec<Json>, among: &str, found: &Findings) {
         }
     }
     if let Some(owner) = kept.last_mut() {
-        say_rules(&rules, among, "name", found);
+        say_rules(&rules, among, (Some(&*owner), "name"), found);
         add(owner, "rules", rules);
     }
     *items = kept;
 }
 
-fn say_rules(rules: &[Json], among: &str, beside: &str, found: &Findings) {
+/// Says that rules stand among other items. A line `rules:` that stands too far in belongs to the item before them
+/// (`before`), which has it twice then.
+fn say_rules(rules: &[Json], among: &str, (before, beside): (Option<&Json>, &str), found: &Findings) {
     let Some(first) = rules.first() else { return };
-    // A line that stands too far in is there twice then.
-    let is_above = |known: &Diagnostic| {
-        known.code == codes::DUPLICATE_KEY
-            && known.span.file == first.span.file
-            && known.message.starts_with("`rules`")
-            && (known.span.end..known.span.end + 80).contains(&first.span.start)
-    };
-    let above = found.take(is_above).pop();
+    let above = before.and_then(second_rules).filter(|above| {
+        let is_it = |known: &Diagnostic| known.code == codes::DUPLICATE_KEY && known.span == *above;
+        !found.take(is_it).is_empty()
+    });
     let message = match (rules.len(), &above) {
         (_, Some(_)) => format!("`rules` is indented too far, so that its rules stand among {among}"),
         (1, None) => format!("a rule stands among {among}"),
         (count, None) => format!("{count} rules stand among {among}"),
     };
-    let span = above.as_ref().map_or(first.span, |known| known.span);
     let hint = match above {
         Some(_) => format!("move it as far to the left as `{beside}`"),
         None => format!("write `rules:` above it, as far to the left as `{beside}`"),
     };
+    let span = above.unwrap_or(first.span);
     found.push(Diagnostic::error(codes::INVALID_VALUE, span, message).hint(hint));
+}
+
+/// Where an item has `rules` once more, with nothing below it.
+fn second_rules(item: &Json) -> Option<Span> {
+    let mut all = item.pairs().iter().filter(|entry| &*entry.key == "rules").skip(1);
+    all.find(|entry| matches!(entry.value.kind, Kind::Null)).map(|entry| entry.key_span)
 }
 
 /// Says that items of one list (`own`) stand in another one (`other`).

@@ -84,11 +84,6 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         self.compiler.desk.found.push(finding);
     }
 
-    /// Whether a finding says this already.
-    fn has(&self, said: &str) -> bool {
-        self.compiler.desk.found.has(|known| known.message.contains(said))
-    }
-
     fn step(&self, id: &str) -> Option<&'v StepDefinition<'j>> {
         self.compiler.index.place(id).map(|at| &self.registry.steps[at])
     }
@@ -197,13 +192,12 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             else {
                 let names: Vec<&str> = self.registry.validators.iter().map(|known| known.name).collect();
                 let unread = self.registry.unread.contains(&written.text);
-                if unread
-                    || (names.is_empty()
-                        && (self.registry.misread || self.has("is no validator: there are no")))
-                {
+                let mut all = self.registry.validations.iter().flat_map(|other| &other.conditions);
+                let mut is_first = || all.next().is_some_and(|first| first.span == written.span);
+                if unread || (names.is_empty() && (self.registry.misread || !is_first())) {
                     continue;
                 }
-                // Where there is none at all, that is said once.
+                // Where there is none at all, that is said at the first.
                 let message = match names.is_empty() {
                     true => format!("`{}` is no validator: there are no `validators`", written.text),
                     false => format!("`{}` is no validator", written.text),

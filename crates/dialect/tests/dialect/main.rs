@@ -96,6 +96,8 @@ mod piece_random;
 #[cfg(test)]
 mod piece_runs;
 #[cfg(test)]
+mod piece_slips;
+#[cfg(test)]
 mod piece_support;
 #[cfg(test)]
 mod registry_ask_runs;

@@ -32,8 +32,7 @@ impl<'w> Way<'w> {
 pub fn price_any(first: (&Flow, &Terms), others: &[(&Flow, &Terms)]) -> (Certificate, usize) {
     let all = std::iter::once(first).chain(others.iter().copied());
     let ways: Vec<Way<'_>> = all.map(Way::of).collect();
-    let dears = ways.iter().map(|way| way.walked.dear(way.terms));
-    let by = Dear::of_all(&ways, dears.collect());
+    let by = Dear::of_all(&ways);
     let dearest = match ways.len() {
         1 => 0,
         _ => (0..ways.len()).rev().max_by_key(|at| ways[*at].dearest(by)).unwrap_or(0),
@@ -49,12 +48,10 @@ pub fn price_any(first: (&Flow, &Terms), others: &[(&Flow, &Terms)]) -> (Certifi
 
 impl Dear {
     /// By what the walks of all flows are compared.
-    fn of_all(ways: &[Way<'_>], dears: Vec<Dear>) -> Dear {
-        let known = |way: &Way<'_>| super::is_known(way.flow, way.terms);
-        match dears.contains(&Dear::Money) && (ways.len() == 1 || ways.iter().all(known)) {
-            true => Dear::Money,
-            false => Dear::Asks,
-        }
+    fn of_all(ways: &[Way<'_>]) -> Dear {
+        let differs = ways.iter().any(|way| way.walked.dear(way.terms) == Dear::Money);
+        let is_known = |way: &Way<'_>| super::is_known(way.flow, way.terms);
+        if differs && ways.iter().all(is_known) { Dear::Money } else { Dear::Asks }
     }
 }
 

@@ -130,14 +130,14 @@ impl<'f> Walked<'f> {
     /// A flow that differs in numbers only: of it, too, everything is followed that was followed of the other, and what was
     /// not perhaps.
     fn like<'o>(flow: &'o Flow, terms: &Terms, other: &Walked<'_>) -> Walked<'o> {
-        let like = other.followed.as_deref().filter(|followed| followed.is_all());
+        let like = other.followed.as_deref().filter(|followed| followed.is_all);
         let unrolled = Unrolled::of(flow, terms.iterations_max, like);
         Walked::unrolled((flow, other.rejected.clone()), terms, unrolled)
     }
 
     /// Whether lower numbers let nothing more be followed.
     fn is_settled(&self) -> bool {
-        let is_all = self.followed.as_ref().is_some_and(|followed| followed.is_all());
+        let is_all = self.followed.as_ref().is_some_and(|followed| followed.is_all);
         is_all || !is_unrolled(self.flow)
     }
 

@@ -41,7 +41,7 @@ pub(super) struct Followed {
     /// Whether visits that a verdict counts are.
     pub(super) visits: bool,
     /// Whether nothing is left out.
-    is_all: bool,
+    pub(super) is_all: bool,
     /// The counters that are.
     counters: Vec<CounterId>,
     /// By state: what these came to.
@@ -51,11 +51,6 @@ pub(super) struct Followed {
 }
 
 impl Followed {
-    /// Whether nothing is left out.
-    pub(super) fn is_all(&self) -> bool {
-        self.is_all
-    }
-
     /// The most that a counter comes to on a walk; `None` when nobody followed it.
     pub(super) fn spent(&self, counter: CounterId, walk: &[u32]) -> Option<u32> {
         let place = self.counters.iter().position(|known| *known == counter)? as u32;

@@ -18,9 +18,10 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         };
         let names: Vec<&str> = self.registry.patterns.iter().map(|pattern| pattern.name).collect();
         let unread = self.registry.unread.contains(&written.text);
-        // Where there is none at all, that is said once.
-        let said = || self.registry.misread || self.has("names the failure pattern");
-        if unread || (names.is_empty() && said()) {
+        // Where there is none at all, that is said at the first.
+        let first = self.registry.validators.iter().find_map(|known| known.pattern);
+        let is_first = first.is_some_and(|first| first.span == written.span);
+        if unread || (names.is_empty() && (self.registry.misread || !is_first)) {
             return;
         }
         let message = format!(
