@@ -1,4 +1,4 @@
-//! Found in `registry::check_flow::definition`.
+//! Found in `registry::check_flow::way`.
 
 use cuegate_flow::Code;
 

@@ -8,6 +8,7 @@ mod agent_id_mismatch;
 mod beside_ref;
 mod breakdown_config;
 mod built_in_prompt;
+mod check_decides_nothing;
 mod comma_in_list;
 mod complete_elsewhere;
 mod contradicting_permission;
@@ -21,6 +22,7 @@ mod empty_transition;
 mod end_with_target;
 mod endless_section;
 mod escapes_root;
+mod failure_completes;
 mod foreign_placeholder;
 mod front_matter_mismatch;
 mod handler_unstartable;
@@ -147,6 +149,7 @@ all! {
     BESIDE_REF = beside_ref,
     BREAKDOWN_CONFIG = breakdown_config,
     BUILT_IN_PROMPT = built_in_prompt,
+    CHECK_DECIDES_NOTHING = check_decides_nothing,
     COMMA_IN_LIST = comma_in_list,
     COMPLETE_ELSEWHERE = complete_elsewhere,
     CONTRADICTING_PERMISSION = contradicting_permission,
@@ -160,6 +163,7 @@ all! {
     END_WITH_TARGET = end_with_target,
     ENDLESS_SECTION = endless_section,
     ESCAPES_ROOT = escapes_root,
+    FAILURE_COMPLETES = failure_completes,
     FOREIGN_PLACEHOLDER = foreign_placeholder,
     FRONT_MATTER_MISMATCH = front_matter_mismatch,
     HANDLER_UNSTARTABLE = handler_unstartable,

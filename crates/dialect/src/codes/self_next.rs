@@ -1,4 +1,4 @@
-//! Found in `piece::rules` and `registry::gate`.
+//! Found in `piece::rules`, `registry::check_flow::way` and `registry::gate`.
 
 use cuegate_flow::Code;
 
@@ -9,10 +9,11 @@ self-next: `next` leads to the same step
 
 The step goes on to itself.
 
-In a registry that works, but `repeat` says so: use `repeat` for another round of the same step. In a piece
-a rule that leads back to its own movement asks the same again, with nothing new but the answer before, and
-costs an iteration each time: lead to a movement that does what is missing, or let the rule ask a person
-with `requires_user_input`.
+In a registry that works, but `repeat` says so: use `repeat` for another round of the same step. In a check
+flow everything that is counted begins anew then, so that nothing bounds the rounds of the step: use `retry`
+with `maxRetries`. In a piece a rule that leads back to its own movement asks the same again, with nothing new
+but the answer before, and costs an iteration each time: lead to a movement that does what is missing, or let
+the rule ask a person with `requires_user_input`.
 ",
 };
 
@@ -32,6 +33,10 @@ pub(super) const TWINS: &[super::Twins] = &[
                 r#""repeat": { "target": "continuation.fix" }, "handoff""#,
             ),
         ],
+    ),
+    super::check_flow(
+        &[(r#""onFail": { "fallback": "s_a8f3" }"#, r#""onFail": { "next": "s_b2c1de" }"#)],
+        &[(r#""onFail": { "next": "s_b2c1de" }"#, r#""onFail": { "retry": true, "maxRetries": 1 }"#)],
     ),
     super::piece(
         &[(

@@ -124,22 +124,24 @@ fn ways_of_a_result() {
 
       ng → s_a8f3, resets [0, 1], called retry
     # { "fallback": "s_b2c1de" }
-
+    steps_registry.json:16:9 warning[check-decides-nothing]: whether the check of `s_a8f3` passes changes nothing: both ways are the same
       ng → s_b2c1de, resets [0, 1, 2], called fallback
     # { "next": "s_b2c1de" }
-
+    steps_registry.json:16:9 warning[check-decides-nothing]: whether the check of `s_a8f3` passes changes nothing: both ways are the same
       ng → s_b2c1de, resets [0, 1, 2], called next
     # { "complete": true, "next": "s_b2c1de" }
+    steps_registry.json:16:9 warning[failure-completes]: a check of `s_a8f3` that does not pass completes the run
     steps_registry.json:16:39 warning[inert-transition]: `next` of `onFail` never acts: `complete` comes first
       ng → Completed, resets [0, 1, 2], called complete
     # { "retry": true, "fallback": "s_b2c1de" }
     steps_registry.json:16:36 warning[inert-transition]: `fallback` of `onFail` never acts: `retry` has no limit, which `maxRetries` would set
       ng → s_a8f3, resets [0, 1], called retry
     # { "fallback": "s_b2c1de", "maxRetries": 3 }
+    steps_registry.json:16:9 warning[check-decides-nothing]: whether the check of `s_a8f3` passes changes nothing: both ways are the same
     steps_registry.json:16:45 warning[inert-transition]: `maxRetries` of `onFail` never acts: it counts retries, and `retry` is not set
       ng → s_b2c1de, resets [0, 1, 2], called fallback
     # { "retry": false, "complete": false, "next": "s_b2c1de" }
-
+    steps_registry.json:16:9 warning[check-decides-nothing]: whether the check of `s_a8f3` passes changes nothing: both ways are the same
       ng → s_b2c1de, resets [0, 1, 2], called next
     # {}
     steps_registry.json:16:19 error[empty-transition]: `onFail` leads nowhere

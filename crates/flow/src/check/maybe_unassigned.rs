@@ -33,7 +33,7 @@ pub(super) fn check(
 ) {
     let mut unread = Unread::of(flow, live);
     for (index, step) in flow.steps.iter().enumerate().filter(|(index, _)| live.steps[*index]) {
-        for need in needs(step, places) {
+        for need in needs(step, places).into_iter().filter(|need| need.by != By::Optional) {
             let id = StepId(index as u32);
             let producer = passing.by_name.get(&*need.from).copied();
             let Some(producer) = producer.filter(|producer| *producer != id) else { continue };
@@ -54,7 +54,7 @@ pub(super) fn check(
             let finding = match why_missing(flow, producer, passing.left(flow, producer, &need.key)) {
                 Some((why, hint)) => {
                     let hint = match need.by {
-                        By::Input => format!("{hint}, or give the input a `default`"),
+                        By::Input | By::Optional => format!("{hint}, or give the input a `default`"),
                         By::Prompt => format!("{hint}, or declare it in `inputs` with a `default`"),
                         By::Failure(_) => format!("{hint}, or do not read it there"),
                     };

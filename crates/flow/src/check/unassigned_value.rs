@@ -23,7 +23,8 @@ and so has a failure prompt, which is said after a validator has failed. The sam
 the step a run begins with: nothing has been answered before.
 
 Lead every path through the step that leaves the data, or declare it as an input that has a `default` or is
-`\"required\": false`.
+`\"required\": false`. Such an input may be without its data on some path, but what it names has to exist: one
+that no step ever leaves would always be what stands in for it.
 ",
 };
 
@@ -100,6 +101,8 @@ pub(super) struct Need {
 pub(super) enum By {
     /// An input, without which a run fails.
     Input,
+    /// An input that has something in its place: it may be missing, but not of what there never is.
+    Optional,
     /// The prompt itself, which says nothing in its place.
     Prompt,
     /// What is said instead of another step's prompt when a command of this step has failed: the edge, by its place.
@@ -110,7 +113,7 @@ impl Need {
     /// Who reads what, as the beginning of a sentence.
     pub(super) fn say(&self, step: &Step<StepId>) -> String {
         let who = match self.by {
-            By::Input | By::Prompt => format!("`{}`", step.name),
+            By::Input | By::Optional | By::Prompt => format!("`{}`", step.name),
             By::Failure(_) => format!("the failure prompt of `{}`", step.name),
         };
         format!("{who} reads `{}.{}`", self.from, self.key)
@@ -119,7 +122,9 @@ impl Need {
     /// What to do where it may not be there.
     pub(super) fn remedy(&self) -> String {
         match self.by {
-            By::Input => "give the input a `default`, or make it `\"required\": false`".to_owned(),
+            By::Input | By::Optional => {
+                "give the input a `default`, or make it `\"required\": false`".to_owned()
+            }
             By::Prompt => format!(
                 "declare an input with `\"from\": \"{}.{}\"` and a `default`, and read that by its name",
                 self.from, self.key
@@ -131,24 +136,22 @@ impl Need {
 
 /// What is read of data that other steps leave, each once.
 pub(super) fn needs(step: &Step<StepId>, places: &Places<'_>) -> Vec<Need> {
-    let demanded = step.inputs.iter().filter(|input| input.required && input.default.is_none());
-    let mut needs: Vec<Need> = demanded
-        .map(|input| Need {
-            from: input.step.clone(),
-            key: input.key.clone(),
-            span: input.span,
-            by: By::Input,
-        })
-        .collect();
+    let inputs = step.inputs.iter().map(|input| Need {
+        from: input.step.clone(),
+        key: input.key.clone(),
+        span: input.span,
+        by: if input.required && input.default.is_none() { By::Input } else { By::Optional },
+    });
+    let mut needs: Vec<Need> = inputs.collect();
     if let Act::Ask(ask) = &step.act {
         needs.extend(direct(&ask.prompt, |source| places.of(step, source), By::Prompt));
         // What a step declares as an input, it says there what holds for it.
-        let declared: HashSet<(&str, &str)> = match needs.iter().any(|need| need.by != By::Input) {
+        let declared: HashSet<(&str, &str)> = match needs.iter().any(|need| need.by == By::Prompt) {
             true => step.inputs.iter().map(|input| (&*input.step, &*input.key)).collect(),
             false => HashSet::new(),
         };
         let is_input = |need: &Need| declared.contains(&(&*need.from, &*need.key));
-        needs.retain(|need| need.by == By::Input || !is_input(need));
+        needs.retain(|need| need.by != By::Prompt || !is_input(need));
     }
     for (at, edge) in step.edges.iter().enumerate() {
         let remedies = edge.remedy.iter();
@@ -229,11 +232,14 @@ fn examine(
         let hint = if keys.is_empty() {
             format!("`{from}` hands nothing on")
         } else {
-            format!("`{from}` hands on {}", keys.join(", "))
+            match nearest(key, left.iter().map(|handoff| &*handoff.key)) {
+                Some(near) => format!("did you mean `{from}.{near}`?"),
+                None => format!("`{from}` hands on {}", keys.join(", ")),
+            }
         };
         return Some(error(format!("which `{from}` does not leave")).hint(hint));
     }
-    if !passing.dominance.is_avoidable(id, producer) {
+    if need.by == By::Optional || !passing.dominance.is_avoidable(id, producer) {
         return None;
     }
     // A step that reads its own data has none at its first visit.
@@ -249,7 +255,7 @@ fn examine(
 /// Whether what reads it is ever said.
 pub(super) fn is_put(live: &Live, id: StepId, need: &Need) -> bool {
     match need.by {
-        By::Input | By::Prompt => true,
+        By::Input | By::Optional | By::Prompt => true,
         By::Failure(edge) => live.ways[id.0 as usize].iter().any(|way| way.edge == Some(edge)),
     }
 }
@@ -329,6 +335,25 @@ mod tests {
         hand_on(&mut flow, 0, "other");
         need(&mut flow, 1, "a", "plan");
         assert_eq!(findings_of(flow)[0].hint.as_deref(), Some("`a` hands on `other`"));
+    }
+
+    #[test]
+    fn what_an_optional_input_names_exists() {
+        let message = |from: &str, key: &str| {
+            let mut flow = draft("first: next → b, skip → c\nb: next → c\nc: done → end");
+            hand_on(&mut flow, 1, "plan");
+            need(&mut flow, 2, from, key);
+            flow.steps[2].inputs[0].required = false;
+            findings_of(flow).pop().map(|found| (found.message, found.hint.unwrap()))
+        };
+        assert_eq!(message("b", "plan"), None, "on some path it is missing, which is what it says");
+        let (said, hint) = message("gone", "plan").unwrap();
+        assert_eq!((&*said, &*hint), ("`c` reads `gone.plan`, but `gone` is no step", SOME_STEP));
+        let (said, hint) = message("b", "plam").unwrap();
+        assert_eq!(
+            (&*said, &*hint),
+            ("`c` reads `b.plam`, which `b` does not leave", "did you mean `b.plan`?")
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use cuegate_flow::{Diagnostic, Span};
 
 use super::response::{ResponseFormat, read_response_format};
+use super::way::{Way, check_ways, read_way};
 use crate::codes;
 use crate::findings::Findings;
 use crate::json::{Entry, Fields, Json, Kind, Text};
@@ -96,26 +97,6 @@ pub(crate) enum PromptPlace<'j> {
     },
 }
 
-/// What follows from the result of a check.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Way<'j> {
-    /// The run is completed.
-    Complete,
-    /// On to a step.
-    Next(Text<'j>),
-    /// Another round of the same step, so often at most; then the fallback, else the run has failed.
-    Retry {
-        /// How often; `None` = without a limit of its own.
-        max: Option<u32>,
-        /// Where that is written.
-        max_span: Option<Span>,
-        /// Where to afterwards.
-        fallback: Option<Text<'j>>,
-    },
-    /// Back to a step.
-    Fallback(Text<'j>),
-}
-
 /// Reads a registry of the check flow.
 pub(crate) fn read_check_flow<'j>(json: &'j Json, found: &Findings) -> Option<CheckFlow<'j>> {
     let fields = Fields::of(json, "the registry", None, found)?;
@@ -199,7 +180,7 @@ fn read_step<'j>(entry: &'j Entry, found: &Findings) -> Option<CheckedStep<'j>> 
         min,
         max,
         max_span,
-        check: fields.object("check").map(read_check),
+        check: fields.object("check").map(|check| read_check(id, max <= min, check)),
     };
     fields.text("description");
     fields.stray("customVariables", "values are given as parameters or with `--set`; remove it");
@@ -250,7 +231,7 @@ fn read_prompt<'j>(fields: Fields<'j, '_>) -> Option<PromptReference<'j>> {
     Some(PromptReference { span, place: place?, fallback, misread })
 }
 
-fn read_check<'j>(fields: Fields<'j, '_>) -> Check<'j> {
+fn read_check<'j>(id: &str, once: bool, fields: Fields<'j, '_>) -> Check<'j> {
     for key in ["prompt", "onPass", "onFail"] {
         if fields.entry(key).is_none() {
             fields.missing(key);
@@ -263,64 +244,7 @@ fn read_check<'j>(fields: Fields<'j, '_>) -> Check<'j> {
         on_pass: fields.object("onPass").and_then(|way| read_way(way, "onPass")),
         on_fail: fields.object("onFail").and_then(|way| read_way(way, "onFail")),
     };
+    check_ways(id, once, [check.on_pass.as_ref(), check.on_fail.as_ref()], &fields);
     fields.finish();
     check
-}
-
-/// What a result leads to: `complete` before `next` before `retry` before `fallback`.
-fn read_way<'j>(fields: Fields<'j, '_>, name: &str) -> Option<Way<'j>> {
-    let (complete, retry) = (fields.boolean("complete"), fields.boolean("retry"));
-    let (next, fallback) = (fields.filled("next"), fields.filled("fallback"));
-    let limit = fields.count("maxRetries", 0).filter(|(max, _)| *max > 0);
-    let (limit, max_span) = (limit.map(|(max, _)| max), limit.map(|(_, span)| span));
-    let is_set = |flag: Option<(bool, Span)>| flag.is_some_and(|(set, _)| set);
-    let way = match (is_set(complete), next, is_set(retry), fallback) {
-        (true, ..) => Some(Way::Complete),
-        (_, Some(next), ..) => Some(Way::Next(next)),
-        (_, _, true, fallback) => Some(Way::Retry { max: limit, max_span, fallback }),
-        (_, _, _, Some(fallback)) => Some(Way::Fallback(fallback)),
-        _ => None,
-    };
-    let inert = |key: &'static str, why: &str| {
-        let entry = fields.nullable(key).filter(|entry| !matches!(entry.value.kind, Kind::Boolean(false)));
-        if let Some(entry) = entry {
-            let message = format!("`{key}` of `{name}` never acts: {why}");
-            fields.push(
-                Diagnostic::warning(codes::INERT_TRANSITION, entry.key_span, message)
-                    .hint("remove it, or what stands before it"),
-            );
-        }
-    };
-    match &way {
-        Some(Way::Complete) => {
-            ["next", "retry", "maxRetries", "fallback"]
-                .iter()
-                .for_each(|key| inert(key, "`complete` comes first"));
-        }
-        Some(Way::Next(_)) => {
-            ["retry", "maxRetries", "fallback"].iter().for_each(|key| inert(key, "`next` comes first"));
-        }
-        Some(Way::Retry { max: None, fallback: Some(_), .. }) => {
-            inert("fallback", "`retry` has no limit, which `maxRetries` would set");
-        }
-        Some(Way::Fallback(_)) => inert("maxRetries", "it counts retries, and `retry` is not set"),
-        Some(Way::Retry { .. }) => {}
-        None => {
-            // What is there and cannot be read has been reported.
-            let written = |key| fields.nullable(key).is_some();
-            let faulty = written("next")
-                || written("fallback")
-                || (written("complete") && complete.is_none())
-                || (written("retry") && retry.is_none());
-            if !faulty {
-                let message = format!("`{name}` leads nowhere");
-                fields.push(
-                    Diagnostic::error(codes::EMPTY_TRANSITION, fields.opening(), message)
-                        .hint("give it one of `next`, `fallback`, `retry` and `complete`"),
-                );
-            }
-        }
-    }
-    fields.finish();
-    way
 }

@@ -5,9 +5,10 @@ use cuegate_flow::{
     Outcome, Reader, Role, Schema, SchemaId, SessionRule, Span, Step, Str, Target, Template, Turn, Verdict,
 };
 
-use super::definition::{CheckFlow, CheckedStep, Way};
+use super::definition::{CheckFlow, CheckedStep};
 use super::prompts::Prompts;
 use super::response::{MESSAGE, RESULT, ng, ok, words};
+use super::way::Way;
 use crate::registry::definition::RegistryDefinition;
 use crate::registry::generation::Generation;
 use crate::registry::lower::{Definition, Lowered, SESSION, SYSTEM_MODEL, needs_task, params, system_prompt};

@@ -5,9 +5,11 @@ mod definition;
 mod lower;
 mod prompts;
 mod response;
+mod way;
 
 pub(crate) use agent::{compare, written_limit};
-pub(crate) use definition::{CheckFlow, CheckedStep, PromptReference, Way, read_check_flow};
+pub(crate) use definition::{CheckFlow, CheckedStep, PromptReference, read_check_flow};
 pub(crate) use lower::{EXECUTIONS_MAX, check_name, lower_check_flow};
 pub(crate) use prompts::file_of;
 pub(crate) use response::RESULT;
+pub(crate) use way::Way;

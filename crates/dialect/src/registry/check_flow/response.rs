@@ -1,10 +1,11 @@
 //! `responseFormat`: what the answer of a check looks like, and which words of it mean what.
 
-use cuegate_flow::{Outcome, Str};
+use cuegate_flow::{Diagnostic, Outcome, Str};
 use serde_json::{Map, Value, json};
 
+use crate::codes;
 use crate::json::{Fields, Text};
-use crate::nearest::list;
+use crate::nearest::{list, nearest};
 
 /// Where the answer of a check says its result.
 pub(crate) const RESULT: &str = "result";
@@ -59,6 +60,11 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
                 properties.insert(RESULT.to_owned(), good.unwrap_or_else(|| json!({})));
             }
             for (key, text) in fields.others() {
+                if let Some(near) = nearest(key, [RESULT, MESSAGE]).filter(|near| *near != key) {
+                    let message = format!("`{key}` of an answer is read by nobody");
+                    let finding = Diagnostic::warning(codes::UNKNOWN_KEY, text.span, message);
+                    fields.push(finding.hint(format!("did you mean `{near}`?")));
+                }
                 properties.insert(key.to_owned(), value(key, text, &fields));
             }
         }
