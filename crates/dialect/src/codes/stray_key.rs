@@ -10,7 +10,8 @@ pub(super) const CODE: Code = Code {
 stray-key: a key or a value has no effect here
 
 It is known from other places or from older definitions, but nothing reads it here, or something beside it
-decides alone. The hint says why.
+decides alone. The hint says why. Settings of a sandbox or worktree that is switched
+off are a note.
 
 Remove it, or what stands in its way.
 ",
@@ -21,6 +22,16 @@ pub(super) const TWINS: &[super::Twins] = &[
     super::closing(
         &[(r#""usesStdin": true"#, r#""priority": 1, "usesStdin": true"#)],
         &[(r#""priority": 1, "#, "")],
+    ),
+    super::closing(
+        &[(
+            r#""acceptEdits" }
+  }"#,
+            r#""acceptEdits" },
+    "execution": { "worktree": { "enabled": false, "root": "../trees" } }
+  }"#,
+        )],
+        &[(r#", "root": "../trees""#, "")],
     ),
     super::piece(
         &[("max_iterations: 12", "max_iterations: 12\nanswer_agent: coder")],

@@ -1,4 +1,4 @@
-//! Found in `registry::answer_words`.
+//! Found in `registry::answer_step` and `registry::answer_words`.
 
 use cuegate_flow::Code;
 
@@ -8,15 +8,40 @@ pub(super) const CODE: Code = Code {
 unbound-step-id: the schema does not hold an answer to its step
 
 The schema of a step lists in `stepId` (`const`, or `enum`) which step it belongs to, so that an answer for
-another step is refused at once. This one has no such property, or one that takes any text (a warning), or
-one that does not list the step (an error: no answer of this step could be right).
+another step is refused at once. This one does not list the step. Where its file has one that is called like
+the step, that one was meant, which is an error; so is any such schema in the \"complete\" generation, in which
+no answer of the step could be right. In that generation a schema without `stepId`, or with one that takes any
+text, is a warning.
 
-Add `\"stepId\": { \"const\": … }` with the name of the step to the `properties` of its schema.
+Name the schema of the step, or list the step in `stepId`: `\"stepId\": { \"const\": … }` among the
+`properties` of its schema.
 ",
 };
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[
+            (
+                r#""status": { "enum": ["ready", "blocked"] }"#,
+                r#""status": { "enum": ["ready", "blocked"] }, "stepId": { "const": "continuation.fix" }"#,
+            ),
+            (r#""schema": "initial.fix""#, r#""schema": "continuation.fix""#),
+        ],
+        &[(
+            r#""usesStdin": true,
+      "outputSchemaRef": { "file": "fix.json", "schema": "continuation.fix" }"#,
+            r#""usesStdin": true,
+      "outputSchemaRef": { "file": "fix.json", "schema": "initial.fix" }"#,
+        )],
+    ),
+    super::closing(
+        &[(
+            r#""status": { "enum": ["ready", "blocked"] }"#,
+            r#""status": { "enum": ["ready", "blocked"] }, "stepId": { "const": "continuation" }"#,
+        )],
+        &[(r#"{ "const": "continuation" }"#, r#"{ "const": "continuation.fix" }"#)],
+    ),
     super::complete(
         &[(r#""stepId": { "const": "initial.fix" }"#, r#""stepId": { "const": "initial.issue" }"#)],
         &[(r#""const": "initial.issue""#, r#""const": "initial.fix""#)],

@@ -35,22 +35,7 @@ pub(super) const TWINS: &[super::Twins] = &[
             r#""model": "haiku", "permissionMode": "acceptEdits""#,
         )],
     ),
-    super::closing(
-        &[(r#"["*"]"#, r#"["Read", "Glob"]"#)],
-        &[
-            (r#""action": "retry", "maxAttempts": 2"#, r#""action": "abort""#),
-            (
-                r#",
-      "extractParams": { "changedFiles": "parseChangedFiles" }"#,
-                "",
-            ),
-            (
-                r#",
-      "params": ["changedFiles"]"#,
-                "",
-            ),
-        ],
-    ),
+    super::closing(&[(r#"["*"]"#, r#"["Read", "Glob"]"#)], &[(r#""Glob""#, r#""Edit""#)]),
     super::complete(&[(r#"["*"]"#, r#"["Read", "Glob"]"#)], &[(r#""Glob""#, r#""Write""#)]),
     super::check_flow(
         &[(r#""acceptEdits""#, r#""plan""#)],

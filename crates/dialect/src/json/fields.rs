@@ -318,6 +318,20 @@ impl<'j, 'f> Fields<'j, 'f> {
         self.push(Diagnostic::warning(codes::STRAY_KEY, first.key_span, message).hint(why));
     }
 
+    /// Notes that nothing beside `enabled` has an effect in what is switched off, which may be meant for a while.
+    pub(crate) fn switched_off(&self, enabled: Option<(bool, Span)>) {
+        let Some((false, span)) = enabled else { return };
+        let others: Vec<&str> =
+            self.entries.iter().map(|entry| &*entry.key).filter(|key| *key != "enabled").collect();
+        if !others.is_empty() {
+            let verb = if others.len() == 1 { "has" } else { "have" };
+            let message =
+                format!("{} {verb} no effect: {} is switched off", nearest::list(&others), self.what);
+            let finding = Diagnostic::note(codes::STRAY_KEY, span, message);
+            self.push(finding.hint("write `true`, or see that this is what you want"));
+        }
+    }
+
     /// Reports that a value has no effect where it stands.
     pub(crate) fn inert(&self, span: Span, message: impl Into<String>, hint: &str) {
         self.push(Diagnostic::warning(codes::STRAY_KEY, span, message).hint(hint));

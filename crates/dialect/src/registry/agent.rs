@@ -44,6 +44,8 @@ pub(crate) struct AgentDefinition<'j> {
     pub(crate) permission_span: Option<Span>,
     /// The tools every step may use.
     pub(crate) tools: Tools,
+    /// Where they are listed, where it may change files and none of them can.
+    pub(crate) idle_tools: Option<Span>,
     /// What is done with an issue at the end, when GitHub is asked for.
     pub(crate) closure_action: Option<ClosureAction>,
     /// What its prompts can read of what it says.
@@ -76,6 +78,7 @@ impl Default for AgentDefinition<'_> {
             permission: Permission::Plan,
             permission_span: None,
             tools: Tools::All,
+            idle_tools: None,
             closure_action: None,
             told: Told::new(),
             conduct: Conduct::default(),

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::answer_bars::check_bars;
 use super::answer_fit::{Written, check_presence, intent_places, list_values, pointer_of};
 use super::answer_missing::MissingSchemas;
+use super::answer_step::check_step_id;
 use super::answer_words::{bind_step_id, check_words, say_intents};
 use super::generation::Generation;
 use super::giving_up::{bars_abort, excuse_abort, list_abort};
@@ -45,6 +46,10 @@ impl<'a, 'f> Answers<'a, 'f> {
     pub(super) fn schema(&self, step: &StepDefinition<'_>) -> Option<Schema> {
         let (reference, desk) = (step.schema?, self.desk);
         let (mut schema, file) = self.shared(step, &reference)?;
+        let written = Written { step: step.id, reference: &reference, file: &file, desk };
+        if !check_step_id(step, schema.value(), &written, || names_in(&reference, &self.bases, desk)) {
+            return None;
+        }
         let mut lists_intents = true;
         if let Some(gate) = &step.gate {
             // That `abort` is there already changes nothing: it counts on neither side.
@@ -53,7 +58,6 @@ impl<'a, 'f> Answers<'a, 'f> {
             }
         }
         if step.generation == Generation::Complete {
-            let written = Written { step: step.id, reference: &reference, file: &file, desk };
             schema = for_step(step, &written, schema)?;
         }
         if let Some(gate) = &step.gate {

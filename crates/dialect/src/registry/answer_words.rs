@@ -137,10 +137,10 @@ pub(super) fn bind_step_id(
 ) {
     let id = step.id;
     let span = reference.schema.span;
-    let hint = format!("add `\"stepId\": {{ \"const\": \"{id}\" }}` to its `properties`");
     let warn = |message: String| {
+        let hint = format!("add `\"stepId\": {{ \"const\": \"{id}\" }}` to its `properties`");
         let finding = Diagnostic::warning(codes::UNBOUND_STEP_ID, span, message);
-        desk.found.push(finding.step(id).hint(hint.clone()));
+        desk.found.push(finding.step(id).hint(hint));
     };
     let Some(place) = schema.pointer_mut("/properties/stepId") else {
         return warn(format!("the schema of `{id}` has no `stepId`"));
@@ -148,10 +148,7 @@ pub(super) fn bind_step_id(
     let Some(steps) = listed(Some(place)) else {
         return warn(format!("the schema of `{id}` takes any text as `stepId`"));
     };
-    if !steps.iter().any(|step| step == id) {
-        let message = format!("the schema of `{id}` is one for {}, by its `stepId`", list(&steps));
-        desk.found.push(Diagnostic::error(codes::UNBOUND_STEP_ID, span, message).step(id).hint(hint));
-    } else if steps.len() > 1
+    if steps.len() > 1
         && let Value::Object(place) = place
     {
         // A schema that several steps share lists them all: an answer of this step is for this step.

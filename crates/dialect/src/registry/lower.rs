@@ -24,7 +24,7 @@ use super::kinds::{Intent, StepKind};
 use super::matter::User;
 use super::nowhere::report_nowhere;
 use super::parameters::{same_name, set_parameter, spelled};
-use super::permission::{effective, report_plan};
+use super::permission::{effective, report_agent};
 use super::places::Places;
 use super::program::read_program;
 use super::prompt::Compiler;
@@ -113,7 +113,7 @@ fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) 
     let validations =
         Validations { registry, compiler: &compiler, inputs: &inputs, entries: &entries, is_agent_known };
     validations.lower(&mut draft);
-    report_plan(agent, &registry.steps, &desk.found);
+    report_agent(agent, &registry.steps, &desk.found);
     draft.proofs = proofs(&draft, &registry.steps);
     check_verdict(definition, &draft);
     files.report_unused(desk);

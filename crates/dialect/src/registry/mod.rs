@@ -8,6 +8,7 @@ mod answer;
 mod answer_bars;
 mod answer_fit;
 mod answer_missing;
+mod answer_step;
 mod answer_words;
 mod behavior;
 mod beside_ref;

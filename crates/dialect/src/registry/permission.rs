@@ -69,23 +69,43 @@ pub(crate) fn tools(list: &[Text<'_>], fields: &Fields<'_, '_>) -> Tools {
 }
 
 /// Reports tools of an agent that do nothing but write, where none of its steps may write: a step may do less than its
-/// agent, never more.
-pub(crate) fn check_tools(list: &[Text<'_>], permission: Permission, fields: &Fields<'_, '_>) {
+/// agent, never more. And a list of tools none of which can write, where files may be changed; whether it is one.
+pub(crate) fn check_tools(
+    (list, span): (&[Text<'_>], Span),
+    permission: Permission,
+    fields: &Fields<'_, '_>,
+) -> bool {
+    if permission.may_write() {
+        let is_idle = !list.iter().any(|tool| tool.text == "*" || tools::can_write(tool.text));
+        if is_idle {
+            let message = format!("{NO_TOOL}, though `permissionMode` is `{}`", permission.as_str());
+            let finding = Diagnostic::warning(codes::WEAK_PERMISSION, span, message);
+            fields.push(finding.hint("add `Edit`, `Write` or `Bash`, or write `plan`"));
+        }
+        return is_idle;
+    }
     let writing: Vec<&Text<'_>> = list.iter().filter(|tool| tools::only_writes(tool.text)).collect();
-    let Some(first) = writing.first().filter(|_| permission == Permission::Plan) else { return };
+    let Some(first) = writing.first().filter(|_| permission == Permission::Plan) else { return false };
     let names: Vec<&str> = writing.iter().map(|tool| tool.text).collect();
     let message = format!("{} may write nothing: `permissionMode` is `plan`", nearest::list(&names));
     fields.push(
         Diagnostic::warning(codes::WEAK_PERMISSION, first.span, message)
             .hint("write `acceptEdits`, or remove what writes"),
     );
+    false
 }
 
-/// Where an agent that may write nothing is what several findings come from, says it once where that is written. A step that
-/// may write nothing by itself is a matter of its own.
-pub(super) fn report_plan(agent: &AgentDefinition<'_>, steps: &[StepDefinition<'_>], found: &Findings) {
-    let Some(span) = agent.permission_span.filter(|_| agent.permission == Permission::Plan) else { return };
-    if steps.iter().any(|step| step.permission.is_some_and(|(own, _)| own == Permission::Plan)) {
+/// That a list of tools has none that writes, as the beginning of a sentence.
+const NO_TOOL: &str = "no tool of `allowedTools` can change files";
+
+/// Where an agent that may write nothing, or has no tool to, is what several findings come from, says it once where that is
+/// written. A step that may write nothing by itself is a matter of its own.
+pub(super) fn report_agent(agent: &AgentDefinition<'_>, steps: &[StepDefinition<'_>], found: &Findings) {
+    let plan = agent.permission_span.filter(|_| agent.permission == Permission::Plan);
+    let Some(span) = plan.or(agent.idle_tools) else { return };
+    if plan.is_some()
+        && steps.iter().any(|step| step.permission.is_some_and(|(own, _)| own == Permission::Plan))
+    {
         return;
     }
     let mut weak =
@@ -95,13 +115,22 @@ pub(super) fn report_plan(agent: &AgentDefinition<'_>, steps: &[StepDefinition<'
         return;
     }
     weak.sort_by_key(|finding| finding.span);
-    let message = format!(
-        "`permissionMode` is `plan`, so that no step may write; {} things ask for it, first: {}",
-        weak.len(),
-        weak[0].message
-    );
-    let finding = Diagnostic::warning(codes::WEAK_PERMISSION, span, message);
-    found.push(finding.hint("write `acceptEdits`, or remove what writes and abort where validators fail"));
+    let (reason, hint) = match plan {
+        Some(_) => {
+            let hint = "write `acceptEdits`, or remove what writes and abort where validators fail";
+            ("`permissionMode` is `plan`, so that no step may write", hint)
+        }
+        None => {
+            weak.retain(|finding| finding.span != span);
+            (NO_TOOL, "add `Edit`, `Write` or `Bash`, or write `plan` and abort where validators fail")
+        }
+    };
+    let count = match weak.len() {
+        1 => "1 thing asks for it".to_owned(),
+        many => format!("{many} things ask for it, first"),
+    };
+    let message = format!("{reason}; {count}: {}", weak[0].message);
+    found.push(Diagnostic::warning(codes::WEAK_PERMISSION, span, message).hint(hint));
 }
 
 /// Whether what a step may do is known to be too little for changing files, and nothing else says so already.

@@ -96,6 +96,7 @@ fn read_flow<'j>(flow: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
 }
 
 fn read_boundaries<'j>(boundaries: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
+    let before = boundaries.found.errors();
     let allowed = boundaries.texts("allowedTools");
     if let Some(allowed) = &allowed {
         agent.tools = tools(allowed, &boundaries);
@@ -106,8 +107,11 @@ fn read_boundaries<'j>(boundaries: Fields<'j, '_>, agent: &mut AgentDefinition<'
     }
     if let Some(allowed) = allowed
         && (permission.is_some() || boundaries.nullable("permissionMode").is_none())
+        && boundaries.found.errors() == before
     {
-        check_tools(&allowed, agent.permission, &boundaries);
+        let span = boundaries.nullable("allowedTools").map_or(boundaries.span, |entry| entry.value.span);
+        let is_idle = check_tools((&allowed, span), agent.permission, &boundaries);
+        agent.idle_tools = Some(span).filter(|_| is_idle);
     }
     if let Some(sandbox) = boundaries.object("sandbox") {
         agent.conduct.wall = read_sandbox(sandbox);
@@ -153,7 +157,9 @@ fn read_execution<'j>(execution: Option<Fields<'j, '_>>, agent: &mut AgentDefini
         if worktree.entry("enabled").is_none() {
             worktree.missing("enabled");
         }
-        if let Some((enabled, span)) = worktree.boolean("enabled") {
+        let written = worktree.boolean("enabled");
+        worktree.switched_off(written);
+        if let Some((enabled, span)) = written {
             agent.worktree.enabled = enabled;
             enabled_at = enabled.then_some(span);
         }

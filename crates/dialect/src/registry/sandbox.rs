@@ -8,7 +8,8 @@ use crate::json::{Fields, Text};
 ///
 /// What is wrong in one that is switched off is reported all the same: it will be switched on one day.
 pub(crate) fn read_sandbox(sandbox: Fields<'_, '_>) -> Option<Wall> {
-    let enabled = sandbox.boolean("enabled").is_none_or(|(enabled, _)| enabled);
+    let written = sandbox.boolean("enabled");
+    let enabled = written.is_none_or(|(enabled, _)| enabled);
     let network = match sandbox.object("network") {
         Some(network) => read_network(network),
         None => Network::Trusted(Vec::new()),
@@ -19,6 +20,7 @@ pub(crate) fn read_sandbox(sandbox: Fields<'_, '_>) -> Option<Wall> {
         filesystem.finish();
     }
     read_holes(&sandbox);
+    sandbox.switched_off(written);
     sandbox.finish();
     enabled.then_some(Wall { network, writable })
 }

@@ -60,7 +60,8 @@ fn the_older_places_say_the_same() {
     assert_eq!(dump(&older.draft), dump(&newer.draft));
     assert_eq!(older.run, newer.run);
     assert_eq!(older.run.worktree.root.as_deref(), Some("../trees"));
-    assert!(older.diagnostics.is_empty(), "{:#?}", older.diagnostics);
+    let found: Vec<&str> = older.diagnostics.iter().map(|found| &*found.message).collect();
+    assert_eq!(found, ["`root` has no effect: `worktree` is switched off"]);
     let dumped = dump(&older.draft);
     assert!(
         dumped.contains("at most 7 iterations") && dumped.contains("Only([\"Read\", \"Edit\"])"),
@@ -130,7 +131,10 @@ fn what_is_wrong_is_said_in_the_older_words() {
     ];
     let mut text = String::new();
     for (name, edits) in cases {
-        text.push_str(&format!("# {name}\n{}", findings(&older(edits), DIR)));
+        text.push_str(&format!(
+            "# {name}\n{}",
+            findings(&edit(&older(edits), r#", "root": "../trees""#, ""), DIR)
+        ));
     }
     insta::assert_snapshot!(text, @"
     # both generations

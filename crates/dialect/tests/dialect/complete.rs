@@ -197,7 +197,7 @@ fn steps_and_gates() {
     # intent without a word
     steps_registry.json:38:74 warning[unused-word]: the schema of `continuation.fix` lists no word for `repeat` at `next_action.action`
     # step id of another step
-    steps_registry.json:22:58 error[unbound-step-id]: the schema of `initial.fix` is one for `initial.issue`, by its `stepId`
+    fix.json:4:7 error[unbound-step-id]: the schema of `initial.fix` is one for `initial.issue`, by its `stepId`
     # step id of any step
     steps_registry.json:22:58 warning[unbound-step-id]: the schema of `initial.fix` takes any text as `stepId`
     # no step id
