@@ -103,6 +103,11 @@ pub(crate) fn findings(findings: &[Diagnostic], sources: &Sources, strict: bool)
     }
 }
 
+/// Of a line with more bytes only some around the finding are shown.
+const LINE_MAX: usize = 2000;
+/// So many before and behind where it begins.
+const AROUND: usize = 200;
+
 /// A finding under its line of the source, with an empty line below it.
 fn finding(finding: &Diagnostic, sources: &Sources, strict: bool, renderer: &Renderer) -> String {
     let severity = match finding.severity {
@@ -116,6 +121,8 @@ fn finding(finding: &Diagnostic, sources: &Sources, strict: bool, renderer: &Ren
     };
     let title = level.primary_title(&finding.message).id(finding.code);
     let mut group = Group::with_title(title);
+    // How many characters of the line are not shown.
+    let mut before = 0;
     if let Some(file) = sources.get(finding.span.file) {
         // A file that is no UTF-8 was read with replacements, so a place in it may fall into a character.
         let start = file.text.floor_char_boundary(finding.span.start as usize);
@@ -125,11 +132,18 @@ fn finding(finding: &Diagnostic, sources: &Sources, strict: bool, renderer: &Ren
         // Only that line is shown, so that only that line is given: a file can be long, and findings many.
         let first = file.text[..start].rfind('\n').map_or(0, |at| at + 1);
         let last = file.text[end..].find('\n').map_or(file.text.len(), |at| end + at + 1);
-        let snippet = Snippet::source(&file.text[first..last])
+        // What is drawn looks at all that it is given, and on a long line there may be many findings.
+        let (from, to) = match last - first > LINE_MAX {
+            true => (first.max(start.saturating_sub(AROUND)), last.min(start + AROUND)),
+            false => (first, last),
+        };
+        let (from, to) = (file.text.floor_char_boundary(from), file.text.ceil_char_boundary(to));
+        let snippet = Snippet::source(&file.text[from..to])
             .line_start(sources.locate(finding.span).line as usize)
             .path(file.shown())
-            .annotation(AnnotationKind::Primary.span(start - first..end - first));
+            .annotation(AnnotationKind::Primary.span(start - from..end.min(to) - from));
         group = group.element(snippet);
+        before = file.text[first..from].chars().count();
     }
     if !finding.trace.is_empty() {
         group = group.element(Level::NOTE.message(format!("a shortest way: {}", finding.trace.join(" "))));
@@ -137,7 +151,19 @@ fn finding(finding: &Diagnostic, sources: &Sources, strict: bool, renderer: &Ren
     if let Some(hint) = &finding.hint {
         group = group.element(Level::HELP.message(hint.as_str()));
     }
-    renderer.render(&[group]) + "\n"
+    let mut rendered = renderer.render(&[group]) + "\n";
+    if before > 0
+        && let Some(file) = sources.get(finding.span.file)
+    {
+        let at = sources.locate(finding.span);
+        let place = format!("{}:{}:", file.shown(), at.line);
+        rendered = rendered.replacen(
+            &format!("{place}{}", at.column as usize - before),
+            &format!("{place}{}", at.column),
+            1,
+        );
+    }
+    rendered
 }
 
 /// What is said after a panic.

@@ -1,4 +1,4 @@
-//! Found in `piece::template`, `registry::failure_texts`, `registry::foreign` and `registry::prompt::body`.
+//! Found in `piece::template`, `registry::failure_texts`, `registry::foreign` and `registry::prompt::stays`.
 
 use cuegate_flow::Code;
 

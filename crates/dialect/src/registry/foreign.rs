@@ -1,44 +1,72 @@
 //! Placeholders that are written as other formats write them, and stay text.
 
-use cuegate_flow::{Diagnostic, Span};
-
 use super::variables::{Meaning, Scope, Variables};
-use crate::codes;
 use crate::nearest::nearest;
 
 /// What pieces call what a prompt of a registry can read, too.
 const OF_PIECES: [(&str, &str); 2] =
     [("previous_response", "uv-previous_summary"), ("movement_iteration", "uv-iteration")];
 
-/// The finding about a word in braces that was meant to be filled in, and the placeholder that was; `None` for one that
-/// is text as any other.
-pub(super) fn finding(
-    word: &str,
+/// What was meant by a word in braces that stays text, blanks and all; `None` for one that is text as any other.
+pub(super) fn meant(
+    inner: &str,
     variables: &Variables<'_>,
     scope: Scope<'_>,
-    span: Span,
-) -> Option<(Diagnostic, String)> {
+    sections: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
     let known = |name: &str| variables.meaning(name, scope) != Meaning::Unknown;
-    let meant = if word == "task" || nearest(word, ["input_text"]).is_some() {
-        "input_text".to_owned()
-    } else if let Some((_, meant)) = OF_PIECES.iter().find(|(name, _)| *name == word) {
-        (*meant).to_owned()
-    } else if known(word) {
-        format!("uv-{word}")
-    } else {
-        let own = ["uv_", "uv.", "UV-", "UV_", "Uv-"].iter().find_map(|prefix| word.strip_prefix(prefix));
-        // Without anything between, another word may begin so.
-        let name = own.or_else(|| word.strip_prefix("uv").filter(|name| known(name)));
-        format!("uv-{}", name.filter(|name| !name.is_empty())?)
-    };
-    let message = format!("`{{{word}}}` stays text");
-    let finding = Diagnostic::warning(codes::FOREIGN_PLACEHOLDER, span, message);
-    Some((finding.hint(format!("did you mean `{{{meant}}}`?")), meant))
+    let word = inner.trim();
+    if inner == "task" || nearest(word, ["input_text"]).is_some() {
+        return Some("input_text".to_owned());
+    }
+    if let Some((_, meant)) = OF_PIECES.iter().find(|(name, _)| *name == inner) {
+        return Some((*meant).to_owned());
+    }
+    // A known name between blanks may be code.
+    if known(inner) {
+        return Some(format!("uv-{inner}"));
+    }
+    if let Some(name) = behind(word, "section", &['.', ':', '-', '_', '/']) {
+        return sections(name);
+    }
+    if let Some(name) = behind(word, "uv", &['-', '_', '.', ':']) {
+        return Some(format!("uv-{name}"));
+    }
+    // Without anything between, another word may begin so.
+    let name = inner.strip_prefix("uv").filter(|name| !name.is_empty() && known(name))?;
+    Some(format!("uv-{name}"))
 }
 
-/// What begins as `{uv-` or `{input_text` in a text that has no placeholder in it, and where: up to its brace, or to the end of its word.
+/// The name behind a prefix in whatever case and one of some signs, when it is one.
+fn behind<'w>(word: &'w str, prefix: &str, signs: &[char]) -> Option<&'w str> {
+    let (head, rest) = word.split_at_checked(prefix.len())?;
+    let name = rest.strip_prefix(signs)?.trim_start();
+    let is_name =
+        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    (head.eq_ignore_ascii_case(prefix) && is_name).then_some(name)
+}
+
+/// The longest text in braces that may have been meant as a placeholder, in bytes.
+const INNER_MAX: usize = 200;
+
+/// What stands in braces on one line of a text that has no placeholder in it, without them, and where its brace is.
+pub(super) fn in_braces(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let opened = text.split_inclusive('{').scan(0, |end, part| {
+        *end += part.len();
+        Some(*end)
+    });
+    opened.filter(|at| *at > 0 && text.as_bytes()[at - 1] == b'{').filter_map(|from| {
+        let to = text.floor_char_boundary((from + INNER_MAX).min(text.len()));
+        let inner = &text[from..to];
+        let end = inner.find(['{', '}', '\n', '"'])?;
+        inner[end..].starts_with('}').then(|| (from - 1, &inner[..end]))
+    })
+}
+
+/// What begins as a placeholder in a text that has none in it, and where: up to its brace, or to the end of its word.
 pub(super) fn malformed(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.match_indices("{uv-").chain(text.match_indices("{input_text")).map(|(at, begins)| {
+    let begins = ["{uv-", "{input_text", "{section."].into_iter();
+    begins.flat_map(|begins| text.match_indices(begins)).map(|(at, begins)| {
         let rest = &text[at + begins.len()..];
         let line = rest.split(['\n', '{']).next().unwrap_or_default();
         let end = match line.find('}') {

@@ -1,6 +1,7 @@
 //! Compiles prompt files to templates.
 
 mod body;
+mod stays;
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
@@ -8,6 +9,7 @@ use std::collections::{BTreeSet, HashSet};
 use cuegate_flow::{Diagnostic, Span, Template};
 
 use body::Body;
+use stays::Stays;
 
 use super::index::StepIndex;
 use super::matter::{Matters, User, check_matter};
@@ -130,6 +132,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
             file: file.file,
             including: Vec::new(),
             included: 0,
+            stays: Stays::default(),
         };
         let (mut pieces, prose) = (Vec::new(), Prose::of(&matter));
         if user.is_remedy() {
@@ -150,6 +153,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
             }
             body.text(&prose, prose.body, prose.at, &mut pieces);
         }
+        std::mem::take(&mut body.stays).findings().for_each(|finding| body.push(finding));
         let emptied = std::mem::take(&mut body.emptied);
         let filled = std::mem::take(&mut body.filled);
         if first {

@@ -222,7 +222,12 @@ impl<'t> Parser<'t> {
 /// The first tag of a block that ends with one brace: where, and what stands in it.
 fn half_closed(text: &str) -> Option<(usize, &str)> {
     text.match_indices("{{").find_map(|(at, _)| {
-        let (inner, _) = text[at + 2..].split_once('}')?;
+        // No tag has a brace in it, so that the next one decides.
+        let inner = &text[at + 2..];
+        let inner = &inner[..inner.find(['{', '}'])?];
+        if !text[at + 2 + inner.len()..].starts_with('}') {
+            return None;
+        }
         let is_block = match inner.strip_prefix('#') {
             Some(head) => head
                 .split_once(' ')

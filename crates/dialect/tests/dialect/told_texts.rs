@@ -110,10 +110,32 @@ fn placeholders_in_quotations() {
     }
 }
 
+/// A placeholder in another case, with blanks or another sign is one finding, however often it stands there: what it
+/// was meant to be is not unused as well.
+#[test]
+fn placeholders_written_otherwise() {
+    let variable = |written: &str| broken(&[("#{uv-issue} against", &format!("#{written} against"))]);
+    for written in ["{ uv-issue }", "{uv-issue }", "{UV-issue}", "{ Uv_issue}", "{uv: issue}"] {
+        says(&variable(written), &[&format!("`{written}` stays text\n")]);
+    }
+    let section = |written: &str| broken(&[("{section.context}Plan", &format!("{written} Plan"))]);
+    for written in ["{ section.context }", "{Section.context}", "{section:context}", "{section.contxt }"] {
+        says(&section(written), &[&format!("`{written}` stays text\n")]);
+    }
+    let text = "{input_text} { input_text }, { input_text } and { input_text }";
+    let often = broken(&[("{input_text}", text)]);
+    says(&often, &["`{ input_text }` stays text, here and at 2 more places"]);
+    for text in ["{ section of text }", "{ uv index }", "{ issue }", "{section.}", "{ uv-a b }"] {
+        assert!(!section(&format!("{{section.context}} {text}")).contains(text), "{text}");
+    }
+}
+
 #[test]
 fn placeholders_that_nothing_closes() {
     let found = broken(&[("{input_text}", "{input_text now")]);
-    assert!(found.contains("`{input_text` stays text: it is no `{input_text}`"), "{found}");
+    assert!(found.contains("`{input_text` stays text: its `}` is missing"), "{found}");
+    let found = broken(&[("#{uv-issue} against", "#{uv-issue against")]);
+    says(&found, &["`{uv-issue` stays text: its `}` is missing"]);
     let piece = |to: &str| -> String {
         let mut files: Project = piece_support::sound();
         for bytes in files.values_mut() {

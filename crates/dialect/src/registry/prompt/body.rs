@@ -1,5 +1,7 @@
 //! The body of a prompt: its text and placeholders become pieces.
 
+use std::collections::BTreeSet;
+
 use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Read, Source, Span, Str};
 
 use super::super::foreign;
@@ -9,6 +11,7 @@ use super::super::prose::Prose;
 use super::super::step_prompt::keys_of;
 use super::super::validators::validators_of;
 use super::super::variables::{Meaning, Scope};
+use super::stays::Stays;
 use super::{Compiler, Prompt, SECTIONS_MAX};
 use crate::codes;
 use crate::nearest::nearest;
@@ -30,6 +33,8 @@ pub(super) struct Body<'b, 'c, 'f, 'j> {
     /// The sections that are being included, outermost first.
     pub(super) including: Vec<&'j str>,
     pub(super) included: usize,
+    /// What stays text though it was meant to be filled in.
+    pub(super) stays: Stays,
 }
 
 impl<'j> Body<'_, '_, '_, 'j> {
@@ -105,10 +110,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
             };
             match part {
                 Part::Text(plain) => {
-                    for (at, written) in foreign::malformed(plain) {
-                        let span = self.span(text_at + part_at + at, written.len());
-                        self.malformed(written, prose, span);
-                    }
+                    self.lookalikes(plain, text_at + part_at, prose);
                     pieces.push(Piece::Text(plain.into()));
                 }
                 Part::Hole { hole, written, at } => {
@@ -139,36 +141,86 @@ impl<'j> Body<'_, '_, '_, 'j> {
         }
     }
 
-    /// Reports what begins as a variable and is none.
-    fn malformed(&self, written: &str, prose: &Prose<'_>, span: Span) {
+    /// Reports what in plain text was meant to be filled in.
+    fn lookalikes(&mut self, text: &str, text_at: usize, prose: &Prose<'_>) {
+        if !text.contains('{') {
+            return;
+        }
+        let mut told = BTreeSet::new();
+        for (at, inner) in foreign::in_braces(text) {
+            let span = self.span(text_at + at, inner.len() + 2);
+            if self.foreign_word(inner, prose, span) {
+                told.insert(at);
+            }
+        }
+        for (at, written) in foreign::malformed(text).filter(|(at, _)| !told.contains(at)) {
+            let span = self.span(text_at + at, written.len());
+            self.malformed(written, prose, span);
+        }
+    }
+
+    /// Reports what begins as a placeholder and is none.
+    fn malformed(&mut self, written: &str, prose: &Prose<'_>, span: Span) {
         if is_somebody_elses(prose, span) {
             return;
+        }
+        let inner = written.trim_start_matches('{');
+        let length = inner.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.'));
+        let word = inner[..length.unwrap_or(inner.len())].trim_end_matches('.');
+        let is_open = !written.ends_with('}');
+        let sections = |name: &str| self.section_meant(name);
+        let meant = foreign::meant(word, self.compiler.variables, self.scope, sections);
+        if let Some(meant) = meant.filter(|_| is_open) {
+            self.reads_what_was_meant(&meant);
+            let why = "stays text: its `}` is missing".to_owned();
+            return self.stays.add(&format!("{{{word}"), span, why, format!("did you mean `{{{meant}}}`?"));
         }
         let (meant, hint) = match written.starts_with("{input_text") {
             true => ("input_text", "`}` follows the word at once"),
+            // Other texts begin so, too.
+            false if written.starts_with("{section.") => return,
             false => ("uv-name", "names are letters, digits, `_` and `-`, and `}` follows them at once"),
         };
-        let message = format!("`{written}` stays text: it is no `{{{meant}}}`");
-        self.push(Diagnostic::warning(codes::FOREIGN_PLACEHOLDER, span, message).hint(hint));
+        self.stays.add(written, span, format!("stays text: it is no `{{{meant}}}`"), hint.to_owned());
     }
 
-    /// Reports a word in braces that was meant to be filled in.
-    fn foreign_word(&mut self, word: &str, prose: &Prose<'_>, span: Span) {
-        let Some((finding, meant)) = foreign::finding(word, self.compiler.variables, self.scope, span) else {
-            return;
+    /// Reports a word in braces that was meant to be filled in; whether it is one.
+    fn foreign_word(&mut self, word: &str, prose: &Prose<'_>, span: Span) -> bool {
+        let sections = |name: &str| self.section_meant(name);
+        let Some(meant) = foreign::meant(word, self.compiler.variables, self.scope, sections) else {
+            return false;
         };
         if is_somebody_elses(prose, span) {
-            return;
+            return false;
         }
-        self.push(finding);
-        // What is meant is not unused as well.
+        let hint = format!("did you mean `{{{meant}}}`?");
+        self.stays.add(&format!("{{{word}}}"), span, "stays text".to_owned(), hint);
+        self.reads_what_was_meant(&meant);
+        true
+    }
+
+    /// What is meant is not unused as well.
+    fn reads_what_was_meant(&mut self, meant: &str) {
         if let Some(name) = meant.strip_prefix("uv-") {
             self.prompt.used.insert(name.to_owned());
             if let Meaning::Value(Source::Param(param)) = self.compiler.variables.meaning(name, self.scope) {
                 self.compiler.reads.param(&param);
             }
         }
-        self.prompt.reads_task |= matches!(&*meant, "input_text" | "uv-task");
+        if meant.starts_with("section.") {
+            self.compiler.reads.section(meant);
+        }
+        self.prompt.reads_task |= matches!(meant, "input_text" | "uv-task");
+    }
+
+    /// The section that was meant by a name.
+    fn section_meant(&self, name: &str) -> Option<String> {
+        let id = format!("section.{name}");
+        if self.compiler.index.has(&id) {
+            return Some(id);
+        }
+        let sections = self.compiler.steps.iter().filter(|step| step.section).map(|step| step.id);
+        nearest(&id, sections).map(str::to_owned)
     }
 
     /// What a custom variable stands for: the values that every run knows, and two texts made of them.
