@@ -20,6 +20,11 @@ pub(crate) fn check(list: &[Text<'_>], fields: &Fields<'_, '_>) {
                 }
             };
             (format!("no agent has a tool `{name}`"), hint)
+        } else if entry.text.trim() != entry.text {
+            (
+                format!("no agent has a tool `{}`", entry.text),
+                format!("did you mean `{}`?", entry.text.trim()),
+            )
         } else if entry.text.contains('(') && !entry.text.trim_end().ends_with(')') {
             (format!("the bracket in `{}` is never closed", entry.text), "add `)`".to_owned())
         } else {

@@ -71,7 +71,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         let entry = self.nullable(key)?;
         if matches!(entry.value.kind, Kind::Null) {
             let message = format!("`{key}` is `null`, which says nothing");
-            let hint = match self.needed.borrow().contains(&key) {
+            let hint = match self.is_needed(key) {
                 true => format!("give `{key}` a value"),
                 false => format!("give `{key}` a value, or leave it out"),
             };
@@ -103,30 +103,14 @@ impl<'j, 'f> Fields<'j, 'f> {
         text
     }
 
-    /// A text that is not empty.
-    pub(crate) fn filled(&self, key: &'static str) -> Option<Text<'j>> {
-        let text = self.text(key)?;
-        if text.text.trim().is_empty() {
-            let needed = self.needed.borrow().contains(&key);
-            let hint = if needed { "give it a value" } else { "give it a value, or leave it out" };
-            self.invalid(text.span, format!("`{key}` is empty"), hint);
-            return None;
-        }
-        Some(text)
-    }
-
-    /// A text that must be there and not empty.
-    pub(crate) fn required(&self, key: &'static str) -> Option<Text<'j>> {
-        self.need(key);
-        if self.entry(key).is_none() {
-            self.missing(key);
-        }
-        self.filled(key)
-    }
-
     /// Remembers that a key cannot be left out: hints about its value do not say to.
     pub(crate) fn need(&self, key: &'static str) {
         self.needed.borrow_mut().push(key);
+    }
+
+    /// Whether that was said of it.
+    pub(super) fn is_needed(&self, key: &str) -> bool {
+        self.needed.borrow().contains(&key)
     }
 
     /// `true` or `false`.
@@ -292,7 +276,7 @@ impl<'j, 'f> Fields<'j, 'f> {
     /// Reports a value of the wrong type.
     pub(crate) fn wrong_type(&self, key: &str, value: &Json, wanted: &str) {
         let message = format!("`{key}` must be {wanted}, not {}", name_of(value));
-        let hint = match self.needed.borrow().contains(&key) {
+        let hint = match self.is_needed(key) {
             true => format!("write {wanted}"),
             false => format!("write {wanted}, or leave `{key}` out"),
         };

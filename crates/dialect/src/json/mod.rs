@@ -3,6 +3,8 @@
 mod fields;
 mod parse;
 mod read;
+mod texts;
+mod unclosed;
 mod value;
 
 pub(crate) use fields::{Fields, Text};

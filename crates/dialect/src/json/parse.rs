@@ -1,6 +1,7 @@
 //! Text to JSON with places. Strict JSON; what many editors let pass (comments, trailing commas) is read all the
 //! same, so that the findings about it come together with all others.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use cuegate_flow::{Diagnostic, FileId, Span};
@@ -11,6 +12,7 @@ use jsonc_parser::{
     tokens::Token,
 };
 
+use super::unclosed::{Unclosed, unclosed};
 use super::{Entry, Json, Kind, read::read};
 use crate::{codes, findings::Findings};
 
@@ -39,6 +41,10 @@ pub(super) fn faults(text: &str, file: FileId, found: &Findings) -> Option<Json>
     let parsed = match parse_to_ast(text, &collect, &strict()) {
         Ok(parsed) => parsed,
         Err(error) => {
+            if let Some(unclosed) = unclosed(text) {
+                report_unclosed(text, unclosed, file, found);
+                return None;
+            }
             let range = error.range();
             found.push(
                 Diagnostic::error(
@@ -52,6 +58,7 @@ pub(super) fn faults(text: &str, file: FileId, found: &Findings) -> Option<Json>
         }
     };
     report_leniencies(&parsed, file, found);
+    report_blanks(text, &parsed, file, found);
     report_controls(text, &parsed, file, found);
     let Some(value) = &parsed.value else {
         found.push(
@@ -60,7 +67,19 @@ pub(super) fn faults(text: &str, file: FileId, found: &Findings) -> Option<Json>
         );
         return None;
     };
-    Some(convert(value, file, found))
+    Some(Convert { text, file, found }.value(value))
+}
+
+fn report_unclosed(text: &str, unclosed: Unclosed, file: FileId, found: &Findings) {
+    let Unclosed { open, close, before } = unclosed;
+    let line = text[..open].matches('\n').count() + 1;
+    let (at, message) = match before {
+        Some(at) => (at, format!("a `{close}` is missing before this")),
+        None => (text.trim_end().len().saturating_sub(1), format!("a `{close}` is missing at the end")),
+    };
+    let at = text.floor_char_boundary(at);
+    let finding = Diagnostic::error(codes::INVALID_JSON, span(file, at, at + 1), message);
+    found.push(finding.hint(format!("close what line {line} opens")));
 }
 
 fn strict() -> ParseOptions {
@@ -110,6 +129,26 @@ fn report_leniencies(parsed: &ParseResult<'_>, file: FileId, found: &Findings) {
     }
 }
 
+/// Reports the first white space between tokens that JSON does not have as such.
+fn report_blanks(text: &str, parsed: &ParseResult<'_>, file: FileId, found: &Findings) {
+    let is_blank = |c: char| c.is_whitespace() && !matches!(c, ' ' | '\t' | '\r' | '\n');
+    let tokens = parsed.tokens.as_deref().unwrap_or_default();
+    let ends = std::iter::once(0).chain(tokens.iter().map(|token| token.range.end));
+    let starts = tokens.iter().map(|token| token.range.start).chain([text.len()]);
+    let between = ends.zip(starts).filter(|(from, to)| from < to);
+    let odd = between.filter_map(|(from, to)| {
+        // Comments are said as such.
+        let gap = &text[from..to];
+        let at = gap.find(is_blank).filter(|_| !gap.contains('/'))?;
+        Some((from + at, gap[at..].chars().next()?))
+    });
+    if let Some((at, blank)) = odd.into_iter().next() {
+        let place = span(file, at, at + blank.len_utf8());
+        let message = format!("the character U+{:04X} is no white space in JSON", u32::from(blank));
+        found.push(Diagnostic::error(codes::INVALID_JSON, place, message).hint("write a plain blank"));
+    }
+}
+
 /// Reports the first control character of each string: JSON wants them escaped.
 fn report_controls(text: &str, parsed: &ParseResult<'_>, file: FileId, found: &Findings) {
     for token in parsed.tokens.iter().flatten() {
@@ -132,48 +171,71 @@ fn report_controls(text: &str, parsed: &ParseResult<'_>, file: FileId, found: &F
     }
 }
 
-fn convert(value: &ast::Value<'_>, file: FileId, found: &Findings) -> Json {
-    let range = value.range();
-    let place = span(file, range.start, range.end);
-    let kind = match value {
-        ast::Value::NullKeyword(_) => Kind::Null,
-        ast::Value::BooleanLit(literal) => Kind::Boolean(literal.value),
-        ast::Value::StringLit(literal) => Kind::Text((&*literal.value).into()),
-        ast::Value::NumberLit(literal) => match serde_json::from_str(literal.value) {
-            Ok(number) => Kind::Number(number),
-            Err(_) => {
-                let message = format!("`{}` is no number that JSON knows", literal.value);
-                found.push(
-                    Diagnostic::error(codes::INVALID_JSON, place, message)
-                        .hint("write a number that fits into 64 bits"),
-                );
-                Kind::Null
-            }
-        },
-        ast::Value::Array(array) => {
-            Kind::List(array.elements.iter().map(|element| convert(element, file, found)).collect())
-        }
-        ast::Value::Object(object) => Kind::Object(convert_object(object, file, found)),
-    };
-    Json { span: place, kind }
+/// Makes what was parsed into values with places.
+struct Convert<'t> {
+    text: &'t str,
+    file: FileId,
+    found: &'t Findings,
 }
 
-fn convert_object(object: &ast::Object<'_>, file: FileId, found: &Findings) -> Vec<Entry> {
-    let (mut seen, mut twice) = (BTreeSet::new(), Vec::new());
-    let mut entries = Vec::new();
-    for property in &object.properties {
-        let (key, range) = match &property.name {
-            ast::ObjectPropName::String(literal) => (&*literal.value, literal.range),
-            ast::ObjectPropName::Word(word) => (word.value, word.range),
+impl Convert<'_> {
+    fn value(&self, value: &ast::Value<'_>) -> Json {
+        let place = self.place(value.range());
+        let kind = match value {
+            ast::Value::NullKeyword(_) => Kind::Null,
+            ast::Value::BooleanLit(literal) => Kind::Boolean(literal.value),
+            ast::Value::StringLit(literal) => Kind::Text(self.readable(&literal.value, literal.range).into()),
+            ast::Value::NumberLit(literal) => match serde_json::from_str(literal.value) {
+                Ok(number) => Kind::Number(number),
+                Err(_) => {
+                    let message = format!("`{}` is no number that JSON knows", literal.value);
+                    self.found.push(
+                        Diagnostic::error(codes::INVALID_JSON, place, message)
+                            .hint("write a number that fits into 64 bits"),
+                    );
+                    Kind::Null
+                }
+            },
+            ast::Value::Array(array) => {
+                Kind::List(array.elements.iter().map(|element| self.value(element)).collect())
+            }
+            ast::Value::Object(object) => Kind::Object(self.object(object)),
         };
-        let key_span = span(file, range.start, range.end);
-        if !seen.insert(key) {
-            twice.push((key.to_owned(), key_span));
-        }
-        entries.push(Entry { key: key.into(), key_span, value: convert(&property.value, file, found) });
+        Json { span: place, kind }
     }
-    found.twice(&twice, "one object", "close the object before it with `}`");
-    entries
+
+    fn object(&self, object: &ast::Object<'_>) -> Vec<Entry> {
+        let (mut seen, mut twice) = (BTreeSet::new(), Vec::new());
+        let mut entries = Vec::new();
+        for property in &object.properties {
+            let (key, range) = match &property.name {
+                ast::ObjectPropName::String(literal) => {
+                    (self.readable(&literal.value, literal.range), literal.range)
+                }
+                ast::ObjectPropName::Word(word) => (word.value.into(), word.range),
+            };
+            let key_span = self.place(range);
+            if !seen.insert(key.clone()) {
+                twice.push((key.to_string(), key_span));
+            }
+            entries.push(Entry { key: (&*key).into(), key_span, value: self.value(&property.value) });
+        }
+        self.found.twice(&twice, "one object", "close the object before it with `}`");
+        entries
+    }
+
+    /// A text without the control characters that stand in it unescaped: they have been told, and no name has any.
+    fn readable<'v>(&self, value: &'v str, range: Range) -> Cow<'v, str> {
+        let is_odd = |byte: u8| byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r');
+        match self.text.as_bytes()[range.start..range.end].iter().any(|byte| is_odd(*byte)) {
+            true => value.chars().filter(|c| !(c.is_ascii() && is_odd(*c as u8))).collect(),
+            false => value.into(),
+        }
+    }
+
+    fn place(&self, range: Range) -> Span {
+        span(self.file, range.start, range.end)
+    }
 }
 
 /// Where the nesting passes the limit, found without recursion.
@@ -258,6 +320,9 @@ mod tests {
             ("[\"a\tb\"]", vec![("invalid-json", 3, "a control character stands in a text")]),
             ("[1e999]", vec![("invalid-json", 1, "`1e999` is no number that JSON knows")]),
             ("{} {}", vec![("invalid-json", 3, "text cannot contain more than one JSON value")]),
+            ("{\"a\": [1, 2}", vec![("invalid-json", 11, "a `]` is missing before this")]),
+            ("{\"a\": {\"b\": 2}\n", vec![("invalid-json", 13, "a `}` is missing at the end")]),
+            ("{\"a\":\u{a0}1}", vec![("invalid-json", 5, "the character U+00A0 is no white space in JSON")]),
             ("{\"a\": NaN}", vec![("invalid-json", 6, "unexpected token")]),
         ];
         for (text, expected) in cases {
@@ -266,6 +331,14 @@ mod tests {
                 found.iter().map(|(code, at, message)| (*code, *at, message.as_str())).collect();
             assert_eq!(found, expected, "{text}");
         }
+    }
+
+    #[test]
+    fn control_characters_are_no_part_of_names() {
+        let found = Findings::default();
+        let value = parse("{\"st\u{0}eps\": \"a\\u0001b\"}", FileId(0), &found).unwrap();
+        assert_eq!(value.to_value(), json!({"steps": "a\u{1}b"}));
+        assert_eq!(found.into_parts().0.len(), 1);
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn command<'j>(item: &'j Json, movement: &Fields<'j, '_>, step: &str) -> Option<
     let fields = Fields::of(item, "a quality gate", Some(step), movement.found)?;
     // The later versions' word for what `command` says already.
     fields.one_of("type", &["command"]);
-    let command = fields.required("command");
+    let command = fields.command("command");
     let timeout_ms = fields.count("timeout_ms", 1).map_or(TIMEOUT_MS, |(value, _)| u64::from(value));
     newer::refuse(&fields, newer::GATE);
     fields.finish();

@@ -37,7 +37,7 @@ pub(crate) fn read_completion<'j>(
         );
     }
     let name = fields.text("name").map(|name| name.text);
-    let (c2, c3) = (fields.filled("c2"), fields.filled("c3"));
+    let (c2, c3) = (fields.part("c2"), fields.part("c3"));
     let before = found.errors();
     let conditions = read_conditions(&fields, "completionConditions", "a completion condition", id);
     // What could not be read is guarded by it all the same.
@@ -61,8 +61,8 @@ pub(crate) fn read_completion<'j>(
         // With conditions `c2` and `c3` say where the prompts about their failures are.
         c2: Some(c2.filter(|_| !guarded).unwrap_or(Text { text: "complete", span: entry.key_span })),
         c3: Some(c3.filter(|_| !guarded).unwrap_or(Text { text: domain_of(id), span: entry.key_span })),
-        edition: fields.filled("edition").map_or("default", |edition| edition.text),
-        adaptation: fields.filled("adaptation"),
+        edition: fields.part("edition").map_or("default", |edition| edition.text),
+        adaptation: fields.part("adaptation"),
         fallback_key: fields.filled("fallbackKey"),
         variables: fields.texts("uvVariables"),
         uses_stdin: fields.boolean("usesStdin"),

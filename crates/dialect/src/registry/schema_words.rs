@@ -16,6 +16,8 @@ enum Shape {
     /// A type, or several.
     Types,
     Texts,
+    /// A value that is no list and no object.
+    Value,
     List,
     Schema,
     Schemas,
@@ -24,8 +26,9 @@ enum Shape {
 }
 
 /// The keywords that constrain answers and are long enough to be told from each other when they are misspelt.
-const KEYWORDS: [(&str, Shape); 26] = [
+const KEYWORDS: [(&str, Shape); 27] = [
     ("type", Shape::Types),
+    ("const", Shape::Value),
     ("enum", Shape::List),
     ("required", Shape::Texts),
     ("properties", Shape::Named),
@@ -56,7 +59,7 @@ const KEYWORDS: [(&str, Shape); 26] = [
 /// Further keywords: of any draft, and of what is made of JSON Schema elsewhere. They are not misspelt ones of the others.
 const OTHERS: &str = "\
     $schema $id id $ref $anchor $dynamicRef $dynamicAnchor $recursiveRef $recursiveAnchor $vocabulary \
-    $comment $defs definitions title description default examples deprecated readOnly writeOnly const \
+    $comment $defs definitions title description default examples deprecated readOnly writeOnly \
     maxContains minContains dependentRequired not if then else prefixItems unevaluatedItems \
     unevaluatedProperties additionalItems dependencies format contentEncoding contentMediaType \
     contentSchema extends disallow divisibleBy links media nullable discriminator xml externalDocs \
@@ -199,6 +202,7 @@ fn has_shape(value: &Json, shape: Shape) -> bool {
             kinds.iter().all(|kind| kind.as_text().is_some_and(|kind| TYPES.contains(&kind)))
         }
         (Shape::List, Kind::List(_)) => true,
+        (Shape::Value, kind) => !matches!(kind, Kind::List(_) | Kind::Object(_)),
         (Shape::Texts, Kind::List(items)) => items.iter().all(|item| item.as_text().is_some()),
         (Shape::Schema, _) => is_schema(value),
         (Shape::Schemas, Kind::List(items)) => items.iter().all(is_schema),

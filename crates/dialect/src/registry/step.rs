@@ -126,7 +126,7 @@ pub(crate) fn read_step<'j>(
             .hint("make `stepId` and the key equal"),
         );
     }
-    let c2 = fields.required("c2");
+    let c2 = fields.required_part("c2");
     let (kind, kind_is_written) = read_kind(&fields, id, c2, generation);
     let gate = fields.object("structuredGate").map(|fields| read_gate(fields, generation));
     let before = found.errors();
@@ -147,9 +147,9 @@ pub(crate) fn read_step<'j>(
         kind,
         section: section_by_name && !kind_is_written && gate.is_none(),
         c2,
-        c3: fields.required("c3"),
-        edition: fields.filled("edition").map_or("default", |edition| edition.text),
-        adaptation: fields.filled("adaptation"),
+        c3: fields.required_part("c3"),
+        edition: fields.part("edition").map_or("default", |edition| edition.text),
+        adaptation: fields.part("adaptation"),
         fallback_key: fields.filled("fallbackKey"),
         variables,
         uses_stdin: fields.boolean("usesStdin"),

@@ -104,7 +104,7 @@ impl<'j> FailurePattern<'j> {
             name: &entry.key,
             span: entry.key_span,
             edition: fields.required("edition"),
-            adaptation: fields.filled("adaptation"),
+            adaptation: fields.part("adaptation"),
             params: fields.texts("params").unwrap_or_default(),
             misread: false,
         };
@@ -152,7 +152,7 @@ impl<'j> ValidatorDefinition<'j> {
         let mut validator = ValidatorDefinition {
             name: &entry.key,
             span: entry.key_span,
-            command: fields.required("command"),
+            command: fields.command("command"),
             success,
             pattern: fields.filled("failurePattern"),
             extract: read_extractors(&fields),
@@ -212,8 +212,8 @@ impl<'j> ValidationStep<'j> {
             id: &entry.key,
             span: entry.key_span,
             name: fields.text("name").map(|name| name.text),
-            c2: fields.filled("c2"),
-            c3: fields.filled("c3"),
+            c2: fields.part("c2"),
+            c3: fields.part("c3"),
             conditions,
             on_failure,
             attempts_span,

@@ -27,7 +27,7 @@ fn prompt_files() {
     # there, unknown built-in
     steps_registry.json:42:102 warning[unknown-fallback-key]: `fix_default` is no built-in prompt
     # outside
-    steps_registry.json:41:5 error[escapes-root]: `steps/continuation/../../../../../../x/f_default.md` leads out of the project
+    steps_registry.json:42:80 error[invalid-value]: `c3` is a part of the path of a prompt, and leads elsewhere
     # edition and adaptation
     steps_registry.json:41:5 error[missing-prompt]: `continuation.fix` has no prompt: no file `.agent/fixer/prompts/steps/continuation/fix/f_e_a.md`
     # missing section
@@ -255,7 +255,7 @@ fn files_themselves() {
     --
     steps_registry.json:1:65 error[too-deep]: the nesting is deeper than 64 levels
     --
-    fix.json:1:1 error[invalid-json]: unterminated object
+    fix.json:1:1 error[invalid-json]: a `}` is missing at the end
     --
     system.md:2:2 error[not-utf8]: `.agent/fixer/prompts/system.md` is not UTF-8 from here on
     --

@@ -207,9 +207,10 @@ fn read_prompt<'j>(fields: Fields<'j, '_>) -> Option<PromptReference<'j>> {
     let before = fields.found.errors();
     let path = fields.filled("path");
     let by_path = fields.entry("path").is_some();
-    let parts = ["c1", "c2", "c3"].map(|key| if by_path { fields.filled(key) } else { fields.required(key) });
-    let edition = fields.filled("edition");
-    let adaptation = fields.filled("adaptation");
+    let parts =
+        ["c1", "c2", "c3"].map(|key| if by_path { fields.part(key) } else { fields.required_part(key) });
+    let edition = fields.part("edition");
+    let adaptation = fields.part("adaptation");
     if by_path {
         let why = "`path` names the file already: remove either";
         fields.strays(&["c1", "c2", "c3", "edition", "adaptation"], why);
