@@ -51,6 +51,7 @@ mod runner;
 mod sandbox;
 mod schema_merge;
 mod schema_place;
+mod schema_ref;
 mod schema_resolver;
 mod schema_shape;
 mod schema_words;

@@ -2,6 +2,7 @@
 
 use cuegate_flow::Span;
 
+use super::schema_ref::split;
 use crate::desk::Desk;
 use crate::files::join;
 use crate::json::{Json, Kind};
@@ -87,11 +88,12 @@ impl Walk<'_, '_> {
 
     /// Goes on where a reference leads.
     fn refer(&mut self, reference: &str, file: &str, names: &[String], depth: usize) -> Option<Found> {
-        let (other, pointer) = reference.split_once('#').unwrap_or((reference, ""));
+        let own = self.desk.json(file).ok().flatten();
+        let (other, pointer) = split(reference, own.as_deref());
         let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
         let file = if other.is_empty() { file.to_owned() } else { join(folder, other)? };
         let json = self.desk.json(&file).ok().flatten()?;
-        let way = tokens(pointer);
+        let way = tokens(&pointer);
         let (mut at, mut span) = (&*json, json.span);
         for name in &way {
             (span, at) = child(at, name)?;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::beside_ref::{check_refs, counts_beside_ref, is_beside_ref};
 use super::schema_merge::{Named, merge};
+use super::schema_ref::split;
 use super::schema_shape::close;
 use super::schema_words::check_words;
 use crate::Files;
@@ -264,7 +265,7 @@ impl Resolver<'_, '_> {
     }
 
     fn reference(&mut self, reference: &str, path: &str, depth: usize) -> Result<Value, SchemaFault> {
-        let (file, pointer) = reference.split_once('#').unwrap_or((reference, ""));
+        let (file, pointer) = split(reference, self.documents.get(path).map(|document| &**document));
         if file.contains("://") {
             return Err(SchemaFault::External(reference.to_owned()));
         }
@@ -425,6 +426,17 @@ mod tests {
         }
         assert!(one(far(40), "d40").is_ok());
         assert_eq!(resolve(&[], "../a.json", "x"), Err(SchemaFault::Escapes("../a.json".to_owned())));
+    }
+
+    #[test]
+    fn a_reference_may_be_written_with_numbers_and_the_documents_own_name() {
+        let document = |reference: &str| {
+            json!({"$id": "https://x.y/s.json", "$defs": {"a b": {"const": 1}}, "x": {"$ref": reference}})
+        };
+        for reference in ["#/%24defs/a%20b", "https://x.y/s.json#/$defs/a b", "https://x.y/s.json#/$defs/a%20b"] {
+            assert_eq!(one(document(reference), "#/x").unwrap(), json!({"const": 1}), "{reference}");
+        }
+        assert!(matches!(one(document("https://x.y/t.json#/$defs/a b"), "#/x"), Err(SchemaFault::External(_))));
     }
 
     #[test]
