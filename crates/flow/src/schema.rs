@@ -62,6 +62,16 @@ impl fmt::Debug for Schema {
     }
 }
 
+/// Why a schema is none. What is no regular expression to the compiler may be one that it refuses for its size.
+fn reason(error: &jsonschema::ValidationError<'_>) -> String {
+    match error.kind() {
+        jsonschema::error::ValidationErrorKind::Format { format } if format == "regex" => {
+            format!("{} is no regular expression, or one that is too large", error.instance())
+        }
+        _ => error.to_string(),
+    }
+}
+
 /// How many problems of one answer are reported; more do not help an agent to mend it.
 const PROBLEMS_MAX: usize = 8;
 
@@ -75,7 +85,7 @@ impl Schema {
         if !plain::is_plain(&value) {
             let compiled = jsonschema::validator_for(&value).map_err(|error| {
                 let pointer = error.instance_path().to_string();
-                SchemaError { reason: error.to_string(), pointer }
+                SchemaError { reason: reason(&error), pointer }
             })?;
             _ = validator.set(compiled);
         }

@@ -302,6 +302,18 @@ impl<'j, 'f> Fields<'j, 'f> {
         self.push(Diagnostic::warning(codes::STRAY_KEY, first.key_span, message).hint(why));
     }
 
+    /// Reports keys that belong into another object, as one finding. Those that are there as well are not what misspelt
+    /// ones were meant to be.
+    pub(crate) fn misplaced(&self, keys: &[&'static str], into: &str) {
+        let there: Vec<&Entry> = keys.iter().filter_map(|key| self.shunned(key)).collect();
+        let Some(first) = there.iter().min_by_key(|entry| entry.key_span.start) else { return };
+        let names: Vec<&str> = there.iter().map(|entry| &*entry.key).collect();
+        let (verb, them) = if names.len() == 1 { ("is no key", "it") } else { ("are no keys", "them") };
+        let message = format!("{} {verb} of {}", nearest::list(&names), self.what);
+        let finding = Diagnostic::error(codes::UNKNOWN_KEY, first.key_span, message);
+        self.push(finding.hint(format!("move {them} into `{into}`")));
+    }
+
     /// Notes that nothing beside `enabled` has an effect in what is switched off, which may be meant for a while.
     pub(crate) fn switched_off(&self, enabled: Option<(bool, Span)>) {
         let Some((false, span)) = enabled else { return };

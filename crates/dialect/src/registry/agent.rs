@@ -124,6 +124,9 @@ pub(crate) fn read_agent<'j>(
         }
         None => agent.verdict = VerdictSettings::unreadable(),
     }
+    fields.misplaced(&["flow", "verdict", "boundaries", "integrations", "execution"], "runner");
+    fields.misplaced(&["systemPromptPath", "defaultModel", "askUserAutoResponse"], "runner.flow");
+    fields.misplaced(&["allowedTools", "permissionMode", "sandbox"], "runner.boundaries");
     fields.finish();
     Some(agent)
 }

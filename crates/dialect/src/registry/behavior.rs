@@ -58,6 +58,16 @@ const WORDS: [(&str, &str); 14] = [
     ("registryPath` from the verdict", "registryPath` from `completionConfig`"),
 ];
 
+/// Keys that stand under `behavior`.
+const OF_BEHAVIOR: [&str; 6] = [
+    "systemPromptPath",
+    "completionType",
+    "completionConfig",
+    "allowedTools",
+    "permissionMode",
+    "preCloseValidation",
+];
+
 /// Brings an agent into the shape of the runner reference. `None` when it mixes the generations, which a finding says.
 pub(crate) fn modern(json: Arc<Json>, found: &Findings) -> Option<Modern> {
     let Some(older) = OLDER_KEYS.iter().find_map(|key| json.entry(key)) else {
@@ -78,6 +88,7 @@ pub(crate) fn modern(json: Arc<Json>, found: &Findings) -> Option<Modern> {
         SHARED_KEYS.iter().filter_map(|key| fields.nullable(key)).cloned().collect();
     let (runner, step_flow) = runner(&fields);
     entries.push(runner);
+    fields.misplaced(&OF_BEHAVIOR, "behavior");
     fields.finish();
     let json = Arc::new(Json { span: json.span, kind: Kind::Object(entries) });
     Some(Modern { json, step_flow })

@@ -71,6 +71,8 @@ pub(crate) fn read_runner<'j>(runner: Fields<'j, '_>, agent_dir: &str, agent: &m
     if let Some(logging) = runner.object("logging") {
         agent.logging = Some(read_logging(logging));
     }
+    runner.misplaced(&["systemPromptPath", "prompts", "defaultModel", "askUserAutoResponse"], "runner.flow");
+    runner.misplaced(&["allowedTools", "permissionMode", "sandbox"], "runner.boundaries");
     runner.finish();
 }
 

@@ -430,13 +430,16 @@ mod tests {
 
     #[test]
     fn a_reference_may_be_written_with_numbers_and_the_documents_own_name() {
-        let document = |reference: &str| {
-            json!({"$id": "https://x.y/s.json", "$defs": {"a b": {"const": 1}}, "x": {"$ref": reference}})
-        };
-        for reference in ["#/%24defs/a%20b", "https://x.y/s.json#/$defs/a b", "https://x.y/s.json#/$defs/a%20b"] {
+        let document = |reference: &str| json!({"$id": "https://x.y/s.json", "$defs": {"a b": {"const": 1}}, "x": {"$ref": reference}});
+        for reference in
+            ["#/%24defs/a%20b", "https://x.y/s.json#/$defs/a b", "https://x.y/s.json#/$defs/a%20b"]
+        {
             assert_eq!(one(document(reference), "#/x").unwrap(), json!({"const": 1}), "{reference}");
         }
-        assert!(matches!(one(document("https://x.y/t.json#/$defs/a b"), "#/x"), Err(SchemaFault::External(_))));
+        assert!(matches!(
+            one(document("https://x.y/t.json#/$defs/a b"), "#/x"),
+            Err(SchemaFault::External(_))
+        ));
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::codes;
 use crate::findings::Findings;
 use crate::json::Text;
 use crate::nearest::{list, nearest};
+use crate::template::is_name;
 
 /// The prompts that can serve a step, best first: a closure step tries the adaptation that the closure action
 /// names, then its own.
@@ -243,10 +244,22 @@ fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler
         let message =
             format!("`uvVariables` list `{}`, which the prompt of `{}` does not read", name.text, step.id);
         found.push(
-            Diagnostic::warning(codes::UNUSED_VARIABLE, name.span, message)
-                .step(step.id)
-                .hint(format!("write `{{uv-{}}}` in the prompt, or remove it from the list", name.text)),
+            Diagnostic::warning(codes::UNUSED_VARIABLE, name.span, message).step(step.id).hint(unread_hint(
+                name.text,
+                &[prompt],
+                "the prompt",
+            )),
         );
+    }
+}
+
+/// What to do about a variable that a list has and some prompts, which are called so, do not read.
+pub(super) fn unread_hint(name: &str, prompts: &[&Prompt], called: &str) -> String {
+    let read = prompts.iter().flat_map(|prompt| prompt.used.iter().map(String::as_str));
+    match nearest(name, read) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if !is_name(name) => format!("no placeholder can be called so: remove it from the list"),
+        None => format!("write `{{uv-{name}}}` in {called}, or remove it from the list"),
     }
 }
 

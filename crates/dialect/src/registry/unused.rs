@@ -12,6 +12,7 @@ use crate::codes;
 use crate::findings::Findings;
 use crate::nearest::nearest;
 use crate::shared::Shared;
+use crate::template::is_name;
 
 /// What the prompts of a registry have read so far. All of them have to be compiled before it says what is unused.
 #[derive(Debug, Default)]
@@ -117,11 +118,13 @@ impl Reads {
             let name = &param.name;
             let message =
                 format!("no prompt reads the parameter `{name}`, so that giving it changes nothing");
-            found.push(
-                Diagnostic::warning(codes::UNUSED_PARAMETER, param.span, message).hint(format!(
-                    "write `{{uv-{name}}}` in the prompt that needs it, or remove the parameter"
-                )),
-            );
+            let hint = match is_name(name) {
+                true => format!("write `{{uv-{name}}}` in the prompt that needs it, or remove the parameter"),
+                false => {
+                    "rename it: names that prompts can read have letters, digits, `_`, `-` and `.`".to_owned()
+                }
+            };
+            found.push(Diagnostic::warning(codes::UNUSED_PARAMETER, param.span, message).hint(hint));
         }
     }
 

@@ -70,7 +70,7 @@ fn hole(inner: &str) -> Option<Hole<'_>> {
 }
 
 /// Letters, digits, `_`, `-` and `.`, and not only digits (`{3}` is a regular expression, not a name).
-fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
         && name.chars().any(|c| c.is_alphabetic() || c == '_')
 }

@@ -110,8 +110,11 @@ fn unknown<'k>(format: &Format, base: usize, at: &[&str], keys: &[&'k str]) -> B
         }
     });
     let found = findings(&files, folder);
-    let said = |key: &&&str| found.contains(&format!("error[unknown-key]: `{key}` is no key of "));
-    keys.iter().filter(said).copied().collect()
+    // Those that belong elsewhere are one finding.
+    let names = found.lines().filter_map(|line| Some(line.split_once("error[unknown-key]: ")?.1));
+    let names = names.filter_map(|line| Some(line.split_once(" no key")?.0));
+    let said: BTreeSet<&str> = names.flat_map(|names| names.split('`').skip(1).step_by(2)).collect();
+    keys.iter().filter(|key| said.contains(**key)).copied().collect()
 }
 
 /// A base in which the object at a path is read.

@@ -328,6 +328,19 @@ fn what_was_meant_is_said() {
             "did you mean `next_action.action`?",
         ),
         ("plan.approach", "plan.aproach", "did you mean `plan.approach`? Else add the field to the schema"),
+        (
+            "\"uvVariables\": [\"approach\"",
+            "\"uvVariables\": [\"approch\", \"approach\"",
+            "did you mean `approach`?",
+        ),
+        (
+            "\"boundaries\": {",
+            "\"permissionMode\": \"plan\", \"boundaries\": {",
+            "move it into `runner.boundaries`",
+        ),
+        ("\"runner\": {", "\"verdict\": {}, \"runner\": {", "move it into `runner`"),
+        ("[\"*\"]", "[\"Read \", \"Edit\"]", "did you mean `Read`?"),
+        ("{input_text}", "{input_text} {{input_text}}", "did you mean `{input_text}`?"),
     ];
     for (from, to, hint) in cases {
         let loaded = support::load(&first(support::sound(), from, to), support::DIR);

@@ -146,6 +146,10 @@ impl<'f> Known<'f> {
         let declared = self.params().map(|param| &*param.name);
         let inputs = step.inputs.iter().map(|input| &*input.name);
         let direct = self.direct.iter().map(String::as_str);
+        // Registries have the task under two names, one of which is no variable.
+        if nearest(name, ["input_text"]).is_some() {
+            return "did you mean `{input_text}`?".to_owned();
+        }
         match nearest(name, declared.chain(inputs).chain(KNOWN).chain(direct)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("declare a parameter `{name}`, or give it with `--set {name}=VALUE`"),

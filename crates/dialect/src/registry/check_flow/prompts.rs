@@ -19,7 +19,7 @@ use crate::registry::parameters::spelled;
 use crate::registry::places::Places;
 use crate::registry::prompt::{Compiler, Prompt};
 use crate::registry::prompt_files::PromptFile;
-use crate::registry::step_prompt::unread;
+use crate::registry::step_prompt::{unread, unread_hint};
 use crate::registry::variables::{Inputs, Scope};
 
 /// The file of a prompt, and its text.
@@ -249,7 +249,7 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
         }
         for name in unread {
             let message = format!("`variables` list `{}`, which no prompt of `{}` reads", name.text, step.id);
-            let hint = format!("write `{{uv-{}}}` in a prompt, or remove it from the list", name.text);
+            let hint = unread_hint(name.text, &prompts, "a prompt");
             self.push(step, Diagnostic::warning(codes::UNUSED_VARIABLE, name.span, message).hint(hint));
         }
     }

@@ -79,17 +79,20 @@ impl<'j> Body<'_, '_, '_, 'j> {
     pub(super) fn literal_blocks(&self, prose: &Prose<'_>) {
         let foreign = |at: usize| prose.is_foreign(prose.at + at);
         let found = nodes(prose.body).0.into_iter().find_map(|node| match node {
-            Node::Value { name, at } if !foreign(at) => Some((format!("{{{{{name}}}}}"), at)),
-            Node::Each { name, at, .. } if !foreign(at) => Some((format!("{{{{#each {name}}}}}"), at)),
-            Node::If { name, at, .. } if !foreign(at) => Some((format!("{{{{#if {name}}}}}"), at)),
+            Node::Value { name, at } if !foreign(at) => Some((format!("{{{{{name}}}}}"), name, at)),
+            Node::Each { name, at, .. } if !foreign(at) => Some((format!("{{{{#each {name}}}}}"), name, at)),
+            Node::If { name, at, .. } if !foreign(at) => Some((format!("{{{{#if {name}}}}}"), name, at)),
             _ => None,
         });
-        if let Some((written, at)) = found {
+        if let Some((written, name, at)) = found {
             let message = format!("`{written}` stays as it is: only failure prompts are filled so");
-            self.push(
-                Diagnostic::warning(codes::LITERAL_BLOCK, self.span(prose.at + at, written.len()), message)
-                    .hint("write `{uv-name}` for a value of the run"),
-            );
+            let sections = |name: &str| self.section_meant(name);
+            let hint = match foreign::meant(name, self.compiler.variables, self.scope, sections) {
+                Some(meant) => format!("did you mean `{{{meant}}}`?"),
+                None => "write `{uv-name}` for a value of the run".to_owned(),
+            };
+            let span = self.span(prose.at + at, written.len());
+            self.push(Diagnostic::warning(codes::LITERAL_BLOCK, span, message).hint(hint));
         }
     }
 
