@@ -1,4 +1,4 @@
-//! Found in `registry::check_flow::prompts`, `registry::lower`, `registry::nowhere`, `registry::step_prompt` and
+//! Found in `registry::check_flow::prompts`, `registry::lower`, `registry::near_part`, `registry::nowhere`, `registry::step_prompt` and
 //! `registry::validators`.
 
 use cuegate_flow::Code;

@@ -61,7 +61,7 @@ pub(crate) fn read_completion<'j>(
         // With conditions `c2` and `c3` say where the prompts about their failures are.
         c2: Some(c2.filter(|_| !guarded).unwrap_or(Text { text: "complete", span: entry.key_span })),
         c3: Some(c3.filter(|_| !guarded).unwrap_or(Text { text: domain_of(id), span: entry.key_span })),
-        edition: fields.part("edition").map_or("default", |edition| edition.text),
+        edition: fields.part("edition"),
         adaptation: fields.part("adaptation"),
         fallback_key: fields.filled("fallbackKey"),
         variables: fields.texts("uvVariables"),

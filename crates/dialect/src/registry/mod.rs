@@ -35,6 +35,7 @@ mod matter;
 mod matter_slips;
 mod migrate;
 mod model;
+mod near_part;
 mod nowhere;
 mod outside;
 mod param_rule;

@@ -134,7 +134,7 @@ fn values<'j>(registry: &RegistryDefinition<'j>, adapted: bool) -> [(&'static st
     for step in registry.steps.iter().filter(|step| step.adaptation.is_some() == adapted) {
         c2.extend(step.c2.map(|c2| c2.text));
         c3.extend(step.c3.map(|c3| c3.text));
-        editions.insert(step.edition);
+        editions.insert(step.edition());
         adaptations.extend(step.adaptation.map(|adaptation| adaptation.text));
     }
     for pattern in registry.patterns.iter().filter(|pattern| pattern.adaptation.is_some() == adapted) {

@@ -157,6 +157,12 @@ impl<'p> PromptFiles<'p> {
         Search::Missing(tried)
     }
 
+    /// Whether there is a file for a prompt.
+    pub(super) fn is_there(&self, key: &PromptKey<'_>, desk: &Desk<'_>) -> bool {
+        let relative = self.templates.fill(self.c1, key);
+        self.bases.iter().any(|base| join(base, &relative).is_some_and(|path| desk.is_file(&path)))
+    }
+
     /// Remembers where it is said that a prompt is missing.
     pub(super) fn missed(&self, key: &PromptKey<'_>, said: Span, desk: &Desk<'_>) {
         let relative = PathTemplates::DEFAULT.fill(self.c1, key);

@@ -31,7 +31,7 @@ pub(crate) struct StepDefinition<'j> {
     /// Third part of its prompt's path.
     pub(crate) c3: Option<Text<'j>>,
     /// Edition of its prompt.
-    pub(crate) edition: &'j str,
+    pub(crate) edition: Option<Text<'j>>,
     /// Adaptation of its prompt.
     pub(crate) adaptation: Option<Text<'j>>,
     /// The built-in prompt that stands in when there is no file.
@@ -56,6 +56,16 @@ pub(crate) struct StepDefinition<'j> {
     pub(crate) inputs: Vec<&'j Entry>,
     /// Whether it is not known which data that is.
     pub(crate) inputs_misread: bool,
+}
+
+/// The edition of prompts where none is written.
+pub(super) const EDITION: &str = "default";
+
+impl<'j> StepDefinition<'j> {
+    /// The edition of its prompt.
+    pub(crate) fn edition(&self) -> &'j str {
+        self.edition.map_or(EDITION, |edition| edition.text)
+    }
 }
 
 /// Where a schema is.
@@ -148,7 +158,7 @@ pub(crate) fn read_step<'j>(
         section: section_by_name && !kind_is_written && gate.is_none(),
         c2,
         c3: fields.required_part("c3"),
-        edition: fields.part("edition").map_or("default", |edition| edition.text),
+        edition: fields.part("edition"),
         adaptation: fields.part("adaptation"),
         fallback_key: fields.filled("fallbackKey"),
         variables,

@@ -9,6 +9,7 @@ use super::builtin::{built_in, is_known, meant};
 use super::generation::Generation;
 use super::kinds::StepKind;
 use super::matter::User;
+use super::near_part;
 use super::parameters::spelled;
 use super::prompt::{Compiler, Prompt};
 use super::prompt_files::{PromptFile, PromptKey, Search};
@@ -26,7 +27,7 @@ use crate::template::is_name;
 pub(crate) fn keys_of<'s>(step: &StepDefinition<'s>, action: Option<ClosureAction>) -> Vec<PromptKey<'s>> {
     let (Some(c2), Some(c3)) = (step.c2, step.c3) else { return Vec::new() };
     let adaptation = step.adaptation.map(|adaptation| adaptation.text);
-    let own = PromptKey { c2: c2.text, c3: c3.text, edition: step.edition, adaptation };
+    let own = PromptKey { c2: c2.text, c3: c3.text, edition: step.edition(), adaptation };
     let adapted = action.filter(|_| step.kind == Some(StepKind::Closure)).map(ClosureAction::adaptation);
     let adapted = adapted.map(|adaptation| PromptKey { adaptation: Some(adaptation), ..own });
     adapted.into_iter().chain([own]).collect()
@@ -60,6 +61,13 @@ pub(crate) fn step_prompt(
             prompt.template
         }
         Search::Missing(tried) => {
+            let own = keys[keys.len() - 1];
+            let place = (compiler.files, compiler.desk);
+            if let Some(finding) = near_part::of_step(step, own, compiler.steps, place) {
+                compiler.reads.unreadable();
+                compiler.desk.found.push(finding);
+                return Template::default();
+            }
             if let Some(key) = step.fallback_key.filter(|_| !step.section)
                 && let Some(file) = built_in(key.text, Some(step), compiler.variables, compiler.desk)
             {
@@ -258,7 +266,7 @@ pub(super) fn unread_hint(name: &str, prompts: &[&Prompt], called: &str) -> Stri
     let read = prompts.iter().flat_map(|prompt| prompt.used.iter().map(String::as_str));
     match nearest(name, read) {
         Some(near) => format!("did you mean `{near}`?"),
-        None if !is_name(name) => format!("no placeholder can be called so: remove it from the list"),
+        None if !is_name(name) => "no placeholder can be called so: remove it from the list".to_owned(),
         None => format!("write `{{uv-{name}}}` in {called}, or remove it from the list"),
     }
 }

@@ -103,7 +103,7 @@ impl<'j> FailurePattern<'j> {
         let mut pattern = FailurePattern {
             name: &entry.key,
             span: entry.key_span,
-            edition: fields.required("edition"),
+            edition: fields.required_part("edition"),
             adaptation: fields.part("adaptation"),
             params: fields.texts("params").unwrap_or_default(),
             misread: false,

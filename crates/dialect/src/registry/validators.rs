@@ -17,6 +17,7 @@ use super::generation::Generation;
 use super::index::StepIndex;
 use super::inputs::DeclaredInput;
 use super::matter::User;
+use super::near_part;
 use super::permission::is_too_weak;
 use super::prompt::{Compiler, Prompt};
 use super::prompt_files::{PromptKey, Search};
@@ -292,6 +293,12 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             }
             Search::Missing(tried) => {
                 self.compiler.reads.unreadable();
+                let places = [validation.c2, validation.c3];
+                let at = (self.compiler.files, self.compiler.desk);
+                if let Some(finding) = near_part::of_pattern(pattern, places, &keys, at) {
+                    self.push(finding.step(validation.id));
+                    return None;
+                }
                 let message =
                     format!("failure pattern `{}` has no prompt: no file {}", pattern.name, list(&tried));
                 self.push(

@@ -31,7 +31,7 @@ fn prompt_files() {
     # edition and adaptation
     steps_registry.json:41:5 error[missing-prompt]: `continuation.fix` has no prompt: no file `.agent/fixer/prompts/steps/continuation/fix/f_e_a.md`
     # missing section
-    steps_registry.json:66:5 error[missing-prompt]: `section.context` has no prompt: no file `.agent/fixer/prompts/steps/section/contxt/f_default.md`
+    steps_registry.json:66:97 error[missing-prompt]: `section.context` has no prompt: there is no file for `contxt`
     "#);
 }
 
@@ -155,7 +155,7 @@ fn validators() {
     # pattern without description
     steps_registry.json:9:18 error[missing-key]: `description` is missing in `failurePatterns.git-dirty`
     # no failure prompt
-    steps_registry.json:9:5 error[missing-prompt]: failure pattern `git-dirty` has no prompt: no file `.agent/fixer/prompts/steps/retry/fix/f_failed_git-dirt.md`, `.agent/fixer/prompts/steps/closure/fix/f_failed_git-dirt.md`, `.agent/fixer/prompts/steps/continuation/fix/f_failed_git-dirt.md`
+    steps_registry.json:10:80 error[missing-prompt]: failure pattern `git-dirty` has no prompt: there is no file for `git-dirt`
     # c2 of the closure step
     steps_registry.json:9:5 error[missing-prompt]: failure pattern `git-dirty` has no prompt: no file `.agent/fixer/prompts/steps/closure/fix/f_failed_git-dirty.md`, `.agent/fixer/prompts/steps/continuation/fix/f_failed_git-dirty.md`
     # unknown validator

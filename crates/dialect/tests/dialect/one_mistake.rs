@@ -66,7 +66,7 @@ pub const IN_A_REGISTRY: &[(&str, &str, &str)] = &[
     ("\"required\": true, \"cli\"", "\"required\": 7, \"cli\"", "wrong-type"),
     ("\"default\": \"main\"", "\"default\": null", "wrong-type"),
     ("\"c2\": \"continuation\"", "\"c2\": null", "wrong-type"),
-    ("\"c2\": \"continuation\"", "\"c2\": \"contination\"", "no-step-kind"),
+    ("\"c2\": \"continuation\"", "\"c2\": \"contination\"", "missing-prompt"),
     (
         "\"outputSchemaRef\": { \"file\": \"fix.json\", \"schema\": \"initial.fix\" }",
         "\"outputSchemaRef\": null",
@@ -339,6 +339,9 @@ fn what_was_meant_is_said() {
             "move it into `runner.boundaries`",
         ),
         ("\"runner\": {", "\"verdict\": {}, \"runner\": {", "move it into `runner`"),
+        ("\"adaptation\": \"git-dirty\"", "\"adaptation\": \"git-drity\"", "did you mean `git-dirty`?"),
+        ("\"c2\": \"retry\"", "\"c2\": \"rtery\"", "did you mean `retry`?"),
+        ("\"c3\": \"context\"", "\"c3\": \"contxet\"", "did you mean `context`?"),
         ("[\"*\"]", "[\"Read \", \"Edit\"]", "did you mean `Read`?"),
         ("{input_text}", "{input_text} {{input_text}}", "did you mean `{input_text}`?"),
     ];
