@@ -1,5 +1,5 @@
-//! Found in `registry::check_flow::prompts`, `registry::lower`, `registry::near_part`, `registry::nowhere`, `registry::step_prompt` and
-//! `registry::validators`.
+//! Found in `registry::check_flow::prompts`, `registry::lower`, `registry::near_part`, `registry::nowhere`,
+//! `registry::step_prompt` and `registry::validators`.
 
 use cuegate_flow::Code;
 

@@ -334,7 +334,7 @@ impl<'j, 'f> Fields<'j, 'f> {
     }
 
     /// The texts under every key that nobody asked for, in an object whose further keys are names.
-    pub(crate) fn others(&self) -> Vec<(&'j str, Text<'j>)> {
+    pub(crate) fn others(&self) -> Vec<(&'j Entry, Text<'j>)> {
         let asked = self.asked.borrow();
         let others = self.entries.iter().filter(|entry| !asked.contains(&&*entry.key));
         let texts = others.filter_map(|entry| {
@@ -342,7 +342,7 @@ impl<'j, 'f> Fields<'j, 'f> {
             if text.is_none() {
                 self.wrong_type(&entry.key, &entry.value, "text");
             }
-            Some((&*entry.key, text?))
+            Some((entry, text?))
         });
         texts.collect()
     }

@@ -37,7 +37,8 @@ pub(super) fn read_actions<'j>(
     if actions.entry("enabled").is_none() {
         actions.missing("enabled");
     }
-    let enabled = actions.boolean("enabled").is_some_and(|(enabled, _)| enabled);
+    let written = actions.boolean("enabled");
+    let enabled = written.is_some_and(|(enabled, _)| enabled);
     let types = actions.texts("types");
     let marker = actions.filled("outputFormat").map_or(MARKER, |marker| marker.text.trim());
     let mut handlers = Vec::new();
@@ -66,7 +67,7 @@ pub(super) fn read_actions<'j>(
         }
     }
     let types = types.map(|types| types.iter().map(|kind| Str::from(kind.text)).collect());
-    if !enabled {
+    if written.is_some() && !enabled {
         let why = "`enabled` is false; make it true, or remove what it turns off";
         actions.strays(&["types", "outputFormat", "handlers"], why);
     }

@@ -111,6 +111,10 @@ fn runner(agent: &Fields<'_, '_>) -> (Entry, Option<Span>) {
     }
     let behavior = agent.object("behavior");
     let span = behavior.as_ref().map_or(agent.opening(), |behavior| behavior.opening());
+    if behavior.is_none() {
+        // Everything is missing then that stands in it, which has been said.
+        agent.found.unreadable(span);
+    }
     let moved = |from: &Fields<'_, '_>, key| from.nullable(key).cloned();
     let of = |key| behavior.as_ref().and_then(|behavior| moved(behavior, key));
     let flow = object("flow", span, of("systemPromptPath").into_iter().chain(moved(agent, "prompts")));

@@ -180,10 +180,15 @@ fn report_incomplete(fields: &Fields<'_, '_>, steps: &[StepDefinition<'_>]) {
         message.push_str(&format!("\nSteps missing {key}: {ids}"));
     }
     let span = fields.entry("steps").map_or(fields.opening(), |entry| entry.key_span);
-    fields.push(
-        Diagnostic::error(codes::INCOMPLETE_STEP, span, message)
-            .hint("add them; a step that is only included in other prompts is called `section.*`"),
-    );
+    let finding = Diagnostic::error(codes::INCOMPLETE_STEP, span, message)
+        .hint("add them; a step that is only included in other prompts is called `section.*`");
+    let mut all = parts.iter().filter(|(_, ids)| !ids.is_empty()).map(|(_, ids)| ids.as_str());
+    // It is about the steps; one can be named as that which it is about.
+    let only = all.next().filter(|ids| !ids.contains(", ") && all.all(|other| other == *ids));
+    fields.push(match only {
+        Some(step) => finding.step(step),
+        None => finding,
+    });
 }
 
 fn read_steps<'j>(fields: &Fields<'j, '_>, generation: Generation) -> Vec<StepDefinition<'j>> {

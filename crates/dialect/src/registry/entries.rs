@@ -7,7 +7,7 @@ use super::generation::Generation;
 use super::verdict::VERDICT_TYPES;
 use crate::codes;
 use crate::json::{Fields, Text};
-use crate::nearest::{suggested, suggestion};
+use crate::nearest::{nearest, suggested, suggestion};
 
 /// What the "complete" generation calls the verdict types.
 pub(crate) const COMPLETION_TYPES: [&str; 8] = {
@@ -62,10 +62,11 @@ fn report_unknown(key: &str, span: cuegate_flow::Span, generation: Generation, f
     if generation == Generation::Complete {
         let message =
             format!("`{key}` in `entryStepMapping` is no completion type, so that no run begins by it");
-        fields.push(
-            Diagnostic::warning(codes::UNKNOWN_VERDICT_TYPE, span, message)
+        fields.push(match nearest(key, COMPLETION_TYPES) {
+            Some(near) => Diagnostic::error(codes::UNKNOWN_VERDICT_TYPE, span, message).meant(near),
+            None => Diagnostic::warning(codes::UNKNOWN_VERDICT_TYPE, span, message)
                 .hint(suggestion(key, &COMPLETION_TYPES)),
-        );
+        });
         return;
     }
     if let Some((_, now)) = OLDER_TYPES.iter().find(|(older, _)| *older == key) {

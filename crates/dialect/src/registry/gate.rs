@@ -73,7 +73,8 @@ pub(crate) fn lower(
         Some(gate) => {
             lowering.check_intents(gate);
             let allows_jump = gate.intents.iter().any(|(intent, _)| *intent == Intent::Jump);
-            if allows_jump && lowering.transition(Intent::Jump).is_none() {
+            // Of a step without transitions it has been said that it has none.
+            if allows_jump && step.transitions.is_some() && lowering.transition(Intent::Jump).is_none() {
                 edges.extend(lower_jump(&lowering, gate, None));
             }
             lowering.readers(gate)

@@ -178,7 +178,7 @@ fn defaults_of_complete(
     }
     if !limit_is_written {
         verdict.iterations_max = SAFETY_DEFAULT;
-        if verdict.kind == "count:iteration" && !matches!(verdict.rule, Rule::Never) {
+        if verdict.kind == "count:iteration" && !verdict.is_unreadable() {
             verdict.rule = Rule::Iterations(SAFETY_DEFAULT, None);
         }
     }

@@ -188,7 +188,8 @@ fn enter<'j>(definition: &Definition<'_, '_, 'j>, draft: &mut Draft) -> Vec<&'j 
             draft.other_entries = all.iter().skip(1).map(name).collect();
         }
         None => {
-            if !registry.entry_misread {
+            // By a verdict that could not be read nothing is mapped, which has been said.
+            if !registry.entry_misread && !agent.verdict.is_unreadable() {
                 desk.found.push(no_entry(kind, registry));
             }
             // Every step counts as entered, so that the check of the flow reports only what else is wrong.

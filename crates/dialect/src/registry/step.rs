@@ -297,7 +297,7 @@ pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> G
     };
     let target_field = fields.filled("targetField").and_then(|text| path(text, "targetField", &fields));
     let target_mode = fields.one_of("targetMode", &["explicit", "dynamic", "conditional"]);
-    if !intents.iter().any(|(intent, _)| *intent == Intent::Jump) {
+    if !misread && !intents.iter().any(|(intent, _)| *intent == Intent::Jump) {
         let why = "`jump` leads where that says, and this step does not allow it: remove what is not needed";
         fields.strays(&["targetField", "targetMode"], why);
     }

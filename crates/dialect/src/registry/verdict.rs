@@ -97,6 +97,11 @@ impl VerdictSettings<'_> {
             ..VerdictSettings::default()
         }
     }
+
+    /// Whether it is not even known of which type it is.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        self.kind == VerdictSettings::default().kind && matches!(self.rule, Rule::Never)
+    }
 }
 
 /// What reading a verdict needs besides.

@@ -57,6 +57,9 @@ pub(crate) fn lower_check_flow(
         let lowering = StepLowering { step, definition, system: &system };
         lowering.lower(prompt, check, &mut draft);
     }
+    if flow.steps.is_empty() {
+        compiler.reads.unreadable();
+    }
     prompts.report_unused(flow);
     compiler.outside.report(&mut draft, &compiler.reads, &desk.found);
     compiler.matters.report(&desk.found);

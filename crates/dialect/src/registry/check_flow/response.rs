@@ -51,7 +51,14 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
             properties.insert(MESSAGE.to_owned(), json!({ "type": "string" }));
         }
         Some(fields) => {
-            if let Some(text) = fields.required(RESULT) {
+            let result_at = fields.nullable(RESULT);
+            let is_result = |key: &str| result_at.is_none() && nearest(key, [RESULT]).is_some();
+            if let Some((misspelt, _)) = fields.others().into_iter().find(|(entry, _)| is_result(&entry.key))
+            {
+                let message = format!("`{}` is no key of `responseFormat`", misspelt.key);
+                let finding = Diagnostic::error(codes::UNKNOWN_KEY, misspelt.key_span, message);
+                fields.push(finding.meant(RESULT));
+            } else if let Some(text) = fields.required(RESULT) {
                 let good = result(text.text);
                 if good.is_none() {
                     let hint = "write `ok|ng`, `pass|fail`, `boolean` or `string`";
@@ -59,10 +66,12 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
                 }
                 properties.insert(RESULT.to_owned(), good.unwrap_or_else(|| json!({})));
             }
-            for (key, text) in fields.others() {
-                if let Some(near) = nearest(key, [RESULT, MESSAGE]).filter(|near| *near != key) {
+            for (entry, text) in fields.others() {
+                let key: &str = &entry.key;
+                let near = nearest(key, [RESULT, MESSAGE]).filter(|near| *near != key && !is_result(key));
+                if let Some(near) = near {
                     let message = format!("`{key}` of an answer is read by nobody");
-                    let finding = Diagnostic::warning(codes::UNKNOWN_KEY, text.span, message);
+                    let finding = Diagnostic::warning(codes::UNKNOWN_KEY, entry.key_span, message);
                     fields.push(finding.hint(format!("did you mean `{near}`?")));
                 }
                 properties.insert(key.to_owned(), value(key, text, &fields));
