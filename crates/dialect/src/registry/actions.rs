@@ -39,7 +39,9 @@ pub(super) fn read_actions<'j>(
     }
     let written = actions.boolean("enabled");
     let enabled = written.is_some_and(|(enabled, _)| enabled);
+    let before = actions.found.errors();
     let types = actions.texts("types");
+    let types_read = actions.found.errors() == before;
     let marker = actions.filled("outputFormat").map_or(MARKER, |marker| marker.text.trim());
     let mut handlers = Vec::new();
     for entry in actions.names("handlers") {
@@ -48,8 +50,8 @@ pub(super) fn read_actions<'j>(
             continue;
         };
         let written = Text { text, span: entry.value.span };
-        if let Some(known) = types.as_ref().filter(|known| known.iter().all(|kind| *kind.text != *entry.key))
-        {
+        let is_unknown = |known: &&Vec<Text<'_>>| known.iter().all(|kind| *kind.text != *entry.key);
+        if let Some(known) = types.as_ref().filter(|known| types_read && is_unknown(known)) {
             let names: Vec<&str> = known.iter().map(|kind| kind.text).collect();
             let message = format!("the handler of `{}` is never called: `types` does not list it", entry.key);
             let hint = match crate::nearest::nearest(&entry.key, names) {

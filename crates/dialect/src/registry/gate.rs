@@ -73,8 +73,9 @@ pub(crate) fn lower(
         Some(gate) => {
             lowering.check_intents(gate);
             let allows_jump = gate.intents.iter().any(|(intent, _)| *intent == Intent::Jump);
-            // Of a step without transitions it has been said that it has none.
-            if allows_jump && step.transitions.is_some() && lowering.transition(Intent::Jump).is_none() {
+            // Of a step without transitions it has been said that it has none, or none that can be read.
+            let has_transitions = step.transitions.is_some() && !step.transitions_misread;
+            if allows_jump && has_transitions && lowering.transition(Intent::Jump).is_none() {
                 edges.extend(lower_jump(&lowering, gate, None));
             }
             lowering.readers(gate)

@@ -99,7 +99,8 @@ fn read_input(id: &str, entry: &Entry, steps: &StepIndex<'_>, found: &Findings) 
     let fields = Fields::of(&entry.value, &format!("`inputs.{}`", entry.key), Some(id), found)?;
     let from = fields.required("from");
     let written = fields.boolean("required");
-    let required = written.is_none_or(|(required, _)| required);
+    // One that cannot be read may say that it is not.
+    let required = written.map_or(fields.nullable("required").is_none(), |(required, _)| required);
     let default = fields.entry("default").and_then(|default| {
         let text = default.value.scalar_text();
         if text.is_none() {

@@ -83,6 +83,10 @@ fn check_answers(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to:
         return;
     };
     let Some((_, span)) = gate.target_field.as_ref().filter(|_| schema.can_produce(field)) else { return };
+    // Of a step that is not there that is said.
+    if !among.iter().all(|step| lowering.world.step(&step.text).is_some()) {
+        return;
+    }
     let id = lowering.step.id;
     let steps: HashSet<&str> = among.iter().map(|step| &*step.text).collect();
     let is_allowed = |value: &Value| value.as_str().is_some_and(|name| steps.contains(name));

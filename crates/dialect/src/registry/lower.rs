@@ -87,9 +87,17 @@ fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) 
     let params = draft.params.clone();
     let variables = Variables::new(&params, (&registry.steps, &registry.unread), &agent.told);
     let compiler = Compiler::new(desk, files, &variables, &registry.steps, agent.params_misread);
+    if !registry.unread.is_empty() {
+        // Their prompts may read anything.
+        compiler.reads.unreadable();
+    }
     draft.verdict = lower_verdict(definition, &params, &compiler);
     verdict_keys(&agent.verdict.rule, &mut draft);
     let entries = enter(definition, &mut draft);
+    if !entries.iter().all(|entry| compiler.index.has(entry)) {
+        // So may the one of a step that is not there.
+        compiler.reads.unreadable();
+    }
     let kept = Kept::of(&registry.steps);
     let inputs = for_each(&registry.steps, |step| {
         (step.id, read_inputs(step.id, &step.inputs, (&kept, &compiler.index), &desk.found))

@@ -75,6 +75,7 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
     let kind = fields.one_of("type", &["string", "number", "boolean", "array"]).map(|(word, _)| word);
     let description = fields.text("description").map_or("", |description| description.text);
     let required = fields.boolean("required").is_some_and(|(required, _)| required);
+    let before = fields.found.errors();
     let default = fields.entry("default").map(|default| &default.value);
     if let (Some(default), Some(kind)) = (default, kind) {
         check_default(name, default, kind, &fields);
@@ -91,7 +92,10 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
         Some(validation) => read_rule(validation, kind),
         None => ParamRule::default(),
     };
-    check_default_by_rule(name, default, &rule, &fields);
+    // What is no value of its type, or held against a rule that could not be read, has been told.
+    if fields.found.errors() == before {
+        check_default_by_rule(name, default, &rule, &fields);
+    }
     let flag = read_flag(name, &fields);
     // What it is when nobody gives it may be what could not be read.
     let is_unclear = fields.has_strange_key() || is_misread(&fields);

@@ -170,6 +170,7 @@ fn read_execution<'j>(execution: Option<Fields<'j, '_>>, agent: &mut AgentDefini
     }
     // A worktree without `finalize` is merged by the defaults of the runner reference, so that leaving it out is said as well.
     let finalize_at = execution.entry("finalize").map(|entry| entry.key_span);
+    let before = execution.found.errors();
     let wanted = match execution.object("finalize") {
         Some(finalize) => {
             let auto = finalize.boolean("autoMerge");
@@ -194,7 +195,8 @@ fn read_execution<'j>(execution: Option<Fields<'j, '_>>, agent: &mut AgentDefini
         }
         None => true,
     };
-    if let Some(span) = finalize_at.or(enabled_at).filter(|_| wanted) {
+    let is_read = execution.found.errors() == before;
+    if let Some(span) = finalize_at.or(enabled_at).filter(|_| wanted && is_read) {
         let statement = "`execution.finalize` is not supported yet: what the run changed is not merged, pushed or \
                          proposed";
         execution.found.left_out(span, statement, "merge the branch of the worktree by hand");

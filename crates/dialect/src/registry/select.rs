@@ -122,8 +122,9 @@ pub(super) fn text_of(value: &Value) -> String {
 /// A value that the answer itself does not leave is the newest of the run: some other step has to leave it. If none
 /// does, the default is always taken, or nothing at all.
 fn check_left_elsewhere(lowering: &Lowering<'_, '_, '_>, condition: &Text<'_>, has_default: bool) {
-    // Of a step without a gate it has been said that it has none: it leaves nothing.
-    if lowering.world.leavers.any(condition.text) || lowering.step.gate.is_none() {
+    // What a step leaves is not known where it has no gate, or lists what cannot be read, which has been said.
+    let is_known = lowering.step.gate.as_ref().is_some_and(|gate| !gate.handoff_misread);
+    if lowering.world.leavers.any(condition.text) || !is_known {
         return;
     }
     let keys: Vec<Str> =

@@ -93,7 +93,7 @@ fn read_rule<'j>(json: &'j Json, intent: Intent, id: &str, step: &Fields<'j, '_>
             }
         }
         (None, Some(_)) => {
-            if condition.is_none() && intent != Intent::Jump {
+            if condition.is_none() && intent != Intent::Jump && fields.nullable("condition").is_none() {
                 fields.missing("condition");
             }
             read_cases(&fields, condition)

@@ -4,6 +4,7 @@ use cuegate_flow::{
     Act, Diagnostic, Draft, Handler, Key, Param, Poll, Program, Resource, Span, Str, Turn, Verdict,
 };
 
+use super::entries::entry_step;
 use super::kinds::StepKind;
 use super::lower::Definition;
 use super::parameters::same_name;
@@ -124,7 +125,12 @@ fn add_keys(rule: &Rule<'_>, places: &mut u32, draft: &mut Draft) {
 pub(crate) fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) {
     let settings = &definition.agent.verdict;
     let found = &definition.desk.found;
-    let guarded = draft.steps.iter().find(|step| matches!(step.act, Act::Exec { .. }));
+    // A verdict by which no run begins is told as that.
+    let mapping = definition.registry.entry_mapping.iter().copied();
+    let begins =
+        settings.entry.or_else(|| entry_step(settings.kind, mapping, definition.registry.entry_step));
+    let mut guards = draft.steps.iter().filter(|_| begins.is_some());
+    let guarded = guards.find(|step| matches!(step.act, Act::Exec { .. }));
     if let (Some(step), true) = (guarded, draft.verdict.can_fire()) {
         let message = match &draft.verdict {
             Verdict::Iterations(max) => {

@@ -53,6 +53,8 @@ pub const IN_A_REGISTRY: &[(&str, &str, &str)] = &[
         "{}",
         "intent-without-transition",
     ),
+    ("\"handoffFields\": [\"plan.approach\"]", "\"handoffFields\": \"plan.approach\"", "wrong-type"),
+    ("\"default\": \"main\"", "\"default\": 5, \"validation\": { \"enum\": [\"main\"] }", "wrong-type"),
     ("\"schemasBase\": \".agent/fixer/schemas\"", "\"schemasBase\": \"schema\"", "unresolved-schema"),
     ("#/$defs/closure.fix", "#/$defs/closure.fx", "unresolved-schema"),
     ("\"userPromptsBase\": \"", "\"userPromptsBase\": \"../../../../", "escapes-root"),
@@ -386,6 +388,7 @@ fn in_a_check_flow() {
         (next, "{ \"next\": \"s_b2c1ed\" }", "unknown-target"),
         ("\"entryStep\"", "\"entrStep\"", "unknown-key"),
         ("\"check\": {", "\"chek\": {", "unknown-key"),
+        ("{ \"result\": \"pass|fail\"", "{ \"reslt\": \"pass|fail\"", "unknown-key"),
     ];
     let found = not_one(&cases, check_flow::sound(), |files| support::findings(files, check_flow::DIR));
     assert!(found.is_empty(), "{}", found.join("\n"));
