@@ -172,3 +172,22 @@ pub(crate) fn bug() {
         "this is a bug of cuegate; the run, if one was going, stands at its last record: `cuegate resume last`",
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Renderer, finding};
+    use cuegate_flow::{Diagnostic, Sources, Span};
+
+    /// Of a long line only what is around the place is shown, and the place is that in the file.
+    #[test]
+    fn a_long_line_is_cut_and_its_place_is_not() {
+        let line = format!("first\n{}here{}\n", "é".repeat(3000), "ß".repeat(3000));
+        let mut sources = Sources::default();
+        let file = sources.add("a.md", line.as_str());
+        let start = line.find("here").unwrap() as u32;
+        let said = Diagnostic::error("some-code", Span { file, start, end: start + 4 }, "it is here");
+        let shown = finding(&said, &sources, false, &Renderer::plain());
+        assert!(shown.contains("a.md:2:3001\n"), "{shown}");
+        assert!(shown.contains("here") && shown.contains("^^^^") && shown.len() < 2000, "{shown}");
+    }
+}

@@ -560,11 +560,14 @@ fn outside_of_git_everything_but_looking_back_works() {
 
 #[test]
 fn a_write_out_of_the_tree_is_a_violation() {
-    let answers = json!([writes("work", "handoff", "../out.txt"), says("close", "closing")]);
+    // What lies beside the project is not this test's: the name is.
+    let name = format!("../cuegate-{}-out.txt", std::process::id());
+    let answers = json!([writes("work", "handoff", &name), says("close", "closing")]);
     let (project, ran) = go(&small(), answers, &[]);
     let result = ended(&ran, 1, "failed");
-    assert!(reason(&result).contains("`../out.txt` leads out of the working tree"), "{}", reason(&result));
-    assert!(!project.path().join("../out.txt").exists());
+    let said = format!("`{name}` leads out of the working tree");
+    assert!(reason(&result).contains(&said), "{}", reason(&result));
+    assert!(!project.path().join(&name).exists());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! JSON whose every value knows where it stands.
 
 mod fields;
+mod outside;
 mod parse;
 mod read;
 mod texts;

@@ -8,10 +8,12 @@ use cuegate_flow::{Diagnostic, FileId, Span};
 use jsonc_parser::{
     CollectOptions, CommentCollectionStrategy, ParseOptions, ParseResult, ast,
     common::{Range, Ranged},
+    errors::ParseErrorKind as Fault,
     parse_to_ast,
     tokens::Token,
 };
 
+use super::outside::Outside;
 use super::unclosed::{Unclosed, unclosed};
 use super::{Entry, Json, Kind, read::read};
 use crate::{codes, findings::Findings};
@@ -41,11 +43,16 @@ pub(super) fn faults(text: &str, file: FileId, found: &Findings) -> Option<Json>
     let parsed = match parse_to_ast(text, &collect, &strict()) {
         Ok(parsed) => parsed,
         Err(error) => {
-            if let Some(unclosed) = unclosed(text) {
+            let range = error.range();
+            // Of what is never closed the parser knows the beginning only. Another fault that stands before may be why
+            // brackets do not match, as a quote in a text.
+            let is_open = matches!(error.kind(), Fault::UnterminatedObject | Fault::UnterminatedArray);
+            let is_first =
+                |unclosed: &Unclosed| is_open || unclosed.before.is_some_and(|at| at <= range.start);
+            if let Some(unclosed) = unclosed(text).filter(is_first) {
                 report_unclosed(text, unclosed, file, found);
                 return None;
             }
-            let range = error.range();
             found.push(
                 Diagnostic::error(
                     codes::INVALID_JSON,
@@ -240,19 +247,9 @@ impl Convert<'_> {
 
 /// Where the nesting passes the limit, found without recursion.
 fn too_deep(text: &str) -> Option<usize> {
-    let (mut depth, mut in_text, mut escaped) = (0usize, false, false);
-    for (at, byte) in text.bytes().enumerate() {
-        if in_text {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => in_text = false,
-                _ => {}
-            }
-            continue;
-        }
+    let mut depth = 0_usize;
+    for (at, byte) in Outside::of(text) {
         match byte {
-            b'"' => in_text = true,
             b'{' | b'[' => {
                 depth += 1;
                 if depth > NESTING_MAX {
@@ -323,6 +320,8 @@ mod tests {
             ("{\"a\": [1, 2}", vec![("invalid-json", 11, "a `]` is missing before this")]),
             ("{\"a\": {\"b\": 2}\n", vec![("invalid-json", 13, "a `}` is missing at the end")]),
             ("{\"a\":\u{a0}1}", vec![("invalid-json", 5, "the character U+00A0 is no white space in JSON")]),
+            ("{\"a\": \"b{\" c\"\n}", vec![("invalid-json", 11, "unexpected token")]),
+            ("{\n\"a\": 1 \"b\": {\n}", vec![("invalid-json", 8, "expected comma")]),
             ("{\"a\": NaN}", vec![("invalid-json", 6, "unexpected token")]),
         ];
         for (text, expected) in cases {

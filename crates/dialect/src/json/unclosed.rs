@@ -1,5 +1,7 @@
 //! Where a closing bracket is missing: how lines are indented tells what was meant to be closed.
 
+use super::outside::Outside;
+
 /// A bracket that nothing closes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unclosed {
@@ -27,20 +29,9 @@ pub(super) fn unclosed(text: &str) -> Option<Unclosed> {
     let mut open: Vec<Open> = Vec::new();
     let mut betrayed = None;
     let mut line = Line { indent: 0, is_blank: true };
-    let (mut in_text, mut escaped) = (false, false);
-    for (at, byte) in text.bytes().enumerate() {
+    for (at, byte) in Outside::by_line(text) {
         if byte == b'\n' {
-            // No text goes on behind its line: what is not closed there has another fault.
-            (line, in_text, escaped) = (Line { indent: 0, is_blank: true }, false, false);
-            continue;
-        }
-        if in_text {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => in_text = false,
-                _ => {}
-            }
+            line = Line { indent: 0, is_blank: true };
             continue;
         }
         if matches!(byte, b' ' | b'\t' | b'\r') {
@@ -59,7 +50,6 @@ pub(super) fn unclosed(text: &str) -> Option<Unclosed> {
             }
         }
         match byte {
-            b'"' => in_text = true,
             b'{' | b'[' => {
                 let close = if byte == b'{' { b'}' } else { b']' };
                 open.push(Open { at, close, indent: line.indent, is_deeper: false });
@@ -113,6 +103,7 @@ mod tests {
             ("{\n\"a\": {\n\"b\": 1,\n\"c\": 2\n}\n", Some(('}', 1, ""))),
             ("{\"a\": [1}", Some((']', 1, "}"))),
             ("}", None),
+            ("{\n  // {\n  \"a\": 1 /* [ */\n}", None),
             ("{\"a\": \"x\n}", None),
         ] {
             assert_eq!(found(text), expected, "{text}");

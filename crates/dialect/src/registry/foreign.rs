@@ -2,6 +2,7 @@
 
 use super::variables::{Meaning, Scope, Variables};
 use crate::nearest::nearest;
+use crate::template::is_name;
 
 /// What pieces call what a prompt of a registry can read, too.
 const OF_PIECES: [(&str, &str); 2] =
@@ -16,7 +17,7 @@ pub(super) fn meant(
 ) -> Option<String> {
     let known = |name: &str| variables.meaning(name, scope) != Meaning::Unknown;
     let word = inner.trim();
-    if inner == "task" || nearest(word, ["input_text"]).is_some() {
+    if inner == "task" || (word.starts_with(['i', 'I']) && nearest(word, ["input_text"]).is_some()) {
         return Some("input_text".to_owned());
     }
     if let Some((_, meant)) = OF_PIECES.iter().find(|(name, _)| *name == inner) {
@@ -29,11 +30,11 @@ pub(super) fn meant(
     if let Some(name) = behind(word, "section", &['.', ':', '-', '_', '/']) {
         return sections(name);
     }
-    if let Some(name) = behind(word, "uv", &['-', '_', '.', ':']) {
+    if let Some(name) = behind(word, "uv", &['-', '_', '.']) {
         return Some(format!("uv-{name}"));
     }
-    // Without anything between, another word may begin so.
-    let name = inner.strip_prefix("uv").filter(|name| !name.is_empty() && known(name))?;
+    // Other words may begin so: with another sign, or none, the name is to be one that there is.
+    let name = behind(word, "uv", &[':']).or_else(|| inner.strip_prefix("uv")).filter(|name| known(name))?;
     Some(format!("uv-{name}"))
 }
 
@@ -41,9 +42,7 @@ pub(super) fn meant(
 fn behind<'w>(word: &'w str, prefix: &str, signs: &[char]) -> Option<&'w str> {
     let (head, rest) = word.split_at_checked(prefix.len())?;
     let name = rest.strip_prefix(signs)?.trim_start();
-    let is_name =
-        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
-    (head.eq_ignore_ascii_case(prefix) && is_name).then_some(name)
+    (head.eq_ignore_ascii_case(prefix) && is_name(name)).then_some(name)
 }
 
 /// The longest text in braces that may have been meant as a placeholder, in bytes.

@@ -66,7 +66,7 @@ const OTHERS: &str = "\
     example enumNames enumDescriptions markdownDescription errorMessage defaultSnippets doNotSuggest \
     tsType javaType propertyOrder options collectionFormat allowReserved formatMinimum formatMaximum \
     formatExclusiveMinimum formatExclusiveMaximum patternRequired instanceof typeof transform regexp \
-    uniqueItemProperties allRequired anyRequired oneRequired prohibited select selectCases";
+    cost uniqueItemProperties allRequired anyRequired oneRequired prohibited select selectCases";
 
 /// Reports the misspelt keywords of a schema file. The file itself is a schema only where it says so: otherwise its keys
 /// are names of schemas.
@@ -146,7 +146,11 @@ fn meant(schema: &Json, key: &str, value: &Json) -> Option<&'static str> {
     }
     let near = nearest(key, KEYWORDS.iter().map(|(known, _)| *known).chain(others()))?;
     let (keyword, shape) = KEYWORDS.into_iter().find(|(known, _)| *known == near)?;
-    let is_meant = schema.get(keyword).is_none() && has_shape(value, shape) && !says_more(key, keyword);
+    // A value that no answer could have is not what was meant to be the only one.
+    let is_free = keyword != "const"
+        || schema.get("type").and_then(Json::as_text).is_none_or(|kind| is_of_type(value, kind));
+    let is_meant =
+        schema.get(keyword).is_none() && has_shape(value, shape) && !says_more(key, keyword) && is_free;
     is_meant.then_some(keyword)
 }
 
@@ -242,6 +246,11 @@ mod tests {
             None,
             "it is somebody's own"
         );
+        let text = json(Kind::Text("a".into()));
+        assert_eq!(meant(&schema, "cons", &text), Some("const"));
+        let of_numbers =
+            crate::json::parse(r#"{"type": "number"}"#, cuegate_flow::FileId(0), &Default::default());
+        assert_eq!(meant(&of_numbers.unwrap(), "cons", &text), None, "no answer could have it");
         assert_eq!(meant(&schema, "exampel", &number), None, "it is like another keyword");
     }
 }

@@ -125,7 +125,16 @@ fn placeholders_written_otherwise() {
     let text = "{input_text} { input_text }, { input_text } and { input_text }";
     let often = broken(&[("{input_text}", text)]);
     says(&often, &["`{ input_text }` stays text, here and at 2 more places"]);
-    for text in ["{ section of text }", "{ uv index }", "{ issue }", "{section.}", "{ uv-a b }"] {
+    for text in [
+        "{section_title}",
+        "{uv:1}",
+        "{output_text}",
+        "{ section of text }",
+        "{ uv index }",
+        "{ issue }",
+        "{section.}",
+        "{ uv-a b }",
+    ] {
         assert!(!section(&format!("{{section.context}} {text}")).contains(text), "{text}");
     }
 }

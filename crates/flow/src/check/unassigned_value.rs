@@ -24,7 +24,7 @@ the step a run begins with: nothing has been answered before.
 
 Lead every path through the step that leaves the data, or declare it as an input that has a `default` or is
 `\"required\": false`. Such an input may be without its data on some path, but what it names has to exist: one
-that no step ever leaves would always be what stands in for it.
+that its step never leaves is a warning, as it would always be what stands in for it.
 ",
 };
 
@@ -237,7 +237,13 @@ fn examine(
                 None => format!("`{from}` hands on {}", keys.join(", ")),
             }
         };
-        return Some(error(format!("which `{from}` does not leave")).hint(hint));
+        let message = format!("{}, which `{from}` does not leave", need.say(step));
+        let finding = match need.by {
+            // A run goes on with what stands in for it, always.
+            By::Optional => Diagnostic::warning(CODE.name, need.span, message),
+            _ => Diagnostic::error(CODE.name, need.span, message),
+        };
+        return Some(finding.hint(hint));
     }
     if need.by == By::Optional || !passing.dominance.is_avoidable(id, producer) {
         return None;
@@ -273,7 +279,7 @@ mod tests {
     use super::SOME_STEP;
     use super::{Live, Misread, Passing, Places};
     use crate::check::{self, maybe_unassigned};
-    use crate::{Draft, Extractor, Fact, Piece, Source};
+    use crate::{Draft, Extractor, Fact, Piece, Severity, Source};
     use serde_json::json;
 
     /// A step's answers always have it.
@@ -339,21 +345,20 @@ mod tests {
 
     #[test]
     fn what_an_optional_input_names_exists() {
-        let message = |from: &str, key: &str| {
+        let found = |from: &str, key: &str| {
             let mut flow = draft("first: next → b, skip → c\nb: next → c\nc: done → end");
             hand_on(&mut flow, 1, "plan");
             need(&mut flow, 2, from, key);
             flow.steps[2].inputs[0].required = false;
-            findings_of(flow).pop().map(|found| (found.message, found.hint.unwrap()))
+            findings_of(flow).pop().map(|found| (found.severity, found.message, found.hint.unwrap()))
         };
-        assert_eq!(message("b", "plan"), None, "on some path it is missing, which is what it says");
-        let (said, hint) = message("gone", "plan").unwrap();
-        assert_eq!((&*said, &*hint), ("`c` reads `gone.plan`, but `gone` is no step", SOME_STEP));
-        let (said, hint) = message("b", "plam").unwrap();
-        assert_eq!(
-            (&*said, &*hint),
-            ("`c` reads `b.plam`, which `b` does not leave", "did you mean `b.plan`?")
-        );
+        let said =
+            |severity, message: &str, hint: &str| Some((severity, message.to_owned(), hint.to_owned()));
+        assert_eq!(found("b", "plan"), None, "on some path it is missing, which is what it says");
+        let message = "`c` reads `gone.plan`, but `gone` is no step";
+        assert_eq!(found("gone", "plan"), said(Severity::Error, message, SOME_STEP));
+        let message = "`c` reads `b.plam`, which `b` does not leave";
+        assert_eq!(found("b", "plam"), said(Severity::Warning, message, "did you mean `b.plan`?"));
     }
 
     #[test]

@@ -222,8 +222,9 @@ impl<'j> Body<'_, '_, '_, 'j> {
         if self.compiler.index.has(&id) {
             return Some(id);
         }
-        let sections = self.compiler.steps.iter().filter(|step| step.section).map(|step| step.id);
-        nearest(&id, sections).map(str::to_owned)
+        let sections = self.compiler.steps.iter().filter(|step| step.section);
+        let names = sections.filter_map(|step| step.id.strip_prefix("section."));
+        nearest(name, names).map(|near| format!("section.{near}"))
     }
 
     /// What a custom variable stands for: the values that every run knows, and two texts made of them.
@@ -335,8 +336,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
         let compiler = self.compiler;
         let Some(section) = compiler.index.place(&id).map(|at| &compiler.steps[at]) else {
             compiler.reads.unknown_section();
-            let sections = compiler.steps.iter().filter(|step| step.section).map(|step| step.id);
-            let hint = match nearest(&id, sections) {
+            let hint = match self.section_meant(name) {
                 Some(near) => format!("did you mean `{{{near}}}`?"),
                 None => format!("add a step `{id}`"),
             };

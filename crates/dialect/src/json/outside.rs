@@ -1,0 +1,91 @@
+//! What of JSON stands outside of its texts and comments: brackets there are brackets.
+
+/// The bytes of a file outside of texts and comments, with their places, line ends among them.
+pub(super) struct Outside<'t> {
+    bytes: &'t [u8],
+    at: usize,
+    /// Whether a text ends with its line at the latest, as where its end is missing.
+    by_line: bool,
+}
+
+impl<'t> Outside<'t> {
+    /// Texts end where JSON has them end, which may be on another line.
+    pub(super) fn of(text: &'t str) -> Outside<'t> {
+        Outside { bytes: text.as_bytes(), at: 0, by_line: false }
+    }
+
+    /// No text goes on behind its line: what is not closed there has another fault.
+    pub(super) fn by_line(text: &'t str) -> Outside<'t> {
+        Outside { by_line: true, ..Outside::of(text) }
+    }
+
+    /// Passes a text, whose opening quote has been passed.
+    fn pass_text(&mut self) {
+        while let Some(byte) = self.bytes.get(self.at) {
+            match byte {
+                b'\n' if self.by_line => return,
+                b'\\' => self.at += 1,
+                b'"' => {
+                    self.at += 1;
+                    return;
+                }
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Passes a comment that ends so.
+    fn pass_comment(&mut self, end: &[u8]) {
+        let rest = &self.bytes[self.at.min(self.bytes.len())..];
+        self.at += rest.windows(end.len()).position(|found| found == end).unwrap_or(rest.len());
+    }
+}
+
+impl Iterator for Outside<'_> {
+    type Item = (usize, u8);
+
+    fn next(&mut self) -> Option<(usize, u8)> {
+        loop {
+            let (at, byte) = (self.at, *self.bytes.get(self.at)?);
+            self.at += 1;
+            match (byte, self.bytes.get(self.at)) {
+                (b'"', _) => self.pass_text(),
+                (b'/', Some(b'/')) => {
+                    self.pass_comment(b"\n");
+                    continue;
+                }
+                (b'/', Some(b'*')) => {
+                    self.at += 1;
+                    self.pass_comment(b"*/");
+                    self.at += 2;
+                    continue;
+                }
+                _ => {}
+            }
+            return Some((at, byte));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Outside;
+
+    #[test]
+    fn texts_and_comments_are_passed() {
+        let show = |outside: Outside<'_>| outside.map(|(_, byte)| char::from(byte)).collect::<String>();
+        for (text, expected) in [
+            (r#"{"a": "{\"}"}"#, "{\": \"}"),
+            ("[1, // [\n2]", "[1, \n2]"),
+            ("[/* [ */1]", "[1]"),
+            ("[/* ", "["),
+            ("/", "/"),
+            ("[\"a\\", "[\""),
+        ] {
+            assert_eq!(show(Outside::of(text)), expected, "{text}");
+        }
+        assert_eq!(show(Outside::of("[\"a\n]\"]")), "[\"]");
+        assert_eq!(show(Outside::by_line("[\"a\n]")), "[\"\n]");
+    }
+}
