@@ -50,15 +50,11 @@ const INNER_MAX: usize = 200;
 
 /// What stands in braces on one line of a text that has no placeholder in it, without them, and where its brace is.
 pub(super) fn in_braces(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let opened = text.split_inclusive('{').scan(0, |end, part| {
-        *end += part.len();
-        Some(*end)
-    });
-    opened.filter(|at| *at > 0 && text.as_bytes()[at - 1] == b'{').filter_map(|from| {
-        let to = text.floor_char_boundary((from + INNER_MAX).min(text.len()));
-        let inner = &text[from..to];
+    text.match_indices('{').filter_map(|(at, _)| {
+        let inner = &text[at + 1..];
+        let inner = &inner[..inner.floor_char_boundary(INNER_MAX)];
         let end = inner.find(['{', '}', '\n', '"'])?;
-        inner[end..].starts_with('}').then(|| (from - 1, &inner[..end]))
+        inner[end..].starts_with('}').then(|| (at, &inner[..end]))
     })
 }
 

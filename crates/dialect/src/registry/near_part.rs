@@ -19,6 +19,12 @@ struct Part<'t> {
     with: fn(PromptKey<'t>, &'t str) -> PromptKey<'t>,
 }
 
+/// What the folder of failure prompts is called in the documents' own examples.
+const REMEDIES: &str = "retry";
+
+/// What editions of failure prompts are called there.
+const FAILED: &str = "failed";
+
 /// The most steps of a registry whose words are tried: each missing prompt asks for all of them.
 const STEPS_MAX: usize = 256;
 
@@ -69,11 +75,10 @@ pub(super) fn of_pattern<'t>(
     (files, desk): (&PromptFiles<'_>, &Desk<'_>),
 ) -> Option<Diagnostic> {
     let [c2, c3] = places;
-    let own = *keys.first()?;
     let parts = [
         Part {
             written: c2,
-            meant: REMEDIES.into_iter().chain(keys.iter().map(|key| key.c2)).collect(),
+            meant: std::iter::once(REMEDIES).chain(keys.iter().map(|key| key.c2)).collect(),
             with: |key, c2| PromptKey { c2, ..key },
         },
         Part {
@@ -83,7 +88,7 @@ pub(super) fn of_pattern<'t>(
         },
         Part {
             written: pattern.edition,
-            meant: FAILED.into_iter().collect(),
+            meant: vec![FAILED],
             with: |key, edition| PromptKey { edition, ..key },
         },
         Part {
@@ -92,18 +97,11 @@ pub(super) fn of_pattern<'t>(
             with: |key, adaptation| PromptKey { adaptation: Some(adaptation), ..key },
         },
     ];
-    let keys = [own].into_iter().chain(keys.iter().copied());
-    let (part, meant) = keys.into_iter().find_map(|key| near(key, &parts, files, desk))?;
+    let (part, meant) = keys.iter().find_map(|key| near(*key, &parts, files, desk))?;
     let message =
         format!("failure pattern `{}` has no prompt: there is no file for `{}`", pattern.name, part.text);
     Some(Diagnostic::error(codes::MISSING_PROMPT, part.span, message).meant(meant))
 }
-
-/// What folders of failure prompts are called, in the documents' own examples.
-const REMEDIES: [&str; 1] = ["retry"];
-
-/// What editions of failure prompts are called there.
-const FAILED: [&str; 1] = ["failed"];
 
 /// The part that is nearly something with which there is a file.
 fn near<'t>(

@@ -83,9 +83,9 @@ pub(super) fn read_way<'j>(fields: Fields<'j, '_>, name: &str) -> Option<Way<'j>
     way
 }
 
-impl Way<'_> {
-    /// Where it leads in the end: to a step, or, with none, to the end or back to its own.
-    fn leads_to(&self) -> Option<Text<'_>> {
+impl<'j> Way<'j> {
+    /// The step that it leads to in the end, if one is named.
+    fn leads_to(&self) -> Option<Text<'j>> {
         match self {
             Way::Next(to) | Way::Fallback(to) => Some(*to),
             Way::Retry { fallback, .. } => *fallback,
@@ -93,15 +93,15 @@ impl Way<'_> {
         }
     }
 
-    /// Whether it is the same as another one.
-    fn is(&self, other: &Way<'_>) -> bool {
-        let kind = |way: &Way<'_>| match way {
-            Way::Complete => (0, None),
-            Way::Next(_) | Way::Fallback(_) => (1, None),
-            Way::Retry { max, .. } => (2, *max),
+    /// Whether it does the same as another one.
+    fn is_same(&self, other: &Way<'_>) -> bool {
+        let is_alike = match (self, other) {
+            (Way::Complete, Way::Complete) => true,
+            (Way::Next(_) | Way::Fallback(_), Way::Next(_) | Way::Fallback(_)) => true,
+            (Way::Retry { max: one, .. }, Way::Retry { max: two, .. }) => one == two,
+            _ => false,
         };
-        let target = |way: &Way<'_>| way.leads_to().map(|to| to.text.to_owned());
-        kind(self) == kind(other) && target(self) == target(other)
+        is_alike && self.leads_to().map(|to| to.text) == other.leads_to().map(|to| to.text)
     }
 }
 
@@ -116,7 +116,7 @@ pub(super) fn check_ways(id: &str, once: bool, ways: [Option<&Way<'_>>; 2], chec
             Diagnostic::warning(codes::FAILURE_COMPLETES, span("onFail"), message)
                 .hint("lead it to a step, or use `retry` with `maxRetries`, after which the run has failed"),
         );
-    } else if once && pass.zip(fail).is_some_and(|(pass, fail)| pass.is(fail)) {
+    } else if once && pass.zip(fail).is_some_and(|(pass, fail)| pass.is_same(fail)) {
         let message = format!("whether the check of `{id}` passes changes nothing: both ways are the same");
         check.push(
             Diagnostic::warning(codes::CHECK_DECIDES_NOTHING, span("onFail"), message)

@@ -86,8 +86,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
         });
         if let Some((written, name, at)) = found {
             let message = format!("`{written}` stays as it is: only failure prompts are filled so");
-            let sections = |name: &str| self.section_meant(name);
-            let hint = match foreign::meant(name, self.compiler.variables, self.scope, sections) {
+            let hint = match self.meant(name) {
                 Some(meant) => format!("did you mean `{{{meant}}}`?"),
                 None => "write `{uv-name}` for a value of the run".to_owned(),
             };
@@ -171,9 +170,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
         let length = inner.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.'));
         let word = inner[..length.unwrap_or(inner.len())].trim_end_matches('.');
         let is_open = !written.ends_with('}');
-        let sections = |name: &str| self.section_meant(name);
-        let meant = foreign::meant(word, self.compiler.variables, self.scope, sections);
-        if let Some(meant) = meant.filter(|_| is_open) {
+        if let Some(meant) = self.meant(word).filter(|_| is_open) {
             self.reads_what_was_meant(&meant);
             let why = "stays text: its `}` is missing".to_owned();
             return self.stays.add(&format!("{{{word}"), span, why, format!("did you mean `{{{meant}}}`?"));
@@ -189,10 +186,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
 
     /// Reports a word in braces that was meant to be filled in; whether it is one.
     fn foreign_word(&mut self, word: &str, prose: &Prose<'_>, span: Span) -> bool {
-        let sections = |name: &str| self.section_meant(name);
-        let Some(meant) = foreign::meant(word, self.compiler.variables, self.scope, sections) else {
-            return false;
-        };
+        let Some(meant) = self.meant(word) else { return false };
         if is_somebody_elses(prose, span) {
             return false;
         }
@@ -214,6 +208,11 @@ impl<'j> Body<'_, '_, '_, 'j> {
             self.compiler.reads.section(meant);
         }
         self.prompt.reads_task |= matches!(meant, "input_text" | "uv-task");
+    }
+
+    /// What was meant by a word in braces, if anything was.
+    fn meant(&self, word: &str) -> Option<String> {
+        foreign::meant(word, self.compiler.variables, self.scope, |name| self.section_meant(name))
     }
 
     /// The section that was meant by a name.
