@@ -140,6 +140,12 @@ pub(crate) fn of_values(schema: &Value, path: &[Str], values: &[Value], draft: D
     Question { path, values, draft, kinds: Kinds::OBJECTS, levels: &levels }.of(schema)
 }
 
+/// Whether answers that fit a schema and have a value at a path fit another one, which is said of the same answers.
+pub(crate) fn of_part(schema: &Value, part: &Value, (path, value): (&[Str], &Value), draft: Draft) -> Fit {
+    let (levels, values) = (on_the_way(schema, path, draft), std::slice::from_ref(value));
+    Question { path, values, draft, kinds: Kinds::OBJECTS, levels: &levels }.of(part)[0]
+}
+
 /// What is asked: of each of some values at a path whether what has it there fits. All at once, so that each part of a
 /// schema is looked at once.
 #[derive(Clone, Copy)]

@@ -22,6 +22,7 @@ mod dangling;
 mod diagnostic;
 mod digest;
 mod fit;
+mod given;
 mod guard;
 mod key;
 mod nearest;

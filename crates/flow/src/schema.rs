@@ -20,7 +20,7 @@ pub use look::Look;
 pub(crate) use within::{Place, found, in_any_case, in_any_case_of, within, written};
 
 use crate::allowed::{self, Impossible};
-use crate::{FieldPath, Str, always, fit, values};
+use crate::{FieldPath, Str, always, fit, given, values};
 
 /// A JSON Schema that is known to compile.
 ///
@@ -151,6 +151,12 @@ impl Schema {
     /// The same without `null`, which counts as nothing wherever a value is read.
     pub fn always_has(&self, path: &FieldPath) -> bool {
         self.requires(path) && always::refuses_null(&self.value, path.segments())
+    }
+
+    /// Whether every answer that fits and has a value at another path has one at this path, `null` not counted.
+    pub(crate) fn always_has_given(&self, path: &FieldPath, at: &FieldPath, value: &Value) -> bool {
+        let schema = given::given(&self.value, at.segments(), value, self.draft());
+        always::requires(&schema, path.segments()) && always::refuses_null(&schema, path.segments())
     }
 
     /// Whether of the value at this path nothing is said but at the path itself.

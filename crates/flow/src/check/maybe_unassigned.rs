@@ -1,5 +1,6 @@
 use super::{
     Code,
+    left_where::LeftWhere,
     live::Live,
     place::Places,
     unassigned_value::{By, Need, Passing, is_put, needs},
@@ -12,12 +13,14 @@ pub(super) const CODE: Code = Code {
     page: "\
 maybe-unassigned: a step reads what answers need not have
 
-The step reads what another step hands on, and every path to it passes that step. But an answer of that step may
-come without: the schema does not list the field in `required`, or it allows `null` there, which counts as nothing,
-or there is no schema. Where an input is required, a run in which that happens fails; in a prompt that reads it
-directly, as `{uv-STEP_KEY}`, and in a failure prompt nothing stands in its place. Or an input is required behind
-a step that goes on by its fallback when its answer cannot be used, and then leaves nothing: the finding shows how.
-Where the schema allows nothing but `null`, each run that comes there fails, which can be meant: that is a note.
+The step reads what another step hands on, and every path to it passes that step. But an answer of that step
+may come without: the schema does not list the field in `required`, or it allows `null` there, which counts as
+nothing, or there is no schema. What it requires with certain values of the field that the outcome is read
+from, by `if` or by branches of `oneOf` or `anyOf`, is there behind those outcomes. Where an input is
+required, a run in which that happens fails; in a prompt that reads it directly, as `{uv-STEP_KEY}`, and in a
+failure prompt nothing stands in its place. Or an input is required behind a step that goes on by its fallback
+when its answer cannot be used, and then leaves nothing: the finding shows how. Where the schema allows
+nothing but `null`, each run that comes there fails, which can be meant: that is a note.
 
 List the field in `required` of the schema, with a type that is not `null`. Or declare it as an input that has a
 `default` or is `\"required\": false`.
@@ -31,7 +34,7 @@ pub(super) fn check(
     places: &Places<'_>,
     found: &mut Vec<Diagnostic>,
 ) {
-    let mut unread = Unread::of(flow, live);
+    let (mut unread, left_where) = (Unread::of(flow, live), LeftWhere::of(flow, live));
     for (index, step) in flow.steps.iter().enumerate().filter(|(index, _)| live.steps[*index]) {
         for need in needs(step, places).into_iter().filter(|need| need.by != By::Optional) {
             let id = StepId(index as u32);
@@ -51,7 +54,10 @@ pub(super) fn check(
                 found.push(finding.step(&step.name).hint("see that this is what you want"));
                 continue;
             }
-            let finding = match why_missing(flow, producer, passing.left(flow, producer, &need.key)) {
+            let left = passing.left(flow, producer, &need.key);
+            let lacks = |left: &&Handoff| left_where.may_lack(producer, left, id);
+            let why = why_missing(flow, producer, left).filter(|_| left.as_ref().is_some_and(lacks));
+            let finding = match why {
                 Some((why, hint)) => {
                     let hint = match need.by {
                         By::Input | By::Optional => format!("{hint}, or give the input a `default`"),

@@ -12,6 +12,7 @@ pub(crate) mod graph;
 mod holds_after;
 mod join;
 mod join_never_fires;
+mod left_where;
 mod limit_too_low;
 pub(crate) mod live;
 mod maybe_unassigned;
