@@ -77,7 +77,21 @@ impl<'f> Desk<'f> {
 
     /// Opens a file. Who asks for one that is just being opened waits for it.
     pub(crate) fn page(&self, path: &str) -> Page {
-        of(&self.pages, path).get_or_init(|| self.open(path)).clone()
+        of(&self.pages, path).get_or_init(|| self.open(path, None)).clone()
+    }
+
+    /// The same for a file that is named in a place: that it may not or cannot be read is shown there. Of several
+    /// places it is the first that asks, so that this is for readers that ask one after the other.
+    pub(crate) fn page_named(&self, path: &str, named: Span) -> Page {
+        of(&self.pages, path).get_or_init(|| self.open(path, Some(named))).clone()
+    }
+
+    /// What is there instead of a file that was not found.
+    pub(crate) fn instead(&self, path: &str) -> String {
+        match self.files.read(path) {
+            Err(ReadError::Folder) => format!("`{path}` is a folder"),
+            _ => format!("there is no file `{path}`"),
+        }
     }
 
     /// Whether there is a file at a path, be it one that can be used or not.
@@ -85,24 +99,27 @@ impl<'f> Desk<'f> {
         matches!(self.files.read(path), Ok(_) | Err(ReadError::TooLarge))
     }
 
-    fn open(&self, path: &str) -> Page {
+    fn open(&self, path: &str, named: Option<Span>) -> Page {
+        let named = || named.unwrap_or_else(|| self.unread(path));
         let bytes = match self.files.read(path) {
             Ok(bytes) if bytes.len() <= FILE_BYTES_MAX => bytes,
-            Err(ReadError::NotFound) => return Page::Missing,
+            Err(ReadError::NotFound | ReadError::Folder) => return Page::Missing,
             Ok(_) | Err(ReadError::TooLarge) => {
-                return self.faulty(path, codes::TOO_LARGE, "is larger than 16 MiB", "split it");
+                return self.faulty(
+                    path,
+                    codes::TOO_LARGE,
+                    ("is larger than 16 MiB", "split it"),
+                    self.unread(path),
+                );
             }
             Err(ReadError::Escapes) => {
                 let hint = "keep the files of an agent in its folder or in the project";
-                return self.faulty(path, codes::ESCAPES_ROOT, "lies outside the project", hint);
+                return self.faulty(path, codes::ESCAPES_ROOT, ("lies outside the project", hint), named());
             }
             Err(ReadError::Other(reason)) => {
-                return self.faulty(
-                    path,
-                    codes::UNREADABLE_FILE,
-                    &format!("cannot be read: {reason}"),
-                    "put a file there that can be read, or correct the path that leads to it",
-                );
+                let what = format!("cannot be read: {reason}");
+                let hint = "put a file there that can be read, or correct the path that leads to it";
+                return self.faulty(path, codes::UNREADABLE_FILE, (&what, hint), named());
             }
         };
         match String::from_utf8(bytes) {
@@ -125,8 +142,8 @@ impl<'f> Desk<'f> {
         }
     }
 
-    fn faulty(&self, path: &str, code: &'static str, what: &str, hint: &str) -> Page {
-        let finding = Diagnostic::error(code, self.unread(path), format!("`{path}` {what}")).hint(hint);
+    fn faulty(&self, path: &str, code: &'static str, (what, hint): (&str, &str), at: Span) -> Page {
+        let finding = Diagnostic::error(code, at, format!("`{path}` {what}")).hint(hint);
         self.found.push(finding);
         Page::Faulty
     }

@@ -10,8 +10,8 @@ pub trait Files: Sync {
     /// The path is relative to the project root, separated by `/`, without `.` and `..` segments.
     ///
     /// # Errors
-    /// Why it cannot be read; [`ReadError::NotFound`] is an ordinary answer, as prompts are looked for in several
-    /// places.
+    /// Why it cannot be read; [`ReadError::NotFound`] and [`ReadError::Folder`] are ordinary answers, as prompts are
+    /// looked for in several places.
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError>;
 }
 
@@ -21,6 +21,9 @@ pub enum ReadError {
     /// There is no such file.
     #[error("there is no such file")]
     NotFound,
+    /// There is a folder instead, which is the same to whoever only looks for a file.
+    #[error("it is a folder")]
+    Folder,
     /// It lies outside the project, perhaps through a symbolic link.
     #[error("it lies outside the project")]
     Escapes,

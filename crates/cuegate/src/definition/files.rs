@@ -89,7 +89,7 @@ fn fault(error: io::Error) -> ReadError {
 /// Refuses what is no file of a definition.
 fn refuse(about: &fs::Metadata) -> Result<(), ReadError> {
     if about.is_dir() {
-        return Err(ReadError::NotFound);
+        return Err(ReadError::Folder);
     }
     // A pipe or a device would never end.
     if !about.is_file() {

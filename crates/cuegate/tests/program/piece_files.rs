@@ -35,3 +35,37 @@ fn a_report_that_cannot_be_written_is_said_and_kept() {
     assert_eq!(project.run(&["report", "last", "plan.md"]).stdout, "# Planned\n");
     assert!(project.prompts()[1].contains("# Planned"), "{}", project.prompts()[1]);
 }
+
+/// What is named as a file and is a folder, or a link that leads out, is said where it is named.
+#[test]
+fn a_facet_that_is_no_file_of_the_project_is_shown_where_it_is_named() {
+    let project = Project::empty();
+    let piece = "name: odd\nmax_iterations: 5\ninitial_movement: plan\npersonas:\n  planner: personas/out.md\n  \
+                 writer: personas\nmovements:\n  - name: plan\n    edit: true\n    persona: planner\n    \
+                 instruction_template: Plan.\n    rules:\n      - { condition: Planned, next: write }\n  - name: write\n    \
+                 edit: true\n    persona: writer\n    instruction_template: Write.\n    rules:\n      \
+                 - { condition: Written, next: COMPLETE }\n";
+    project.write("odd.yaml", piece);
+    project.write("personas/in.md", "You are in.\n");
+    std::os::unix::fs::symlink("/etc/hostname", project.path().join("personas/out.md")).unwrap();
+    project.init();
+    let checked = project.run(&["check", "odd.yaml", "--json"]);
+    let found: Vec<_> = checked.json()["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|found| {
+            let text = |key: &str| found[key].as_str().unwrap().to_owned();
+            (text("code"), text("file"), found["line"].as_u64().unwrap(), text("message"))
+        })
+        .collect();
+    let at =
+        |code: &str, line, message: &str| (code.to_owned(), "odd.yaml".to_owned(), line, message.to_owned());
+    assert_eq!(
+        found,
+        [
+            at("escapes-root", 5, "`personas/out.md` lies outside the project"),
+            at("missing-facet", 6, "`personas` is a folder"),
+        ]
+    );
+}

@@ -206,7 +206,7 @@ impl<'d, 'f> Sections<'d, 'f> {
             found.push(finding.hint("keep the files of a piece in the project, or beside its folder"));
             return None;
         };
-        match self.desk.page(&joined) {
+        match self.desk.page_named(&joined, path.span) {
             Page::Text { file, text } if text.trim().is_empty() => {
                 let finding = Diagnostic::error(
                     codes::EMPTY_PROMPT,
@@ -223,10 +223,11 @@ impl<'d, 'f> Sections<'d, 'f> {
                 Some(Body { text: text.clone(), span, source: text, stem: Some(stem.into()) })
             }
             Page::Missing => {
-                let message = format!("there is no file `{joined}`");
-                let finding = Diagnostic::error(codes::MISSING_FACET, path.span, message);
+                let finding = Diagnostic::error(codes::MISSING_FACET, path.span, self.desk.instead(&joined));
                 found.push(
-                    finding.hint("write it, or correct the path, which is relative to the piece's folder"),
+                    finding.hint(
+                        "write that file, or correct the path, which is relative to the piece's folder",
+                    ),
                 );
                 None
             }
