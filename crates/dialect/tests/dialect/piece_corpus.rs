@@ -31,7 +31,6 @@ fn all_of_them() {
     magi.yaml:46:5 warning[missing-edit]: `edit` is missing, so that `balthasar` may change nothing
     magi.yaml:86:5 warning[missing-edit]: `edit` is missing, so that `casper` may change nothing
     # minimal
-    minimal.yaml:97:9 note[ambiguous-join]: `any("AI-specific issues found")` and `any("Requirements unmet, tests failing")` of `reviewers` both fit when `ai_review` says `AI-specific issues found`, `supervise` says `Requirements unmet, tests failing`: the first counts
     # review-only
     review-only.yaml:237:3 warning[unused-facet]: nothing refers to `review-summary` of `report_formats`
     "#);

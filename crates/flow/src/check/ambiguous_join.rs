@@ -1,6 +1,8 @@
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Code, graph, join::Members, live::Yields, unmatched_join::tell};
+use super::join::{Cases, Members};
+use super::unmatched_join::{count, tell};
+use super::{Code, graph, live::Yields};
 use crate::{Act, Diagnostic, Flow, Gate, JoinPattern, JoinRule, Outcome, Step, StepId, Target};
 
 pub(super) const CODE: Code = Code {
@@ -8,9 +10,9 @@ pub(super) const CODE: Code = Code {
     page: "\
 ambiguous-join: two rules over members fit, and their order decides
 
-Two rules with `any(…)` fit the same outcomes of the members, neither is about less than the other, and they
-lead to different places. The one that stands first counts. Where it is the milder one, a member that says the
-worse is passed over.
+Two rules with `any(…)` fit the same outcomes of the members, which no rule before them takes, neither is about
+less than the other, and they lead to different places. The one that stands first counts. Where it is the milder
+one, a member that says the worse is passed over.
 
 See that the rule that has to win stands first. Nothing has to change where it does.
 ",
@@ -59,8 +61,9 @@ fn overlap<'r>(
     // Rules before the first that leads elsewhere all lead to one place.
     let apart = places.iter().position(|place| *place != places[0]).unwrap_or(places.len());
     for (at, second) in rules.iter().enumerate().skip(apart) {
-        let elsewhere = rules[..at].iter().zip(&places).filter(|(_, place)| **place != places[at]);
-        for (first, _) in elsewhere {
+        let others = rules[..at].iter().zip(&places).enumerate();
+        let elsewhere = others.filter(|(_, (_, place))| **place != places[at]);
+        for (before, (first, _)) in elsewhere {
             let (JoinPattern::Any(one), JoinPattern::Any(other)) = (&first.pattern, &second.pattern) else {
                 continue;
             };
@@ -68,7 +71,8 @@ fn overlap<'r>(
             if other.iter().any(|outcome| !one.contains(outcome))
                 && one.iter().any(|outcome| !other.contains(outcome))
             {
-                if let Some(case) = both(one, other, members) {
+                work = work.checked_sub(before)?;
+                if let Some(case) = both((one, other), &rules[..before], members, &mut work) {
                     return Some((first, second, case));
                 }
                 work = work.checked_sub(size)?;
@@ -78,33 +82,54 @@ fn overlap<'r>(
     None
 }
 
-/// Outcomes of all members of which one is of the first rule alone, and another one of the second alone.
+/// Outcomes of all members of which one is of the first rule alone, and another one of the second alone, and which no
+/// rule before them fits.
 fn both<'r>(
-    one: &[Outcome],
-    other: &[Outcome],
+    (one, other): (&[Outcome], &[Outcome]),
+    before: &[&'r JoinRule],
     members: &'r [BTreeSet<Outcome>],
+    work: &mut usize,
 ) -> Option<Vec<&'r Outcome>> {
-    let only = |member: &'r BTreeSet<Outcome>, wanted: &[Outcome], not: &[Outcome]| {
-        member.iter().find(|outcome| wanted.contains(outcome) && !not.contains(outcome))
-    };
-    let of = |wanted: &[Outcome], not: &[Outcome], except: Option<usize>| {
-        let mut all = members.iter().enumerate().filter(|(at, _)| Some(*at) != except);
-        all.find_map(|(at, member)| Some((at, only(member, wanted, not)?)))
-    };
-    let all = (0..members.len()).find_map(|at| {
-        let first = only(&members[at], one, other)?;
-        Some(((at, first), of(other, one, Some(at))?))
-    });
-    let ((first, said), (second, also)) = all?;
-    members
+    let taken: HashSet<&Outcome> = before
         .iter()
-        .enumerate()
-        .map(|(at, member)| match at {
-            at if at == first => Some(said),
-            at if at == second => Some(also),
-            _ => member.iter().next(),
+        .filter_map(|rule| match &rule.pattern {
+            JoinPattern::Any(any) => Some(any),
+            JoinPattern::All(_) | JoinPattern::Each(_) => None,
         })
-        .collect()
+        .flatten()
+        .collect();
+    let free: Vec<Vec<&Outcome>> = members
+        .iter()
+        .map(|member| member.iter().filter(|outcome| !taken.contains(outcome)).collect())
+        .collect();
+    let of = |wanted: &[Outcome], not: &[Outcome]| -> Vec<(usize, &'r Outcome)> {
+        let only = |outcome: &&&Outcome| wanted.contains(outcome) && !not.contains(outcome);
+        let all = free.iter().enumerate();
+        all.flat_map(|(at, member)| member.iter().filter(only).map(move |outcome| (at, *outcome))).collect()
+    };
+    let (first, second) = (of(one, other), of(other, one));
+    let exactly = Cases::of(before.iter().copied(), members);
+    for (at, said) in &first {
+        for (beside, also) in second.iter().filter(|(beside, _)| beside != at) {
+            let mut free = free.clone();
+            (free[*at], free[*beside]) = (vec![*said], vec![*also]);
+            if free.iter().any(Vec::is_empty) {
+                return None;
+            }
+            let mut places = vec![0; free.len()];
+            loop {
+                let case: Vec<&Outcome> = free.iter().zip(&places).map(|(all, at)| all[*at]).collect();
+                if !exactly.fit(&case) {
+                    return Some(case);
+                }
+                *work = work.checked_sub(members.len())?;
+                if !count(&mut places, &free) {
+                    break;
+                }
+            }
+        }
+    }
+    None
 }
 
 /// A number for where each rule leads: the steps, or how the run ends.
@@ -156,6 +181,28 @@ mod tests {
             ["`r0` and `r1` of `all` both fit when `a` says `x`, `b` says `y`: the first counts"]
         );
         assert!(said(false).is_empty(), "both lead to the same end");
+    }
+
+    #[test]
+    fn what_a_rule_before_them_takes_is_not_ambiguous() {
+        let word = |word: &str| Outcome::Named(word.into());
+        let each = |one: &str, other: &str| JoinPattern::Each(vec![word(one), word(other)]);
+        let said = |patterns: Vec<JoinPattern>| {
+            let mut draft = joined(patterns, false);
+            for (edge, ending) in
+                draft.steps[0].edges.iter_mut().zip([Ending::Aborted, Ending::Completed].iter().cycle())
+            {
+                edge.to = Target::End(ending.clone());
+            }
+            let found = findings_of(draft).into_iter().filter(|found| found.code == "ambiguous-join");
+            found.map(|found| found.message).collect::<Vec<_>>()
+        };
+        assert!(said(vec![each("x", "y"), each("y", "x"), any("x"), any("y")]).is_empty());
+        assert_eq!(
+            said(vec![each("x", "y"), JoinPattern::All(word("x")), any("x"), any("y")]),
+            ["`r2` and `r3` of `all` both fit when `a` says `y`, `b` says `x`: the first counts"]
+        );
+        assert!(said(vec![any("x"), any("x"), any("x"), any("y")]).len() == 1, "the first against the last");
     }
 
     #[test]

@@ -114,9 +114,12 @@ pub(super) struct Cases<'r>(HashSet<Exactly<'r>>);
 
 impl<'r> Cases<'r> {
     /// What some rules fit. There are so many members.
-    pub(super) fn of(rules: &'r [JoinRule], members: &'r [BTreeSet<Outcome>]) -> Cases<'r> {
+    pub(super) fn of(
+        rules: impl IntoIterator<Item = &'r JoinRule>,
+        members: &'r [BTreeSet<Outcome>],
+    ) -> Cases<'r> {
         let members = Members { outcomes: members, having: HashMap::new() };
-        Cases(rules.iter().filter_map(|rule| members.exactly(&rule.pattern)).collect())
+        Cases(rules.into_iter().filter_map(|rule| members.exactly(&rule.pattern)).collect())
     }
 
     /// Whether one of them fits when the members say these.

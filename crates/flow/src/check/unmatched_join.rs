@@ -75,7 +75,7 @@ fn unmatched<'o>(rules: &[JoinRule], members: &'o [BTreeSet<Outcome>]) -> Option
 }
 
 /// The next case; `false` after the last one.
-fn count(places: &mut [usize], free: &[Vec<&Outcome>]) -> bool {
+pub(super) fn count(places: &mut [usize], free: &[Vec<&Outcome>]) -> bool {
     for (place, all) in places.iter_mut().zip(free) {
         *place += 1;
         if *place < all.len() {
