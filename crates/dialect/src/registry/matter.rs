@@ -11,7 +11,7 @@ use super::parameters::spelled;
 use super::prompt::Prompt;
 use super::prompt_files::{PromptFile, PromptKey};
 use super::step::StepDefinition;
-use super::validation::FailurePattern;
+use super::validation::{FailurePattern, ValidatorDefinition};
 use crate::codes;
 use crate::findings::Findings;
 use crate::nearest::list;
@@ -56,6 +56,8 @@ pub(crate) enum User<'u> {
         origins: &'u [&'u StepDefinition<'u>],
         /// The failure pattern.
         pattern: &'u FailurePattern<'u>,
+        /// The validator that fails.
+        validator: &'u ValidatorDefinition<'u>,
         /// What the file was found by.
         key: PromptKey<'u>,
     },
@@ -80,6 +82,16 @@ impl<'u> User<'u> {
             User::Reference { step, .. } => Some(step),
             User::System => None,
         }
+    }
+
+    /// Whether what a failing validator yields is known by a name.
+    pub(super) fn yields(&self, name: &str) -> bool {
+        let User::Remedy { pattern, validator, .. } = self else { return false };
+        pattern
+            .params
+            .iter()
+            .chain(validator.extract.iter().map(|(param, _)| param))
+            .any(|param| param.text == name)
     }
 
     /// Whether it is a failure prompt.

@@ -125,6 +125,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
             compiler: self,
             prompt: &mut prompt,
             scope,
+            user,
             step: user.step(),
             custom: matter.names("customVariables"),
             emptied: Vec::new(),

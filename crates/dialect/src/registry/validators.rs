@@ -313,7 +313,8 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             }
             Search::Found(file) => {
                 let inputs = self.shared_inputs(&origin_steps);
-                let user = User::Remedy { closure, origins: &origin_steps, pattern, key: keys[file.by] };
+                let (origins, validator) = (&origin_steps[..], condition.validator);
+                let user = User::Remedy { closure, origins, pattern, validator, key: keys[file.by] };
                 let prompt =
                     Inputs::with(&inputs, |inputs| self.compiler.compile(&file, Scope::Remedy(inputs), user));
                 failure_texts::check(&file, condition.validator, validation.id, &self.compiler.desk.found);

@@ -58,6 +58,7 @@ pub const IN_A_REGISTRY: &[(&str, &str, &str)] = &[
     ("\"schemasBase\": \".agent/fixer/schemas\"", "\"schemasBase\": \"schema\"", "unresolved-schema"),
     ("#/$defs/closure.fix", "#/$defs/closure.fx", "unresolved-schema"),
     ("\"userPromptsBase\": \"", "\"userPromptsBase\": \"../../../../", "escapes-root"),
+    (REMEDY, "Commit {uv-changedFiles} for #{uv-issue}.", "unknown-variable"),
     ("\"maxAttempts\": 2", "\"maxAttempts\": 1e400", "invalid-json"),
     ("{uv-approach}", "{uv-aproach}", "unknown-variable"),
     ("\"reason\": { \"type\": \"string\" }", "\"reason\": { \"$ref\": \"#/$defs/x\" }", "unresolved-schema"),
@@ -85,6 +86,9 @@ pub const IN_A_REGISTRY: &[(&str, &str, &str)] = &[
 ];
 
 /// The first part of the paths of all prompts.
+/// A failure prompt.
+const REMEDY: &str = "{{#if changedFiles}}Commit:{{#each changedFiles}} {{this}}{{/each}}{{else}}Commit for #{uv-issue}.{{/if}}";
+
 const C1: &str = "\"c1\": \"steps\",";
 
 /// A parameter that most prompts read.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Read, Source, Span, Str};
 
 use super::super::foreign;
+use super::super::matter::User;
 use super::super::outside;
 use super::super::prompt_files::Search;
 use super::super::prose::Prose;
@@ -22,6 +23,7 @@ pub(super) struct Body<'b, 'c, 'f, 'j> {
     pub(super) compiler: &'b Compiler<'c, 'f, 'j>,
     pub(super) prompt: &'b mut Prompt,
     pub(super) scope: Scope<'b>,
+    pub(super) user: User<'b>,
     pub(super) step: Option<&'b str>,
     /// Words that the front matter of this file declares.
     pub(super) custom: Vec<String>,
@@ -282,6 +284,15 @@ impl<'j> Body<'_, '_, '_, 'j> {
             // The check of the whole flow reports it for a step, where it is known whether a run comes there.
             Meaning::Unknown if matches!(self.scope, Scope::Step(_)) => {
                 Piece::Value(Source::Param(name.into()))
+            }
+            // It is read as what was meant, so that it is not unused as well.
+            Meaning::Unknown if self.user.yields(name) => {
+                let message =
+                    format!("`{written}` is no value of the run: a failing validator yields `{name}`");
+                let finding = Diagnostic::error(codes::UNKNOWN_VARIABLE, span, message);
+                self.push(finding.hint(format!("write `{{{{{name}}}}}`")));
+                self.reads_failure_value(name, span.start as usize);
+                Piece::Failure(name.into())
             }
             Meaning::Unknown => {
                 self.unknown_variable(name, span);
