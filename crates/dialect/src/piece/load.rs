@@ -157,7 +157,7 @@ fn read<'j>(
 ) -> PieceDefinition<'j> {
     let name = fields.required("name").map_or("piece", |name| name.text.trim());
     let description = fields.text("description").map(|text| text.text);
-    let (key, entry) = newer::renamed(&fields, "max_iterations", "max_steps");
+    let (key, entry) = newer::renamed(&fields, "max_iterations", &["max_steps", "max_movements"]);
     fields.need(key);
     if entry.is_none() {
         fields.missing("max_iterations");
@@ -174,13 +174,13 @@ fn read<'j>(
         }
         None => fields.count(key, 1).map_or(ITERATIONS_MAX, |(value, _)| value),
     };
-    let (key, entry) = newer::renamed(&fields, "initial_movement", "initial_step");
+    let (key, entry) = newer::renamed(&fields, "initial_movement", &["initial_step"]);
     fields.need(key);
     if entry.is_none() {
         fields.missing("initial_movement");
     }
     let initial = fields.filled(key).map(|text| Text { text: text.text.trim(), ..text });
-    let (key, entry) = newer::renamed(&fields, "movements", "steps");
+    let (key, entry) = newer::renamed(&fields, "movements", &["steps"]);
     fields.need(key);
     let reading = Reading { sections, interactive: options.interactive };
     let all = fields.items(key);

@@ -14,6 +14,7 @@ pub(super) const PIECE: &[&str] = &[
     "facet_pools",
     "finding_contract",
     "params",
+    "piece_config",
     "provider_options",
     "returns",
     "runtime",
@@ -78,30 +79,26 @@ pub(super) fn refuse(fields: &Fields<'_, '_>, keys: &[&'static str]) {
     }
 }
 
-/// A key by its name, else by its later name, which a note says.
+/// A key by its name, else by one of its later names, which a note says.
 pub(super) fn renamed<'j>(
     fields: &Fields<'j, '_>,
     key: &'static str,
-    later: &'static str,
+    later: &[&'static str],
 ) -> (&'static str, Option<&'j Entry>) {
-    let newer = fields.nullable(later);
-    match (fields.nullable(key), newer) {
-        (Some(entry), newer) => {
-            if let Some(newer) = newer {
-                let message = format!("`{later}` and `{key}` mean the same");
-                let finding = Diagnostic::error(codes::DUPLICATE_KEY, newer.key_span, message);
-                fields.push(finding.hint("remove one of them"));
-            }
-            (key, Some(entry))
-        }
-        (None, Some(entry)) => {
-            let message = format!("`{later}` is read as `{key}`");
-            let note = Diagnostic::note(codes::LATER_SPELLING, entry.key_span, message);
-            fields.push(note.hint(format!("`{key}` is the word of the piece schema reference")));
-            (later, Some(entry))
-        }
-        (None, None) => (key, None),
+    let names = std::iter::once(key).chain(later.iter().copied());
+    let mut written = names.filter_map(|name| Some((name, fields.nullable(name)?)));
+    let Some((name, entry)) = written.next() else { return (key, None) };
+    if name != key {
+        let message = format!("`{name}` is read as `{key}`");
+        let note = Diagnostic::note(codes::LATER_SPELLING, entry.key_span, message);
+        fields.push(note.hint(format!("`{key}` is the word of the piece schema reference")));
     }
+    for (other, entry) in written {
+        let message = format!("`{other}` and `{name}` mean the same");
+        let finding = Diagnostic::error(codes::DUPLICATE_KEY, entry.key_span, message);
+        fields.push(finding.hint("remove one of them"));
+    }
+    (name, Some(entry))
 }
 
 /// Whether a condition is a predicate over the run's state: `when(…)`, perhaps after a label.

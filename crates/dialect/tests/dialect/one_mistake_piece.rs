@@ -34,7 +34,7 @@ pub const IN_A_PIECE: &[(&str, &str, &str)] = &[
     ("        - Scope: 01-scope.md\n", "        - Scope:\n", "wrong-type"),
     ("rules:", "ruls:", "unknown-key"),
     ("loop_monitors:\n", "", "invalid-value"),
-    ("max_iterations: 12", "max_movements: 12", "unknown-key"),
+    ("max_iterations: 12", "max_rounds: 12", "unknown-key"),
 ];
 
 #[test]

@@ -308,6 +308,8 @@ fn later_spellings_are_the_same_flow() {
         ("\nmovements:\n", "\nsteps:\n"),
     ];
     assert_eq!(dump(&load(&changed(&edits), |_| {}).draft), dump(&load(&sound(), |_| {}).draft));
+    let between = changed(&[("max_iterations: 12", "max_movements: 12")]);
+    assert_eq!(dump(&load(&between, |_| {}).draft), dump(&load(&sound(), |_| {}).draft));
 }
 
 #[test]
