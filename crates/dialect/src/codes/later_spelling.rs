@@ -8,7 +8,8 @@ pub(super) const CODE: Code = Code {
 later-spelling: a key in the spelling of a later version of the format
 
 `steps`, `initial_step` and `max_steps` are what later versions call `movements`, `initial_movement` and
-`max_iterations`; some between call the last `max_movements`. They are read as that.
+`max_iterations`; some between call the last `max_movements`. What judges of monitors are told is called
+`instruction` there, and may be a key of `instructions`. They are read as that.
 
 Nothing has to be done.
 ",

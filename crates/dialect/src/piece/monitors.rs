@@ -89,11 +89,7 @@ fn monitor<'j>(
         let keyed = sections.has(Section::Personas, reference.text);
         Persona { key: keyed.then(|| reference.text.into()), body }
     });
-    let instruction = judge.filled("instruction_template").map(|text| {
-        literal::path(text, "judge.instruction_template", &judge);
-        sections.literal_key(text, "judge.instruction_template", &judge);
-        Body::inline(text, &sections.source)
-    });
+    let instruction = told(&judge, sections);
     let rules = rules::read(&judge, Owner::Monitor, interactive, "");
     if judge.entry("rules").is_none() {
         judge.missing("rules");
@@ -103,6 +99,19 @@ fn monitor<'j>(
     some_left(&judge, &rules);
     judge.finish();
     Some(MonitorDefinition { span: item.span, cycle, threshold, threshold_span, persona, instruction, rules })
+}
+
+/// What a judge is told: a text, or in later versions a key of `instructions` as well.
+fn told(judge: &Fields<'_, '_>, sections: &Sections<'_, '_>) -> Option<Body> {
+    let (key, _) = newer::renamed(judge, "instruction_template", &["instruction"]);
+    let text = judge.filled(key)?;
+    if key == "instruction" {
+        let reference = Text { text: text.text.trim_end(), ..text };
+        return sections.resolve(Section::Instructions, reference, judge);
+    }
+    literal::path(text, "judge.instruction_template", judge);
+    sections.literal_key(text, "judge.instruction_template", judge);
+    Some(Body::inline(text, &sections.source))
 }
 
 /// The movements of one round, at least two. A movement may stand in it twice.

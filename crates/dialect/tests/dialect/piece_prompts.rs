@@ -226,6 +226,15 @@ fn a_monitor_has_words_of_its_own() {
 }
 
 #[test]
+fn a_judge_may_be_told_by_a_key() {
+    let written = "      instruction_template: |\n        {cycle_count} rounds. See {report:01-scope.md}.\n";
+    let by_key =
+        |key: &str| work(&[(written, &format!("      instruction: {key}\n"))], "monitor:implement+reviewers");
+    assert!(by_key("implement").contains("{\"json\": true} and {Question 2} are text."));
+    assert!(by_key("See who goes round.").contains("See who goes round."));
+}
+
+#[test]
 fn a_remedy_says_what_failed_and_repeats_the_prompt() {
     let draft = load(&sound(), |_| {}).draft;
     let edge = &step(&draft, "implement@gates:1").edges[1];

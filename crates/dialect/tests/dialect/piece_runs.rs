@@ -306,6 +306,7 @@ fn later_spellings_are_the_same_flow() {
         ("max_iterations: 12", "max_steps: 12"),
         ("initial_movement: plan", "initial_step: plan"),
         ("\nmovements:\n", "\nsteps:\n"),
+        ("instruction_template: |\n        {cycle_count}", "instruction: |\n        {cycle_count}"),
     ];
     assert_eq!(dump(&load(&changed(&edits), |_| {}).draft), dump(&load(&sound(), |_| {}).draft));
     let between = changed(&[("max_iterations: 12", "max_movements: 12")]);
