@@ -51,6 +51,16 @@ impl Verdict {
         }
     }
 
+    /// The same for a run that may have so many iterations: whether it counts no further than that.
+    pub fn can_fire_within(&self, iterations: u32) -> bool {
+        let can = |part: &Verdict| part.can_fire_within(iterations);
+        match self {
+            Verdict::Every(all) => !all.is_empty() && all.iter().all(can),
+            Verdict::Any(all) | Verdict::First(all) => all.iter().any(can),
+            part => part.can_fire() && part.holds(iterations, iterations, true),
+        }
+    }
+
     /// Whether it holds after so many finished iterations and so many answers of the steps that check, when what is said
     /// and looked at does (`free`) or does not.
     pub(crate) fn holds(&self, finished: u32, checks: u32, free: bool) -> bool {

@@ -1,4 +1,4 @@
-//! Found in `registry::validators::guarded`.
+//! Found in `registry::definition`, `registry::validators::guarded`.
 
 use cuegate_flow::Code;
 

@@ -11,6 +11,7 @@ use super::validation::{FailurePattern, ValidationStep, ValidatorDefinition};
 use crate::codes;
 use crate::findings::Findings;
 use crate::json::{Fields, Json, Kind, Text};
+use crate::nearest::nearest;
 
 /// A registry as written; what could not be read is absent, and findings say so.
 #[derive(Debug, Default)]
@@ -68,7 +69,7 @@ pub(crate) fn read_registry<'j>(
     if fields.entry("steps").is_none() {
         fields.missing("steps");
     }
-    let pattern_key = if complete { "completionPatterns" } else { "failurePatterns" };
+    let pattern_key = generation.patterns_key();
     let before = found.errors();
     let (entry_step, entry_mapping) = (fields.filled("entryStep"), read_mapping(&fields, generation));
     let entry_misread = found.errors() > before;
@@ -145,13 +146,38 @@ fn read_completion_type(fields: &Fields<'_, '_>) -> Option<(&'static str, Span)>
 /// Adds the steps that stand in `completionSteps` only, and the validations of all of them.
 fn read_completions<'j>(fields: &Fields<'j, '_>, registry: &mut RegistryDefinition<'j>) {
     for entry in fields.names("completionSteps") {
-        let known = registry.steps.iter().any(|step| *step.id == *entry.key);
+        let id: &str = &entry.key;
+        let meant = misspelt(id, fields, &registry.steps);
+        let known = meant.is_some() || registry.steps.iter().any(|step| step.id == id);
+        if let Some(meant) = meant {
+            let message =
+                format!("`completionSteps` names `{id}`, which is no step, and to which nothing leads");
+            let finding = Diagnostic::error(codes::UNKNOWN_STEP, entry.key_span, message).step(id);
+            // No more than that is wrong with it: nothing is read again with the name that was meant.
+            fields.push(finding.hint(format!("did you mean `{meant}`?")));
+        }
         let Some(completion) = read_completion(entry, known, fields.found) else { continue };
         registry.validations.extend(completion.validation);
         if !known {
             registry.steps.push(completion.step);
         }
     }
+}
+
+/// The step that an entry of `completionSteps` was meant to be about, of those that have none: one that is nearly called so,
+/// where there is no step of that name and nothing leads to one.
+fn misspelt<'s>(id: &str, fields: &Fields<'_, '_>, steps: &'s [StepDefinition<'_>]) -> Option<&'s str> {
+    let leads = |step: &StepDefinition<'_>| {
+        let rules = step.transitions.iter().flatten();
+        rules.flat_map(|transition| transition.rule.targets()).any(|target| target.text == id)
+    };
+    if steps.iter().any(|step| step.id == id || leads(step)) {
+        return None;
+    }
+    let entries = fields.names("completionSteps");
+    let has_none = |step: &&str| !entries.iter().any(|entry| *entry.key == **step);
+    let others = steps.iter().map(|step| step.id).filter(|step| step.starts_with("complete."));
+    nearest(id, others.filter(has_none))
 }
 
 /// Names all steps of the flow that lack a gate or transitions, in the words of "Step Flow Design", "Load-time

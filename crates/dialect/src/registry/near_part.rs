@@ -36,10 +36,12 @@ pub(super) fn of_step<'t>(
     (files, desk): (&PromptFiles<'_>, &Desk<'_>),
 ) -> Option<Diagnostic> {
     let steps = if steps.len() > STEPS_MAX { &[] } else { steps };
+    // What follows from the step's name is not written.
+    let written = |part: Option<Text<'t>>| part.filter(|part| part.span != step.span);
     let (kind, name) = step.id.split_once('.').unwrap_or((step.id, step.id));
     let parts = [
         Part {
-            written: step.c2,
+            written: written(step.c2),
             meant: std::iter::once(kind)
                 .chain(StepKind::categories().map(|category| -> &'t str { category }))
                 .chain(steps.iter().filter_map(|step| Some(step.c2?.text)))
@@ -47,7 +49,7 @@ pub(super) fn of_step<'t>(
             with: |key, c2| PromptKey { c2, ..key },
         },
         Part {
-            written: step.c3,
+            written: written(step.c3),
             meant: [name].into_iter().chain(steps.iter().filter_map(|step| Some(step.c3?.text))).collect(),
             with: |key, c3| PromptKey { c3, ..key },
         },

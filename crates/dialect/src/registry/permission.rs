@@ -87,13 +87,17 @@ pub(crate) fn check_tools(
     let writing: Vec<&Text<'_>> = list.iter().filter(|tool| tools::only_writes(tool.text)).collect();
     let Some(first) = writing.first().filter(|_| permission == Permission::Plan) else { return false };
     let names: Vec<&str> = writing.iter().map(|tool| tool.text).collect();
-    let message = format!("{} may write nothing: `permissionMode` is `plan`", nearest::list(&names));
+    let does = if names.len() == 1 { "does" } else { "do" };
+    let message = format!("{} {does} nothing but write{BUT_PLAN}", nearest::list(&names));
     fields.push(
         Diagnostic::warning(codes::WEAK_PERMISSION, first.span, message)
             .hint("write `acceptEdits`, or remove what writes"),
     );
     false
 }
+
+/// That nothing may be written, as the end of a sentence.
+const BUT_PLAN: &str = ", and `permissionMode` is `plan`";
 
 /// That a list of tools has none that writes, as the beginning of a sentence.
 const NO_TOOL: &str = "no tool of `allowedTools` can change files";
@@ -129,7 +133,8 @@ pub(super) fn report_agent(agent: &AgentDefinition<'_>, steps: &[StepDefinition<
         1 => "1 thing asks for it".to_owned(),
         many => format!("{many} things ask for it, first"),
     };
-    let message = format!("{reason}; {count}: {}", weak[0].message);
+    let first = weak[0].message.strip_suffix(BUT_PLAN).unwrap_or(&weak[0].message);
+    let message = format!("{reason}; {count}: {first}");
     found.push(Diagnostic::warning(codes::WEAK_PERMISSION, span, message).hint(hint));
 }
 

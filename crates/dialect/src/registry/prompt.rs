@@ -170,6 +170,8 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
         if !matter.body.trim().is_empty() {
             return;
         }
+        // What nobody reads may be read by the prompt that is to be written.
+        self.reads.unreadable();
         let what = if file.text.trim().is_empty() { "is empty" } else { "has a front matter, but no prompt" };
         let finding = Diagnostic::warning(
             codes::EMPTY_PROMPT,

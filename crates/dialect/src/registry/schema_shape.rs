@@ -7,9 +7,10 @@ use serde_json::{Map, Value};
 /// left open: closed, no answer but `{}` would fit it.
 ///
 /// What stands beside its `properties` (`anyOf`, `then` and their like) is about the same object, so that this is closed
-/// as a whole: around all names that any of them has.
+/// as a whole: around all names that any of them has, and so are the objects in it. What only tells objects apart (`if`
+/// and `not`) closes nothing, or it would tell more of them apart than it says.
 pub(crate) fn close(schema: &mut Value) {
-    close_part(schema, false);
+    close_whole(schema, &[]);
 }
 
 /// Schemas about the same object as the one that has them.
@@ -19,22 +20,51 @@ const BESIDE: [&str; 9] =
 /// Those of them that have a schema for each of some names. `dependencies` may have lists of names as well.
 const BY_NAME: [&str; 2] = ["dependentSchemas", "dependencies"];
 
-/// `is_part`: the schema is about an object that is closed elsewhere.
-fn close_part(schema: &mut Value, is_part: bool) {
+/// Those that only tell objects apart.
+const TELLING: [&str; 2] = ["not", "if"];
+
+/// What holds no schema.
+const VALUES: [&str; 5] = ["enum", "const", "default", "examples", "required"];
+
+/// What has schemas by names, each about something else.
+const NAMED: [&str; 4] = ["properties", "patternProperties", "definitions", "$defs"];
+
+/// Closes a schema that is about an object of its own, of which `others` say something, too.
+fn close_whole(schema: &mut Value, others: &[Value]) {
     match schema {
-        Value::Array(items) => items.iter_mut().for_each(|item| close_part(item, is_part)),
+        Value::Array(items) => items.iter_mut().for_each(|item| close_whole(item, others)),
         Value::Object(map) => {
             let is_object = map.look("type").and_then(Value::as_str) == Some("object");
             let names = map.has("properties");
-            let closes = is_object && names && !map.has("additionalProperties") && !is_part;
-            let beside = if closes { named_beside(map) } else { None };
+            let closes = is_object && names && !map.has("additionalProperties");
+            let beside = if names { beside(map, others) } else { Vec::new() };
+            let more = closes.then(|| named(&beside)).flatten();
+            let own = match map.look("properties") {
+                Some(Value::Object(own)) if !beside.is_empty() => own.clone(),
+                _ => Map::new(),
+            };
             for (key, value) in map.iter_mut() {
-                close_keyword(key, value, names || is_part);
+                match (key.as_str(), value) {
+                    (key, _) if VALUES.contains(&key) || TELLING.contains(&key) => {}
+                    ("properties", Value::Object(own)) => {
+                        for (name, inner) in own {
+                            close_whole(inner, &inside(&beside, name));
+                        }
+                    }
+                    (key, Value::Object(map)) if NAMED.contains(&key) => map.values_mut().for_each(close),
+                    (key, Value::Object(map)) if BY_NAME.contains(&key) => {
+                        map.values_mut().for_each(|part| close_part(part, &own));
+                    }
+                    (key, value) if BESIDE.contains(&key) && names => close_part(value, &own),
+                    // Of an object that only its parts name, each part is a whole.
+                    (key, value) if BESIDE.contains(&key) => close_whole(value, others),
+                    (_, value) => close(value),
+                }
             }
-            if let Some(beside) = beside {
+            if let Some(more) = more {
                 map.insert("additionalProperties".to_owned(), Value::Bool(false));
                 if let Some(Value::Object(own)) = map.get_mut("properties") {
-                    for name in beside {
+                    for name in more {
                         own.entry(name).or_insert_with(|| Value::Object(Map::new()));
                     }
                 }
@@ -44,31 +74,66 @@ fn close_part(schema: &mut Value, is_part: bool) {
     }
 }
 
-fn close_keyword(key: &str, value: &mut Value, is_part: bool) {
-    match (key, value) {
-        ("enum" | "const" | "default" | "examples" | "required", _) => {}
-        ("properties" | "patternProperties" | "definitions" | "$defs", Value::Object(map)) => {
-            map.values_mut().for_each(close);
+/// Closes what is in a schema about an object that is closed elsewhere, which names these.
+fn close_part(schema: &mut Value, names: &Map<String, Value>) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(|item| close_part(item, names)),
+        Value::Object(map) => {
+            for (key, value) in map.iter_mut() {
+                match (key.as_str(), value) {
+                    (key, _) if VALUES.contains(&key) || TELLING.contains(&key) => {}
+                    ("properties", Value::Object(own)) => {
+                        for (name, inner) in own {
+                            match names.look(name).and_then(|known| known.get("properties")) {
+                                Some(Value::Object(known)) => close_part(inner, known),
+                                _ => close(inner),
+                            }
+                        }
+                    }
+                    (key, Value::Object(map)) if NAMED.contains(&key) => map.values_mut().for_each(close),
+                    (key, Value::Object(map)) if BY_NAME.contains(&key) => {
+                        map.values_mut().for_each(|part| close_part(part, names));
+                    }
+                    (key, value) if BESIDE.contains(&key) => close_part(value, names),
+                    (_, value) => close(value),
+                }
+            }
         }
-        (key, Value::Object(map)) if BY_NAME.contains(&key) => {
-            map.values_mut().for_each(|schema| close_part(schema, is_part));
-        }
-        // What tells objects apart must not tell more of them apart than it says.
-        ("not" | "if", value) => close_part(value, true),
-        (key, value) => close_part(value, is_part && BESIDE.contains(&key)),
+        _ => {}
     }
 }
 
-/// The properties that schemas beside an object's own name; `None` where they cannot be listed.
-fn named_beside(map: &Map<String, Value>) -> Option<Vec<String>> {
+/// All schemas that speak of the object that one is about: those that stand beside it, and others, with all that stands
+/// beside these.
+fn beside(map: &Map<String, Value>, others: &[Value]) -> Vec<Value> {
     let mut found = Vec::new();
-    for part in BESIDE.iter().flat_map(|key| parts(key, map.look(key))) {
-        if part.contains_key("patternProperties") || part.contains_key("additionalProperties") {
+    let mut open: Vec<&Map<String, Value>> = others.iter().filter_map(Value::as_object).collect();
+    found.extend(open.iter().map(|other| Value::Object((*other).clone())));
+    open.push(map);
+    while let Some(map) = open.pop() {
+        for part in BESIDE.iter().flat_map(|key| parts(key, map.look(key))) {
+            found.push(Value::Object(part.clone()));
+            open.push(part);
+        }
+    }
+    found
+}
+
+/// What some schemas say of a property.
+fn inside(schemas: &[Value], name: &str) -> Vec<Value> {
+    let of = |schema: &Value| schema.get("properties")?.get(name).cloned();
+    schemas.iter().filter_map(of).collect()
+}
+
+/// The properties that some schemas name; `None` where they cannot be listed.
+fn named(schemas: &[Value]) -> Option<Vec<String>> {
+    let mut found = Vec::new();
+    for schema in schemas.iter().filter_map(Value::as_object) {
+        if schema.contains_key("patternProperties") || schema.contains_key("additionalProperties") {
             return None;
         }
-        let own = part.look("properties").and_then(Value::as_object);
+        let own = schema.look("properties").and_then(Value::as_object);
         found.extend(own.into_iter().flat_map(|own| own.keys().cloned()));
-        found.extend(named_beside(part)?);
     }
     Some(found)
 }
@@ -133,6 +198,39 @@ mod tests {
         assert!(!fits(json!({"a": 1, "other": 2})), "it is closed");
         let open = depends(json!({"patternProperties": {"^x-": {}}}));
         assert!(open.get("additionalProperties").is_none());
+    }
+
+    #[test]
+    fn objects_in_parts_are_closed_where_the_whole_names_them() {
+        let inner = |kind: &str| json!({"type": "object", "properties": {"kind": {"const": kind}}});
+        let whole = |beside: Value| {
+            let mut whole = json!({"type": "object", "required": ["next"], "properties": {
+                "next": {"type": "object", "properties": {"kind": {"enum": ["a", "b"]}, "why": {"type": "string"}}},
+                "plan": {"type": "string"}}});
+            whole.as_object_mut().unwrap().extend(beside.as_object().unwrap().clone());
+            Schema::new(closed(whole)).unwrap()
+        };
+        let fits = |schema: &Schema, value: Value| schema.problems(&value).is_empty();
+        let says = |kind: &str| json!({"properties": {"next": inner(kind)}});
+        let a = |rest: Value| {
+            let mut answer = json!({"next": {"kind": "a", "why": "so"}});
+            answer.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+            answer
+        };
+        let schema = whole(json!({"if": says("a"), "then": {"required": ["plan"]}}));
+        assert!(!fits(&schema, a(json!({}))), "what tells apart is not closed: `then` holds");
+        assert!(fits(&schema, a(json!({"plan": "x"}))));
+        let schema = whole(json!({"not": says("a")}));
+        assert!(!fits(&schema, a(json!({}))));
+        let schema = whole(json!({"oneOf": [says("a"), says("b")]}));
+        assert!(fits(&schema, a(json!({}))), "`why` is named by the whole");
+        let more = json!({"next": {"kind": "a", "other": 1}});
+        assert!(!fits(&schema, more.clone()), "it is closed");
+        let extra =
+            json!({"properties": {"next": {"type": "object", "properties": {"other": {"type": "integer"}}}}});
+        let schema = whole(json!({"anyOf": [extra, says("b")]}));
+        assert!(fits(&schema, more), "what a part names in it is named");
+        assert!(!fits(&schema, json!({"next": {"kind": "a", "another": 1}})));
     }
 
     #[test]

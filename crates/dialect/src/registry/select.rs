@@ -77,8 +77,13 @@ pub(super) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath,
         None => "the schema allows no such value".to_owned(),
     };
     for (value, target) in lost {
-        let message = format!("`{path}` is never `{value}`, so that `{}` is not selected by it", target.text);
-        lowering.push(Diagnostic::warning(codes::UNREACHABLE_CASE, target.span, message).hint(hint.as_str()));
+        let is_null = value == &"null" && schema.can_be(path, &["null"]);
+        let (why, hint) = match is_null {
+            true => ("`null` counts as nothing".to_owned(), "add `default` for it, and remove the entry"),
+            false => (format!("`{path}` is never `{value}`"), &*hint),
+        };
+        let message = format!("{why}, so that `{}` is not selected by it", target.text);
+        lowering.push(Diagnostic::warning(codes::UNREACHABLE_CASE, target.span, message).hint(hint));
     }
 }
 

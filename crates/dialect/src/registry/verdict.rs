@@ -318,14 +318,14 @@ fn read_poll<'j>(span: Span, config: &Fields<'j, '_>, around: &Around<'_>) -> Op
 /// A resource that nobody looks at yet.
 fn unpolled(resource: &str, span: Span, fields: &Fields<'_, '_>, around: &Around<'_>) {
     let statement = format!(
-        "the verdict `poll:state` does not look at a `{resource}` yet: the run ends by `closing`, or at its limit of \
-         {} iterations",
+        "the verdict `poll:state` does not look at a `{resource}` yet: the run ends where its flow does, or at its \
+         limit of {} iterations",
         around.iterations_max
     );
     fields.found.left_out(
         span,
         statement,
-        "set `resourceType` to `file` or `api`, or let `closing` end the run",
+        "set `resourceType` to `file` or `api`, or let the flow end the run",
     );
 }
 

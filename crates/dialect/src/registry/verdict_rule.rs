@@ -131,55 +131,55 @@ pub(crate) fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) 
         settings.entry.or_else(|| entry_step(settings.kind, mapping, definition.registry.entry_step));
     let mut guards = draft.steps.iter().filter(|_| begins.is_some());
     let guarded = guards.find(|step| matches!(step.act, Act::Exec { .. }));
-    if let (Some(step), true) = (guarded, draft.verdict.can_fire()) {
+    if let (Some(step), true) = (guarded, draft.verdict.can_fire_within(draft.limits.iterations_max)) {
         let message = match &draft.verdict {
             Verdict::Iterations(max) => {
                 format!("`count:iteration` completes the run after {max} iterations, validators or not")
             }
             _ => format!("`{}` can complete the run before its validators have passed", settings.kind),
         };
+        let ending = definition.registry.generation.ending().as_str();
         found.push(
             Diagnostic::warning(codes::VERDICT_PAST_VALIDATORS, step.span, message)
-                .hint("use `detect:graph`, where only `closing` completes the run"),
+                .hint(format!("use `detect:graph`, where only `{ending}` completes the run")),
         );
     }
     let Some(span) = settings.span else { return };
     let mut whys = Vec::new();
-    if let Rule::Checks(..) = settings.rule {
-        never(&settings.rule, draft, &mut whys);
+    if let Rule::Checks(..) | Rule::Composite(..) = settings.rule {
+        never(&settings.rule, span, draft, &mut whys);
     }
-    if let Rule::Composite(..) = settings.rule {
-        never(&settings.rule, draft, &mut whys);
-    }
-    for why in whys {
-        found.push(
-            Diagnostic::warning(codes::VERDICT_NEVER_HOLDS, span, why)
-                .hint("correct it, or leave it out: only an end of the flow completes the run then"),
-        );
+    // Where others hold, they complete runs.
+    let hint = match draft.verdict.can_fire_within(draft.limits.iterations_max) {
+        true => "correct it, or leave it out",
+        false => "correct it, or leave it out: only an end of the flow completes the run then",
+    };
+    for (span, why) in whys {
+        found.push(Diagnostic::warning(codes::VERDICT_NEVER_HOLDS, span, why).hint(hint));
     }
 }
 
-/// Why parts of a verdict never hold.
-fn never(rule: &Rule<'_>, draft: &Draft, whys: &mut Vec<String>) {
+/// Why parts of a verdict never hold, and where that is written: at the part, else at the whole.
+fn never(rule: &Rule<'_>, whole: Span, draft: &Draft, whys: &mut Vec<(Span, String)>) {
     match rule {
         Rule::Checks(..) if !checks(&draft.verdict) => {
-            whys.push(
-                "`count:check` counts answers of verification and closure steps, and there is no such step"
-                    .to_owned(),
-            );
+            let why =
+                "`count:check` counts answers of verification and closure steps, and there is no such step";
+            whys.push((whole, why.to_owned()));
         }
-        Rule::Iterations(max, _) if *max > draft.limits.iterations_max => whys.push(format!(
-            "`count:iteration` holds after {max} iterations, and the limit of the run is {}",
-            draft.limits.iterations_max
-        )),
+        Rule::Iterations(max, span) if *max > draft.limits.iterations_max => {
+            let limit = draft.limits.iterations_max;
+            let why = format!(
+                "`count:iteration` holds after {max} iterations, and the limit of the run is {limit}"
+            );
+            whys.push((span.unwrap_or(whole), why));
+        }
         Rule::Composite(operator, parts) => {
             if *operator == "and" && parts.iter().any(|part| matches!(part, Rule::Graph)) {
-                whys.push(
-                    "`and` waits for `detect:graph`, and at an end of the flow the run is over anyway"
-                        .to_owned(),
-                );
+                let why = "`and` waits for `detect:graph`, and at an end of the flow the run is over anyway";
+                whys.push((whole, why.to_owned()));
             }
-            parts.iter().for_each(|part| never(part, draft, whys));
+            parts.iter().for_each(|part| never(part, whole, draft, whys));
         }
         _ => {}
     }

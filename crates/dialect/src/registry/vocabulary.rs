@@ -17,6 +17,14 @@ impl Generation {
         }
     }
 
+    /// What holds the failure patterns of validators.
+    pub(crate) fn patterns_key(self) -> &'static str {
+        match self {
+            Generation::Complete => "completionPatterns",
+            Generation::Closing | Generation::Check => "failurePatterns",
+        }
+    }
+
     /// The intent of this exact word.
     pub(crate) fn intent(self, word: &str) -> Option<Intent> {
         self.words().contains(&word).then(|| Intent::parse(word)).flatten()

@@ -187,7 +187,7 @@ fn intents_and_transitions() {
     steps_registry.json:52:80 warning[unreachable-case]: `status` is never `redy`, so that `initial.fix` is not selected by it
     # a case for `null`
     steps_registry.json:52:24 warning[transition-without-default]: an answer need not have `status`, and then nothing selects
-    steps_registry.json:52:80 warning[unreachable-case]: `status` is never `null`, so that `initial.fix` is not selected by it
+    steps_registry.json:52:80 warning[unreachable-case]: `null` counts as nothing, so that `initial.fix` is not selected by it
     # a case of an answer that need not fit
     nothing
     # a case that may be left by another step

@@ -3,7 +3,7 @@
 use cuegate_flow::{Dangling, Draft, Flow, Severity, check};
 
 use crate::piece_support;
-use crate::support::{self, edit, project};
+use crate::support::{self, Project, edit, project};
 
 const PIECE: &str = "\
 //- .takt/pieces/sound.yaml
@@ -87,4 +87,28 @@ fn so_does_it_in_a_registry() {
     let flow = unsound(support::load(&begins, support::DIR).draft);
     assert_eq!(flow.lost_entry, Some(Dangling::to("gone")), "and the first step stands in for it");
     assert_eq!(&*flow.step(flow.entry).name, "initial.fix");
+}
+
+#[test]
+fn what_guards_a_step_of_nearly_that_name() {
+    let complete = project(cuegate_testkit::definitions::COMPLETE);
+    let files = edit(
+        &complete,
+        "\"steps\": {",
+        "\"steps\": { \"complete.fix\": { \"stepId\": \"complete.fix\", \"name\": \"End\", \"c2\": \"complete\", \
+         \"c3\": \"fix\", \"edition\": \"default\", \"outputSchemaRef\": { \"file\": \"fix.json\", \"schema\": \
+         \"complete.fix\" }, \"structuredGate\": { \"allowedIntents\": [\"complete\"] }, \"transitions\": { \
+         \"complete\": { \"target\": null } } },",
+    );
+    let files = edit(
+        &files,
+        "\"maxAttempts\": 2 },\n      \"outputSchemaRef\": { \"file\": \"fix.json\", \"schema\": \"complete.fix\" }",
+        "\"maxAttempts\": 2 }",
+    );
+    let found = |files: &Project| support::findings(files, ".agent/solver");
+    assert_eq!(found(&files), "");
+    let key = "\"complete.fix\": {\n      \"stepId\": \"complete.fix\"";
+    let misspelt = edit(&files, key, "\"complete.fxi\": {\n      \"stepId\": \"complete.fxi\"");
+    let told = "error[unknown-step]: `completionSteps` names `complete.fxi`, which is no step, and to which nothing leads";
+    assert!(found(&misspelt).lines().count() == 1 && found(&misspelt).contains(told), "{}", found(&misspelt));
 }

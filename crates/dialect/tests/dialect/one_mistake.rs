@@ -412,6 +412,17 @@ fn an_agent_that_may_write_nothing() {
 }
 
 #[test]
+fn an_empty_prompt_reads_nothing_yet() {
+    let files = first(
+        support::sound(),
+        "Approach: {uv-approach} / {uv-initial_fix_approach}. Last: {uv-previous_summary}",
+        "",
+    );
+    let found = support::findings(&files, support::DIR);
+    assert!(found.lines().count() == 1 && found.contains("empty-prompt"), "{found}");
+}
+
+#[test]
 fn what_is_listed_and_what_is_not_there() {
     let cases = [
         ("[\"issue\", \"baseBranch\"]", "[\"isue\", \"baseBranch\"]", "does not read, and not its `issue`"),

@@ -6,7 +6,7 @@ use super::{
     unassigned_value,
     walk::{Hop, Walks, id},
 };
-use crate::{Diagnostic, Edge, Flow, Selector, Step, StepId, Str, Target};
+use crate::{Diagnostic, Edge, FieldPath, Flow, Schema, Selector, Step, StepId, Str, Target};
 
 pub(super) const CODE: Code = Code {
     name: "transition-without-default",
@@ -26,6 +26,7 @@ Add `default`, or list in the schema's `enum` exactly the values that `targets` 
 
 /// An edge that selects among steps.
 struct Selecting<'f> {
+    flow: &'f Flow,
     id: StepId,
     step: &'f Step<StepId>,
     edge: &'f Edge<StepId>,
@@ -38,7 +39,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
         for at in live.open_edges(StepId(index as u32)) {
             let edge = &step.edges[*at];
             let Target::Select { by, cases, default: None } = &edge.to else { continue };
-            let selecting = Selecting { id: StepId(index as u32), step, edge, index: *at };
+            let selecting = Selecting { flow, id: StepId(index as u32), step, edge, index: *at };
             let finding = match by {
                 Selector::Field(path) => {
                     let cases = Cases::of(cases.iter().map(|(case, _)| case));
@@ -47,7 +48,11 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
                         Value::Absent | Value::Whole(_) | Value::Other => false,
                     };
                     let values = newest::answered(newest::schema_of(flow, step), path);
-                    selecting.own(&path.to_string(), values.iter().rfind(|value| !has_case(value)))
+                    selecting.own(
+                        &path.to_string(),
+                        Some(path),
+                        values.iter().rfind(|value| !has_case(value)),
+                    )
                 }
                 Selector::Handoff(key) => selecting.handed_on(live, walks, key),
             };
@@ -58,8 +63,14 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
 
 impl Selecting<'_> {
     /// What is wrong with a value that the answer itself has, and that has no case.
-    fn own(&self, name: &str, value: Option<&Value>) -> Option<Diagnostic> {
+    fn own(&self, name: &str, path: Option<&FieldPath>, value: Option<&Value>) -> Option<Diagnostic> {
+        let requires = |schema: &Schema| path.is_some_and(|path| schema.requires(path));
         let (message, hint) = match value? {
+            // What is required and can be absent all the same can be `null`.
+            Value::Absent if newest::schema_of(self.flow, self.step).is_some_and(requires) => (
+                format!("`{name}` can be `null`, which counts as nothing, and then nothing selects"),
+                "allow no `null` there, or add `default`",
+            ),
             Value::Absent => (
                 format!("an answer need not have `{name}`, and then nothing selects"),
                 "list it in `required` of the schema, or add `default`",
@@ -90,9 +101,11 @@ impl Selecting<'_> {
             let finding = unassigned_value::not_left(self.edge.span, message).trace(trace);
             return Some(finding.hint("add `default`, or lead every path through a step that leaves it"));
         }
-        self.own(key, bad.own.as_ref())
+        let path = self.step.handoff.iter().find(|left| left.key == *key).map(|left| &left.path);
+        let own = |value: Option<&Value>| self.own(key, path, value);
+        own(bad.own.as_ref())
             .or_else(|| self.of_others(live, walks, key, bad.other.as_ref()?))
-            .or_else(|| self.own(key, bad.last.as_ref()))
+            .or_else(|| own(bad.last.as_ref()))
     }
 
     /// What is wrong with a value that an earlier step left.
@@ -181,7 +194,8 @@ mod tests {
         assert_eq!(own(json!({"type": "string"}), &["st"]), [other]);
         let missing = "an answer need not have `st`, and then nothing selects";
         assert_eq!(own(json!({"enum": ["a", "b"]}), &[]), [missing]);
-        assert_eq!(own(json!({"enum": ["a", "b", null]}), &["st"]), [missing]);
+        let null = "`st` can be `null`, which counts as nothing, and then nothing selects";
+        assert_eq!(own(json!({"enum": ["a", "b", null]}), &["st"]), [null]);
         let mut defaulted = selecting(OWN, 0);
         leaving(&mut defaulted, 0, json!({"type": "string"}), &[]);
         if let Target::Select { default, .. } = &mut defaulted.steps[0].edges[0].to {

@@ -29,7 +29,8 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             validator.name, written.text
         );
         let finding = Diagnostic::error(codes::VALIDATOR_WITHOUT_PATTERN, written.span, message);
-        let add = || format!("add `failurePatterns.{}`", written.text);
+        let key = self.registry.generation.patterns_key();
+        let add = || format!("add `{key}.{}`", written.text);
         self.push(or_hint(finding, written.text, names.iter().copied(), add));
     }
 
