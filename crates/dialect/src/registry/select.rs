@@ -145,7 +145,9 @@ fn check_left_elsewhere(lowering: &Lowering<'_, '_, '_>, condition: &Text<'_>, h
         .collect();
     paths.sort();
     paths.dedup();
-    let hint = match nearest(condition.text, keys.iter().map(|key| &**key)) {
+    // An input is named by its step and its path; here a value goes by the last part.
+    let last = condition.text.rsplit('.').next().filter(|last| keys.iter().any(|key| &**key == *last));
+    let hint = match last.or_else(|| nearest(condition.text, keys.iter().map(|key| &**key))) {
         Some(near) => format!("did you mean `{near}`?"),
         None if lowering.handoff.is_empty() => "add the field to this step's `handoffFields`".to_owned(),
         None => {

@@ -105,13 +105,13 @@ fn limits_that_are_too_low() {
         ("a verdict that comes first", &[(LIMITED, &counted(2))]),
     ]), @"
     # 2 iterations
-    steps_registry.json:22:5 warning[limit-too-low]: no run can complete: the shortest way to an end takes 3 iterations, and the limit is 2
+    agent.json:16:71 warning[limit-too-low]: no run can complete: the shortest way to an end takes 3 iterations, and the limit is 2
     # 3 iterations
     steps_registry.json:25:56 warning[bound-never-hit]: how often `closure.fix` may mend what a check found, 2 times, is never used up: that takes 7 iterations at least, and the limit is 3
     # enough for both remedies
     nothing
     # a verdict that comes first
-    steps_registry.json:22:5 warning[limit-too-low]: no run comes to the end at `closure.fix@validators`: the shortest way takes 3 iterations, and the verdict completes each run after 2
+    agent.json:16:74 warning[limit-too-low]: no run comes to the end at `closure.fix@validators`: the shortest way takes 3 iterations, and the verdict completes each run after 2
     ");
     insta::assert_snapshot!(of_check_flow(codes, &[
         ("as it is", &[]),
@@ -121,7 +121,7 @@ fn limits_that_are_too_low() {
     # as it is
     nothing
     # more executions than there are
-    steps_registry.json:24:16 warning[limit-too-low]: no run can complete: the shortest way to an end takes 101 iterations, and the limit is 100
+    agent.json:8:23 warning[limit-too-low]: no run can complete: the shortest way to an end takes 101 iterations, and the limit is 100
     # retries that do not fit
     steps_registry.json:16:50 warning[bound-never-hit]: the bound of `s_a8f3/check` on `ng`, 120 times, is never used up: that takes 121 iterations at least, and the limit is 100
     ");
@@ -134,7 +134,7 @@ fn limits_that_are_too_low() {
     # as it is
     nothing
     # 2 iterations
-    sound.yaml:83:9 warning[limit-too-low]: no run can complete: the shortest way to an end takes 3 iterations, and the limit is 2
+    sound.yaml:3:17 warning[limit-too-low]: no run can complete: the shortest way to an end takes 3 iterations, and the limit is 2
     # rounds that do not fit
     sound.yaml:91:16 warning[bound-never-hit]: `monitor:implement+reviewers` never acts: 6 rounds of 2 steps are done after 13 iterations, and the limit is 12
     # rounds that just do

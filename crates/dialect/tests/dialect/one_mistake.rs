@@ -319,6 +319,11 @@ fn keys_past_recognition() {
 #[test]
 fn what_was_meant_is_said() {
     let cases = [
+        (
+            WHOLE,
+            "{ \"condition\": \"initial.fix.approach\", \"targets\": { \"a\": \"continuation.fix\" } }",
+            "did you mean `approach`?",
+        ),
         ("\"successWhen\": \"empty\"", "\"successWhen\": \"emtpy\"", "did you mean `empty`?"),
         ("\"successWhen\": \"empty\"", "\"successWhen\": \"exit code 1\"", "did you mean `exitCode:1`?"),
         (

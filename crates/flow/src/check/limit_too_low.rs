@@ -57,7 +57,10 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
     }
     let (step, edge) = end;
     let trace = walks.tell_end(&hops, step, edge);
-    let span = flow.steps[step].edges[edge].span;
+    // It is shown where the number stands that has to be another one; where none does, at the end that is too far.
+    let counted = verdict.and_then(|_| flow.written(Turn::Part(0)));
+    let written = counted.or_else(|| flow.written(Turn::Iterations));
+    let span = written.unwrap_or(flow.steps[step].edges[edge].span);
     let message = match verdict {
         Some(max) => format!(
             "no run comes to the end at `{}`: the shortest way takes {least} iterations, and the verdict completes each \
