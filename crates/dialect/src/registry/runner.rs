@@ -199,7 +199,7 @@ fn read_execution<'j>(execution: Option<Fields<'j, '_>>, agent: &mut AgentDefini
     if let Some(span) = finalize_at.or(enabled_at).filter(|_| wanted && is_read) {
         let statement = "`execution.finalize` is not supported yet: what the run changed is not merged, pushed or \
                          proposed";
-        execution.found.left_out(span, statement, "merge the branch of the worktree by hand");
+        execution.found.left_out(span, statement, "merge, push or propose it by hand");
     }
     execution.finish();
 }

@@ -244,11 +244,30 @@ fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, comp
     report_unread(step, prompt, compiler);
 }
 
+/// From so many on, what a prompt does not read of what it could is said once.
+pub(super) const MANY: usize = 3;
+
 /// What a step promises to its prompt and the prompt does not read.
 fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler<'_, '_, '_>) {
     let found = &compiler.desk.found;
     let declared = step.variables.as_deref().unwrap_or_default();
-    for name in unread(declared, &[prompt]) {
+    let is_slip = |name: &&Text<'_>| nearest(name.text, prompt.used.iter().map(String::as_str)).is_some();
+    let (mut slips, others): (Vec<&Text<'_>>, Vec<&Text<'_>>) =
+        unread(declared, &[prompt]).into_iter().partition(is_slip);
+    // Many are not read for one reason: it is another prompt, or one that was written anew.
+    if others.len() >= MANY {
+        let names: Vec<&str> = others.iter().map(|name| name.text).collect();
+        let (names, id) = (list(&names), step.id);
+        let message = format!("`uvVariables` list {names}, which the prompt of `{id}` does not read");
+        let finding = Diagnostic::warning(codes::UNUSED_VARIABLE, others[0].span, message).step(id);
+        found.push(
+            finding
+                .hint("see that it is the right prompt, and read them there, or remove them from the list"),
+        );
+    } else {
+        slips.extend(others);
+    }
+    for name in slips {
         let message =
             format!("`uvVariables` list `{}`, which the prompt of `{}` does not read", name.text, step.id);
         found.push(

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use cuegate_flow::Diagnostic;
+use cuegate_flow::{Diagnostic, Input, Str};
 
 use super::agent::AgentDefinition;
 use super::inputs::DeclaredInput;
 use super::prompt::Prompt;
 use super::step::StepDefinition;
+use super::step_prompt::MANY;
 use crate::codes;
 use crate::findings::Findings;
-use crate::nearest::nearest;
+use crate::nearest::{list, nearest};
 use crate::shared::Shared;
 use crate::template::is_name;
 
@@ -152,10 +153,19 @@ impl Reads {
 
     fn report_inputs(&self, step: &str, inputs: &[DeclaredInput], found: &Findings) {
         let read = self.inputs.lock();
-        for DeclaredInput { input, .. } in inputs {
-            if read.contains(&(step.to_owned(), input.name.to_string())) || self.is_meant(&input.name) {
-                continue;
-            }
+        let is_read = |name: &Str| read.contains(&(step.to_owned(), name.to_string())) || self.is_meant(name);
+        let mut unread: Vec<&Input> =
+            inputs.iter().map(|declared| &declared.input).filter(|input| !is_read(&input.name)).collect();
+        if unread.len() >= MANY {
+            let names: Vec<&str> = unread.iter().map(|input| &*input.name).collect();
+            let message = format!("no prompt of `{step}` reads its inputs {}", list(&names));
+            let finding = Diagnostic::warning(codes::UNUSED_VARIABLE, unread[0].span, message).step(step);
+            found.push(
+                finding.hint("see that it is the right prompt, and read them there, or remove the inputs"),
+            );
+            unread.clear();
+        }
+        for input in unread {
             let message = format!("no prompt of `{step}` reads its input `{}`", input.name);
             found.push(
                 Diagnostic::warning(codes::UNUSED_VARIABLE, input.span, message)
