@@ -12,8 +12,13 @@ use super::{Definition, is_piece, look};
 const NOBODY: &str = "with nobody there";
 const SOMEBODY: &str = "when a person is there";
 
+/// What is said of text that never comes to anything. What exists for a person is not dead because nobody is there, so that
+/// this is said only where it holds in both ways.
+const DEAD: [&str; 5] =
+    ["bound-never-hit", "join-never-fires", "monitor-never-acts", "report-not-yet", "unreachable-step"];
+
 /// Looks at a definition in every way that a run of it can take, and merges what is found: what is the same is there once,
-/// what is found in one way only says in which. `how` says the rest; the flow is that of a run with nobody there.
+/// what is found in one way only says in which, and what is dead in one way only is not said. `how` says the rest; the flow is that of a run with nobody there.
 ///
 /// A run is of one way, so that each of them has to be sound.
 pub fn look_each_way(
@@ -88,19 +93,23 @@ fn moved(mut finding: Diagnostic, from: &Sources, to: &mut Sources) -> Diagnosti
 fn merged(alone: Vec<Diagnostic>, mut there: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for finding in alone {
-        // What to do, and the way that shows it, may differ: it is the same all the same.
+        let is_dead = DEAD.contains(&finding.code);
+        // What to do, and the way that shows it, may differ: it is the same all the same. So may why it is dead.
         let same = there.iter().position(|other| {
             let of = |it: &Diagnostic| (it.code, it.severity, it.span);
-            of(other) == of(&finding) && other.message == finding.message && other.step == finding.step
+            let is_same = other.message == finding.message && other.step == finding.step;
+            of(other) == of(&finding) && (is_same || is_dead)
         });
         match same {
             Some(at) => {
                 there.remove(at);
                 found.push(finding);
             }
+            None if is_dead => {}
             None => found.push(only(finding, NOBODY)),
         }
     }
+    there.retain(|finding| !DEAD.contains(&finding.code));
     found.extend(there.into_iter().map(|finding| only(finding, SOMEBODY)));
     found
 }
@@ -114,7 +123,7 @@ fn only(mut finding: Diagnostic, when: &str) -> Diagnostic {
 mod tests {
     use cuegate_flow::{Diagnostic, FileId, Sources, Span, Trace};
 
-    use super::{merged, moved};
+    use super::{DEAD, merged, moved};
 
     #[test]
     fn what_is_moved_keeps_its_places() {
@@ -130,6 +139,18 @@ mod tests {
         let places: Vec<Option<String>> = moved.trace_spans.iter().map(path).collect();
         assert_eq!(path(&moved.span).as_deref(), Some("one.yaml"));
         assert_eq!(places, [Some("other.yaml".to_owned()), Some("one.yaml".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_dead_in_one_way_only_is_not_said() {
+        let all: Vec<&str> = cuegate_flow::codes().iter().map(|code| code.name).collect();
+        assert!(DEAD.iter().all(|code| all.contains(code)));
+        let at = |start| Span { file: FileId(0), start, end: start + 1 };
+        let dead = |start, message: &str| Diagnostic::warning("unreachable-step", at(start), message);
+        let found =
+            merged(vec![dead(1, "a"), dead(2, "b")], vec![dead(2, "for another reason"), dead(3, "c")]);
+        let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
+        assert_eq!(messages, ["b"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Found in `piece::newer`.
+//! Found in `piece::newer`, `piece::template`.
 
 use cuegate_flow::Code;
 
@@ -9,7 +9,8 @@ later-spelling: a key in the spelling of a later version of the format
 
 `steps`, `initial_step` and `max_steps` are what later versions call `movements`, `initial_movement` and
 `max_iterations`; some between call the last `max_movements`. What judges of monitors are told is called
-`instruction` there, and may be a key of `instructions`. They are read as that.
+`instruction` there, and may be a key of `instructions`. In instructions `{step_iteration}`, `{max_steps}` and
+`{max_movements}` stand for `{movement_iteration}` and `{max_iterations}`. They are read as that.
 
 Nothing has to be done.
 ",

@@ -94,6 +94,11 @@ impl Prompts<'_, '_> {
         let reader = Reader { step: movement.name.text, monitor: false };
         let instruction =
             asked.instruction.as_ref().map_or_else(Vec::new, |body| self.compiler.compile(body, reader));
+        if let Some(body) = asked.instruction.as_ref().filter(|_| !asked.previous)
+            && reads(&instruction, &Source::Fact(Fact::PreviousResponse))
+        {
+            self.compiler.untold(body, reader);
+        }
         self.told(&mut page, instruction, asked.previous);
         self.reports(&mut page, asked);
         gates(&mut page, asked);

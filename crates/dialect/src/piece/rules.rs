@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use cuegate_flow::{Diagnostic, Span, Str};
 
 use super::condition::{self, Condition};
+use super::movement::{ABORT, COMPLETE};
 use super::newer;
 use super::prompt::line;
 use super::schema::NONE;
@@ -221,7 +222,9 @@ fn next_of<'j>(rule: &Rule<'j>) -> Option<&'j str> {
 
 /// A rule that leads back to its own movement asks the same again, with nothing new.
 fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str) {
-    for rule in rules.iter().filter(|rule| !rule.asks_person) {
+    // Of a movement that is called like an end each of them ends the run, and that it is called so has been said.
+    let is_end = matches!(step, COMPLETE | ABORT);
+    for rule in rules.iter().filter(|rule| !rule.asks_person && !is_end) {
         if let Some(next) = rule.next.filter(|next| next.text == step) {
             let message = format!("`{}` of `{step}` leads to itself", rule.condition.text);
             let hint = "lead to another movement, or let the rule ask a person with `requires_user_input`";

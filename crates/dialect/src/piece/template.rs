@@ -22,6 +22,13 @@ const VALUES: [(&str, Source); 8] = [
     (CYCLE_COUNT, Source::Fact(Fact::Rounds)),
 ];
 
+/// What later versions call some of them.
+const LATER: [(&str, &str); 3] = [
+    ("step_iteration", "movement_iteration"),
+    ("max_steps", "max_iterations"),
+    ("max_movements", "max_iterations"),
+];
+
 /// What only the judge of a monitor can read.
 const CYCLE_COUNT: &str = "cycle_count";
 
@@ -125,11 +132,19 @@ impl<'c> Compiler<'c> {
             self.warn(codes::STRAY_KEY, name, body, reader, format!("`{{{name}}}` stays text here"), hint);
             return None;
         }
-        if let Some((_, source)) = VALUES.iter().find(|(known, _)| *known == name) {
-            return Some(source.clone());
+        if let Some(source) = value(name) {
+            return Some(source);
         }
         if self.set.iter().any(|known| known == name) {
             return Some(Source::Param(name.into()));
+        }
+        if let Some((_, own)) = LATER.iter().find(|(later, _)| *later == name) {
+            let message = format!("`{{{name}}}` is read as `{{{own}}}`");
+            let note = Diagnostic::note(codes::LATER_SPELLING, body.place(&format!("{{{name}}}")), message);
+            self.found.push(
+                note.step(reader.step).hint(format!("`{own}` is the word of the piece schema reference")),
+            );
+            return value(own);
         }
         let prefixed = ["uv-", "section."].iter().any(|prefix| name.starts_with(prefix));
         if name == "input_text" || (prefixed && !name.contains(char::is_whitespace)) {
@@ -149,6 +164,14 @@ impl<'c> Compiler<'c> {
             self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, &hint);
         }
         None
+    }
+
+    /// Reports that an instruction shows the answer before, which its movement is not told.
+    pub(crate) fn untold(&self, body: &Body, reader: Reader<'_>) {
+        let message =
+            "`{previous_response}` is always empty here: `pass_previous_response` is `false`".to_owned();
+        let hint = "remove the one or the other";
+        self.warn(codes::STRAY_KEY, "previous_response", body, reader, message, hint);
     }
 
     /// Reports what begins as a placeholder and has no closing brace: each by how many braces open before it.
@@ -229,6 +252,11 @@ impl<'c> Compiler<'c> {
         let place = body.place(&format!("{{{name}}}"));
         self.found.push(Diagnostic::warning(code, place, message).step(reader.step).hint(hint));
     }
+}
+
+/// What a name stands for.
+fn value(name: &str) -> Option<Source> {
+    VALUES.iter().find(|(known, _)| *known == name).map(|(_, source)| source.clone())
 }
 
 /// The placeholder that a text behind a brace begins as, on whose line no brace closes it.

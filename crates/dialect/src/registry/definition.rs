@@ -1,5 +1,7 @@
 //! A registry file as written.
 
+use std::collections::HashSet;
+
 use cuegate_flow::{Diagnostic, Span, for_each};
 
 use super::completion::read_completion;
@@ -10,7 +12,7 @@ use super::step_keys::check_keys;
 use super::validation::{FailurePattern, ValidationStep, ValidatorDefinition};
 use crate::codes;
 use crate::findings::Findings;
-use crate::json::{Fields, Json, Kind, Text};
+use crate::json::{Entry, Fields, Json, Kind, Text};
 use crate::nearest::nearest;
 
 /// A registry as written; what could not be read is absent, and findings say so.
@@ -145,9 +147,10 @@ fn read_completion_type(fields: &Fields<'_, '_>) -> Option<(&'static str, Span)>
 
 /// Adds the steps that stand in `completionSteps` only, and the validations of all of them.
 fn read_completions<'j>(fields: &Fields<'j, '_>, registry: &mut RegistryDefinition<'j>) {
-    for entry in fields.names("completionSteps") {
+    let entries = fields.names("completionSteps");
+    let meant = misspelt(&entries, &registry.steps);
+    for (entry, meant) in entries.into_iter().zip(meant) {
         let id: &str = &entry.key;
-        let meant = misspelt(id, fields, &registry.steps);
         let known = meant.is_some() || registry.steps.iter().any(|step| step.id == id);
         if let Some(meant) = meant {
             let message =
@@ -164,20 +167,21 @@ fn read_completions<'j>(fields: &Fields<'j, '_>, registry: &mut RegistryDefiniti
     }
 }
 
-/// The step that an entry of `completionSteps` was meant to be about, of those that have none: one that is nearly called so,
-/// where there is no step of that name and nothing leads to one.
-fn misspelt<'s>(id: &str, fields: &Fields<'_, '_>, steps: &'s [StepDefinition<'_>]) -> Option<&'s str> {
-    let leads = |step: &StepDefinition<'_>| {
-        let rules = step.transitions.iter().flatten();
-        rules.flat_map(|transition| transition.rule.targets()).any(|target| target.text == id)
+/// By entry of `completionSteps` the step that it was meant to be about, of those that have none: one that is nearly called
+/// so, where there is no step of its name and nothing leads to one.
+fn misspelt<'j>(entries: &[&'j Entry], steps: &[StepDefinition<'j>]) -> Vec<Option<&'j str>> {
+    let rules = steps.iter().flat_map(|step| step.transitions.iter().flatten());
+    let targets = rules.flat_map(|transition| transition.rule.targets());
+    let known: HashSet<&str> =
+        steps.iter().map(|step| step.id).chain(targets.map(|target| target.text)).collect();
+    let keys: HashSet<&str> = entries.iter().map(|entry| &*entry.key).collect();
+    let completes = |id: &&str| id.starts_with("complete.") && !keys.contains(id);
+    let without: Vec<&'j str> = steps.iter().map(|step| step.id).filter(completes).collect();
+    let meant = |entry: &&Entry| match known.contains(&*entry.key) {
+        true => None,
+        false => nearest(&entry.key, without.iter().copied()),
     };
-    if steps.iter().any(|step| step.id == id || leads(step)) {
-        return None;
-    }
-    let entries = fields.names("completionSteps");
-    let has_none = |step: &&str| !entries.iter().any(|entry| *entry.key == **step);
-    let others = steps.iter().map(|step| step.id).filter(|step| step.starts_with("complete."));
-    nearest(id, others.filter(has_none))
+    entries.iter().map(meant).collect()
 }
 
 /// Names all steps of the flow that lack a gate or transitions, in the words of "Step Flow Design", "Load-time

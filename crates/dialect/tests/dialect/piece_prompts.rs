@@ -226,6 +226,13 @@ fn a_monitor_has_words_of_its_own() {
 }
 
 #[test]
+fn later_placeholders_are_filled_in() {
+    let written = |text: &str| work(&[("Plan {task}.", text)], "plan");
+    let later = written("Plan {task}. {step_iteration} of {max_steps}, {max_movements}.");
+    assert_eq!(later, written("Plan {task}. {movement_iteration} of {max_iterations}, {max_iterations}."));
+}
+
+#[test]
 fn a_judge_may_be_told_by_a_key() {
     let written = "      instruction_template: |\n        {cycle_count} rounds. See {report:01-scope.md}.\n";
     let by_key =

@@ -47,6 +47,23 @@ fn keys_are_no_text() {
     ");
 }
 
+/// What a movement is not told it cannot show; and a movement that is called like an end is no place to go to.
+#[test]
+fn what_contradicts_is_one_finding() {
+    insta::assert_snapshot!(table(&[
+        ("the answer before, untold", &[
+            ("  - name: plan\n", "  - name: plan\n    pass_previous_response: false\n"),
+            ("Plan {task}.", "Plan {task}: {previous_response}."),
+        ]),
+        ("called like an end", &[("  - name: implement\n", "  - name: COMPLETE\n")]),
+    ]), @"
+    # the answer before, untold
+    sound.yaml:27:20 warning[stray-key]: `{previous_response}` is always empty here: `pass_previous_response` is `false`
+    # called like an end
+    sound.yaml:44:11 error[step-name]: `COMPLETE` is an end, and cannot be the name of a movement
+    ");
+}
+
 /// Beside `format` and `order` stands a `name`, and no label.
 #[test]
 fn reports_with_a_form_have_a_name() {

@@ -71,7 +71,7 @@ fn overlap<'r>(
             if other.iter().any(|outcome| !one.contains(outcome))
                 && one.iter().any(|outcome| !other.contains(outcome))
             {
-                work = work.checked_sub(before)?;
+                work = work.checked_sub(rules[..before].iter().map(|rule| named(rule)).sum())?;
                 if let Some(case) = both((one, other), &rules[..before], members, &mut work) {
                     return Some((first, second, case));
                 }
@@ -80,6 +80,14 @@ fn overlap<'r>(
         }
     }
     None
+}
+
+/// How many outcomes a rule names.
+fn named(rule: &JoinRule) -> usize {
+    match &rule.pattern {
+        JoinPattern::All(_) => 1,
+        JoinPattern::Each(all) | JoinPattern::Any(all) => all.len(),
+    }
 }
 
 /// Outcomes of all members of which one is of the first rule alone, and another one of the second alone, and which no
@@ -122,7 +130,7 @@ fn both<'r>(
                 if !exactly.fit(&case) {
                     return Some(case);
                 }
-                *work = work.checked_sub(members.len())?;
+                *work = work.checked_sub(free.iter().map(Vec::len).sum())?;
                 if !count(&mut places, &free) {
                     break;
                 }
