@@ -5,9 +5,12 @@ use serde_saphyr::granit_parser::ErrorKind;
 /// A hint, and where it is about another line than that of the fault.
 pub(super) struct Advice {
     pub(super) hint: &'static str,
-    /// The first byte of that line but for its indentation.
-    pub(super) place: Option<usize>,
+    /// The byte of that line where it begins, and what is wrong there.
+    pub(super) place: Option<(usize, &'static str)>,
 }
+
+/// Of a line that the next one goes on with.
+const NO_KEY: &str = "this line is no key and no item: the next one goes on with it";
 
 /// What to do about a fault at a place of a text.
 pub(super) fn of(kind: &ErrorKind, text: &str, at: usize) -> Advice {
@@ -23,14 +26,20 @@ pub(super) fn of(kind: &ErrorKind, text: &str, at: usize) -> Advice {
         ErrorKind::InvalidTrailingSingleQuotedScalar => here(
             "the text ends with the quote before it: write `''` for one inside, or put it into double quotes",
         ),
+        ErrorKind::UnexpectedCharacter { .. } if control(text, at).is_some() => Advice {
+            hint: "remove it, or put the text into double quotes and write `\\xNN` with its number",
+            place: control(text, at).map(|at| (at, "this is a control character, which YAML takes nowhere")),
+        },
         ErrorKind::MissingAnchorOrAliasName
         | ErrorKind::UnknownAnchor
         | ErrorKind::UnexpectedCharacter { .. } => {
             here("put the text into quotes: what begins so means something else in YAML")
         }
-        ErrorKind::UnclosedQuotedScalar | ErrorKind::InvalidQuotedScalarIndent => {
-            here("close the quotes that open here, or leave them out")
-        }
+        ErrorKind::InvalidQuotedScalarIndent => Advice {
+            hint: "close them in this line, or leave them out",
+            place: opening(text, at).map(|at| (at, "the quotes that open here are not closed")),
+        },
+        ErrorKind::UnclosedQuotedScalar => here("close the quotes that open here, or leave them out"),
         ErrorKind::UnknownQuotedScalarEscape
         | ErrorKind::InvalidQuotedScalarHexEscape
         | ErrorKind::InvalidUnicodeEscape => {
@@ -78,7 +87,25 @@ fn of_colon(text: &str, at: usize) -> Advice {
         _ if written.contains(':') => "put a blank behind the colon",
         _ => "put a colon and a blank behind the key",
     };
-    Advice { hint, place: Some(line + above[line..].len() - written.len()) }
+    Advice { hint, place: Some((line + above[line..].len() - written.len(), NO_KEY)) }
+}
+
+/// The first character from a place to the end of its line that YAML takes nowhere.
+fn control(text: &str, at: usize) -> Option<usize> {
+    let at = text.floor_char_boundary(at);
+    let line = text[at..].split('\n').next()?;
+    line.trim_end_matches('\r').find(|c: char| c.is_control() && c != '\t').map(|found| at + found)
+}
+
+/// Where the quotes opened in which a place still is: the last before it that begin a text and do not close again.
+fn opening(text: &str, at: usize) -> Option<usize> {
+    let before = &text[..text.floor_char_boundary(at)];
+    let begins = |at: &usize| {
+        let head = before[..*at].trim_end_matches([' ', '\t']);
+        head.is_empty() || head.ends_with([':', '-', '?', ',', '[', '{', '\n'])
+    };
+    let is_open = |(at, quote): &(usize, &str)| !before[at + 1..].contains(quote) && begins(at);
+    before.rmatch_indices(['"', '\'']).find(is_open).map(|(at, _)| at)
 }
 
 #[cfg(test)]
@@ -88,7 +115,14 @@ mod tests {
     fn told(text: &str) -> (&'static str, Option<usize>) {
         let at = text.rfind(':').unwrap();
         let found = of(&ErrorKind::MappingValueNotAllowed, text, at);
-        (found.hint, found.place)
+        (found.hint, found.place.map(|(at, _)| at))
+    }
+
+    #[test]
+    fn quotes_are_shown_where_they_open() {
+        let text = "a: 'it is'\nb: \"Good, it's\n  c: d";
+        assert_eq!(opening(text, text.len()), Some(14));
+        assert_eq!(opening("a: b", 4), None);
     }
 
     #[test]

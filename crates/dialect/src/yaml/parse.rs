@@ -253,8 +253,20 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn foreign_tag(&self, tag: &Tag, span: Span) -> Stop {
-        let message = format!("the tag `{}` means nothing here", tag.original());
-        self.stop_at(span, message, "remove the tag")
+        let written = tag.original();
+        let message = format!("the tag `{written}` means nothing here");
+        // It stands before what it is about.
+        let before = self.text.get(..span.start as usize).unwrap_or_default();
+        let place = before.rfind(&written).map_or(span, |at| Span {
+            start: at as u32,
+            end: (at + written.len()) as u32,
+            ..span
+        });
+        self.stop_at(
+            place,
+            message,
+            "remove the tag, or put the text into quotes: what begins so is a tag in YAML",
+        )
     }
 
     /// Where a collection ends: after its bracket, when it has one. Where the next line begins is no part of it.
@@ -313,14 +325,10 @@ impl<'t> Reader<'t, '_> {
                 let message = lower_first(&kind.to_string());
                 match advice.place {
                     None => self.stop_at(fault, message, advice.hint),
-                    Some(start) => {
+                    Some((start, what)) => {
                         let line = self.text[start..].lines().next().unwrap_or_default().trim_end();
                         let span = Span { start: start as u32, end: (start + line.len()) as u32, ..fault };
-                        self.stop_at(
-                            span,
-                            "this line is no key and no item: the next one goes on with it",
-                            advice.hint,
-                        )
+                        self.stop_at(span, what, advice.hint)
                     }
                 }
             }

@@ -62,7 +62,7 @@ fn what_is_no_yaml_is_said_where() {
         ("name: p\n\tmax: 5\n", "invalid-yaml", 8, "a tab indents this line"),
         ("m:\n  - name: a\n\n\tedit: false\n", "invalid-yaml", 16, "a tab indents this line"),
         ("a: &a [*a]\n", "invalid-yaml", 7, "an alias stands inside what it stands for"),
-        ("a: !mine x\n", "invalid-yaml", 9, "the tag `!mine` means nothing here"),
+        ("a: !mine x\n", "invalid-yaml", 3, "the tag `!mine` means nothing here"),
         ("? [a]\n: 1\n", "invalid-yaml", 2, "a key has to be a plain text"),
         ("a: &a {b: 1}\nc:\n  <<: *a\n", "invalid-yaml", 18, "`<<` merges mappings in YAML 1.1 only"),
     ];
