@@ -205,6 +205,7 @@ impl Reading<'_, '_, '_> {
         let policies = self.list(fields, "policy", Section::Policies);
         let knowledge = self.list(fields, "knowledge", Section::Knowledge);
         let instruction = self.instruction(fields);
+        fields.misplaced(&["report"], "output_contracts");
         let refresh = refresh(fields);
         let previous = fields.boolean("pass_previous_response").is_none_or(|(value, _)| value);
         let (permission, doubtful) = permission(fields, step);

@@ -1,7 +1,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::{Code, join::Cases, live::Yields};
-use crate::{Act, Diagnostic, Flow, Gate, JoinPattern, JoinRule, Outcome, StepId};
+use crate::{Act, Diagnostic, Flow, Gate, JoinPattern, JoinRule, Outcome, StepId, nearest};
 
 pub(super) const CODE: Code = Code {
     name: "unmatched-join",
@@ -28,12 +28,31 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
         let Some(case) = unmatched(rules, &outcomes) else { continue };
         let told = tell(flow, members, &case);
         let message = format!("no rule of `{}` fits when {}", step.name, told.join(", "));
-        found.push(
-            Diagnostic::warning(CODE.name, step.span, message)
-                .step(&step.name)
-                .hint("add a rule for that: the run fails there"),
-        );
+        let hint = match slip(rules, &case) {
+            Some((at, said, near)) => {
+                let member = &flow.step(members[at]).name;
+                format!(
+                    "add a rule for that: the run fails there; or is `{said}` of `{member}` meant to be `{near}`?"
+                )
+            }
+            None => "add a rule for that: the run fails there".to_owned(),
+        };
+        found.push(Diagnostic::warning(CODE.name, step.span, message).step(&step.name).hint(hint));
     }
+}
+
+/// The member of a case that says what no rule names, though one names nearly the same.
+fn slip(rules: &[JoinRule], case: &[&Outcome]) -> Option<(usize, String, String)> {
+    let of = |rule: &JoinRule| match &rule.pattern {
+        JoinPattern::All(outcome) => vec![outcome.to_string()],
+        JoinPattern::Each(all) | JoinPattern::Any(all) => all.iter().map(ToString::to_string).collect(),
+    };
+    let named: BTreeSet<String> = rules.iter().flat_map(of).collect();
+    case.iter().enumerate().find_map(|(at, outcome)| {
+        let said = outcome.to_string();
+        let near = (!named.contains(&said)).then(|| nearest(&said, named.iter().map(String::as_str)))??;
+        Some((at, said.clone(), near.to_owned()))
+    })
 }
 
 /// What each member says, in words.
@@ -99,6 +118,31 @@ mod tests {
 
     fn named(word: &str) -> Outcome {
         Outcome::Named(word.into())
+    }
+
+    #[test]
+    fn what_a_rule_nearly_names_may_be_meant() {
+        let hints = |word: &str| {
+            let draft =
+                joined(vec![JoinPattern::All(named(word)), JoinPattern::Any(vec![named("y")])], false);
+            let mut draft = draft;
+            draft.steps[1].gate = draft.steps[2].gate.clone();
+            if let crate::Gate::Readers(readers) = &mut draft.steps[1].gate
+                && let crate::Reader::Field { words, .. } = &mut readers[0]
+            {
+                words.iter_mut().for_each(|(_, means)| {
+                    if *means == named("x") {
+                        *means = named("aproved");
+                    }
+                });
+            }
+            let found = findings_of(draft).into_iter().filter(|found| found.code == "unmatched-join");
+            found.filter_map(|found| found.hint).collect::<Vec<_>>()
+        };
+        let meant =
+            "add a rule for that: the run fails there; or is `aproved` of `a` meant to be `approved`?";
+        assert_eq!(hints("approved"), [meant]);
+        assert_eq!(hints("other"), ["add a rule for that: the run fails there"]);
     }
 
     #[test]
