@@ -13,7 +13,7 @@ const NOBODY: &str = "with nobody there";
 const SOMEBODY: &str = "when a person is there";
 
 /// What is said of text that never comes to anything. What exists for a person is not dead because nobody is there, so that
-/// this is said only where it holds in both ways.
+/// this is not said where it holds with nobody there only.
 const DEAD: [&str; 5] =
     ["bound-never-hit", "join-never-fires", "monitor-never-acts", "report-not-yet", "unreachable-step"];
 
@@ -94,11 +94,11 @@ fn merged(alone: Vec<Diagnostic>, mut there: Vec<Diagnostic>) -> Vec<Diagnostic>
     let mut found = Vec::new();
     for finding in alone {
         let is_dead = DEAD.contains(&finding.code);
-        // What to do, and the way that shows it, may differ: it is the same all the same. So may why it is dead.
+        // What to do, and the way that shows it, may differ: it is the same all the same. So may why a monitor is dead.
         let same = there.iter().position(|other| {
             let of = |it: &Diagnostic| (it.code, it.severity, it.span);
             let is_same = other.message == finding.message && other.step == finding.step;
-            of(other) == of(&finding) && (is_same || is_dead)
+            of(other) == of(&finding) && (is_same || finding.code == "monitor-never-acts")
         });
         match same {
             Some(at) => {
@@ -109,7 +109,6 @@ fn merged(alone: Vec<Diagnostic>, mut there: Vec<Diagnostic>) -> Vec<Diagnostic>
             None => found.push(only(finding, NOBODY)),
         }
     }
-    there.retain(|finding| !DEAD.contains(&finding.code));
     found.extend(there.into_iter().map(|finding| only(finding, SOMEBODY)));
     found
 }
@@ -147,10 +146,9 @@ mod tests {
         assert!(DEAD.iter().all(|code| all.contains(code)));
         let at = |start| Span { file: FileId(0), start, end: start + 1 };
         let dead = |start, message: &str| Diagnostic::warning("unreachable-step", at(start), message);
-        let found =
-            merged(vec![dead(1, "a"), dead(2, "b")], vec![dead(2, "for another reason"), dead(3, "c")]);
+        let found = merged(vec![dead(2, "a"), dead(2, "b")], vec![dead(2, "b"), dead(3, "c")]);
         let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
-        assert_eq!(messages, ["b"]);
+        assert_eq!(messages, ["b", "c (when a person is there)"]);
     }
 
     #[test]

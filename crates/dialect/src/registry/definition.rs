@@ -175,11 +175,16 @@ fn misspelt<'j>(entries: &[&'j Entry], steps: &[StepDefinition<'j>]) -> Vec<Opti
     let known: HashSet<&str> =
         steps.iter().map(|step| step.id).chain(targets.map(|target| target.text)).collect();
     let keys: HashSet<&str> = entries.iter().map(|entry| &*entry.key).collect();
-    let completes = |id: &&str| id.starts_with("complete.") && !keys.contains(id);
-    let without: Vec<&'j str> = steps.iter().map(|step| step.id).filter(completes).collect();
+    let without = steps.iter().map(|step| step.id).filter(|id| !keys.contains(id));
+    // What all of them begin with makes none of them like another one.
+    let without: Vec<(&'j str, &'j str)> =
+        without.filter_map(|id| Some((id.strip_prefix("complete.")?, id))).collect();
     let meant = |entry: &&Entry| match known.contains(&*entry.key) {
         true => None,
-        false => nearest(&entry.key, without.iter().copied()),
+        false => {
+            let near = nearest(entry.key.strip_prefix("complete.")?, without.iter().map(|(part, _)| *part))?;
+            without.iter().find(|(part, _)| *part == near).map(|(_, id)| *id)
+        }
     };
     entries.iter().map(meant).collect()
 }

@@ -21,7 +21,7 @@ const BESIDE: [&str; 9] =
 const BY_NAME: [&str; 2] = ["dependentSchemas", "dependencies"];
 
 /// Those that only tell objects apart.
-const TELLING: [&str; 2] = ["not", "if"];
+const TELLING: [&str; 3] = ["not", "if", "contains"];
 
 /// What holds no schema.
 const VALUES: [&str; 5] = ["enum", "const", "default", "examples", "required"];
@@ -84,7 +84,9 @@ fn close_part(schema: &mut Value, names: &Map<String, Value>) {
                     (key, _) if VALUES.contains(&key) || TELLING.contains(&key) => {}
                     ("properties", Value::Object(own)) => {
                         for (name, inner) in own {
-                            match names.look(name).and_then(|known| known.get("properties")) {
+                            // What the whole does not close is closed here.
+                            let closed = names.look(name).filter(|known| known["type"] == "object");
+                            match closed.and_then(|known| known.get("properties")) {
                                 Some(Value::Object(known)) => close_part(inner, known),
                                 _ => close(inner),
                             }
