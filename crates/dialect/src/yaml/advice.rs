@@ -104,8 +104,19 @@ fn opening(text: &str, at: usize) -> Option<usize> {
         let head = before[..*at].trim_end_matches([' ', '\t']);
         head.is_empty() || head.ends_with([':', '-', '?', ',', '[', '{', '\n'])
     };
-    let is_open = |(at, quote): &(usize, &str)| !before[at + 1..].contains(quote) && begins(at);
+    let is_open = |(at, quote): &(usize, &str)| begins(at) && !closes(&before[at + 1..], quote);
     before.rmatch_indices(['"', '\'']).find(is_open).map(|(at, _)| at)
+}
+
+/// Whether a text that such a quote opens ends in what follows: `\"` in double quotes and `''` in single ones are in it.
+fn closes(text: &str, quote: &str) -> bool {
+    match quote {
+        "\"" => text.match_indices('"').any(|(at, _)| {
+            let backslashes = text[..at].bytes().rev().take_while(|byte| *byte == b'\\').count();
+            backslashes % 2 == 0
+        }),
+        _ => text.matches(quote).count() % 2 == 1,
+    }
 }
 
 #[cfg(test)]
@@ -123,6 +134,10 @@ mod tests {
         let text = "a: 'it is'\nb: \"Good, it's\n  c: d";
         assert_eq!(opening(text, text.len()), Some(14));
         assert_eq!(opening("a: b", 4), None);
+        let escaped = r#"a: "say \"yes\" or"#;
+        assert_eq!(opening(escaped, escaped.len()), Some(3));
+        assert_eq!(opening("a: 'it''s", 9), Some(3));
+        assert_eq!(opening(r#"a: "b\\" c"#, 10), None);
     }
 
     #[test]

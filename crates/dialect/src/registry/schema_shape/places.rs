@@ -1,0 +1,286 @@
+//! Which objects of a schema are closed, and around which names, where several schemas speak of one object.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cuegate_flow::{Look, Schema};
+use serde_json::{Map, Value, json};
+
+use super::{INSIDE, NAMED, SHARING, VALUES, is_open};
+
+/// How many pairs of schemas about the same values are compared at most. What has more of them stays open.
+const PAIRS_MAX: usize = 2_000_000;
+
+/// The places of the objects to be closed, as JSON pointers, with the names that others give what they hold.
+pub(super) fn closings(schema: &Value) -> Vec<(String, BTreeSet<String>)> {
+    let mut places = Places { found: BTreeMap::new(), pairs: PAIRS_MAX };
+    if places.look_at(Part::whole(schema, String::new()).into_iter().collect()).is_none() {
+        return Vec::new();
+    }
+    let closes = |(at, closing): (String, Closing)| match closing {
+        Closing { names: Some(names), is_due: true } => Some((at, names)),
+        _ => None,
+    };
+    places.found.into_iter().filter_map(closes).collect()
+}
+
+/// What is known of closing an object.
+struct Closing {
+    /// The names that are given to what it holds; `None` where they cannot be listed.
+    names: Option<BTreeSet<String>>,
+    /// Whether nothing else closes it.
+    is_due: bool,
+}
+
+struct Places {
+    found: BTreeMap<String, Closing>,
+    pairs: usize,
+}
+
+/// A schema about a value.
+#[derive(Clone)]
+struct Part<'s> {
+    map: &'s Map<String, Value>,
+    /// Its JSON pointer.
+    at: String,
+    /// The choices that it depends on: where each is made, and which of its alternatives leads here.
+    choices: Vec<(String, usize)>,
+    /// Whether it only tells values apart.
+    tells: bool,
+    /// Whether it is about the value in any case.
+    is_certain: bool,
+}
+
+/// Which values in another one a schema is about.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Key<'s> {
+    Name(&'s str),
+    Pattern(&'s str),
+    OtherNames,
+    Item(usize),
+    OtherItems,
+}
+
+/// A schema about values in another one, with the schema that has it.
+type Inner<'s> = (Key<'s>, Part<'s>, &'s Map<String, Value>);
+
+impl Places {
+    /// Decides about all schemas of one value, and of all values in it; `None` where there are too many.
+    fn look_at(&mut self, parts: Vec<Part<'_>>) -> Option<()> {
+        let mut all = spread(parts);
+        all.sort_by_key(|part| part.choices.len());
+        self.pairs = self.pairs.checked_sub(all.len() * all.len())?;
+        self.decide(&all);
+        let inner: Vec<Inner<'_>> = all.iter().flat_map(inside).collect();
+        let is_wide = |key: &Key<'_>| matches!(key, Key::Pattern(_) | Key::OtherNames | Key::OtherItems);
+        let wide: Vec<&Inner<'_>> = inner.iter().filter(|(key, ..)| is_wide(key)).collect();
+        let mut groups: BTreeMap<&Key<'_>, Vec<Part<'_>>> = BTreeMap::new();
+        for (key, part, _) in &inner {
+            groups.entry(key).or_default().push(part.clone());
+        }
+        for (key, mut group) in groups {
+            let own = || inner.iter().filter(|(other, ..)| other == key);
+            let all: Vec<&Inner<'_>> = if is_wide(key) { inner.iter().collect() } else { wide.clone() };
+            self.pairs = self.pairs.checked_sub(all.len() * group.len())?;
+            for other in all.into_iter().filter(|(other, ..)| other != key) {
+                if own().any(|own| meet(own, other)) {
+                    group.push(Part { is_certain: false, ..other.1.clone() });
+                }
+            }
+            self.look_at(group)?;
+        }
+        for part in all.iter().flat_map(apart) {
+            self.look_at(vec![part])?;
+        }
+        Some(())
+    }
+
+    /// Decides which schemas of one value close it. Those that depend on fewer choices come first.
+    fn decide(&mut self, all: &[Part<'_>]) {
+        let mut closed: Vec<&Part<'_>> = Vec::new();
+        for part in all.iter().filter(|part| is_open(part.map) && !part.tells) {
+            let beside = all.iter().filter(|other| other.at != part.at && part.may_hold_with(other));
+            let names: Option<Vec<_>> = beside.map(|other| listed(other.map)).collect();
+            let names = names.map(|names| names.into_iter().flatten().cloned().collect::<BTreeSet<String>>());
+            let is_closed = closed.iter().any(|other| part.depends_on_all_of(other));
+            let is_due = part.is_certain && !is_closed && names.is_some();
+            if is_due {
+                closed.push(part);
+            }
+            let entry = self.found.entry(part.at.clone());
+            let known = entry.or_insert(Closing { names: Some(BTreeSet::new()), is_due: false });
+            known.is_due |= is_due;
+            known.names = known.names.take().zip(names).map(|(known, more)| &known | &more);
+        }
+    }
+}
+
+impl<'s> Part<'s> {
+    fn whole(schema: &'s Value, at: String) -> Option<Part<'s>> {
+        let map = schema.as_object()?;
+        Some(Part { map, at, choices: Vec::new(), tells: false, is_certain: true })
+    }
+
+    /// A schema in this one, about the same value or one in it, as far as the choices and what they are for go.
+    fn part(&self, schema: &'s Value, at: &str) -> Option<Part<'s>> {
+        let map = schema.as_object()?;
+        Some(Part { map, at: format!("{}/{at}", self.at), ..self.clone() })
+    }
+
+    fn chosen(mut self, at: String, which: usize) -> Part<'s> {
+        self.choices.push((at, which));
+        self
+    }
+
+    /// Whether a value may have to fit this and another schema.
+    fn may_hold_with(&self, other: &Part<'_>) -> bool {
+        let bars = |(at, which): &(String, usize)| {
+            other.choices.iter().any(|(known, other)| known == at && other != which)
+        };
+        !self.choices.iter().any(bars)
+    }
+
+    /// Whether a value that has to fit this schema has to fit another one as well.
+    fn depends_on_all_of(&self, other: &Part<'_>) -> bool {
+        other.choices.iter().all(|choice| self.choices.contains(choice))
+    }
+}
+
+/// All schemas about the value that some are about: these, and those that stand beside them at any depth.
+fn spread(parts: Vec<Part<'_>>) -> Vec<Part<'_>> {
+    let mut all = parts;
+    let mut next = 0;
+    while let Some(part) = all.get(next).cloned() {
+        next += 1;
+        for key in ["allOf", "anyOf", "oneOf"] {
+            let choice = format!("{}/{key}", part.at);
+            for (index, schema) in
+                part.map.look(key).and_then(Value::as_array).into_iter().flatten().enumerate()
+            {
+                let found = part.part(schema, &format!("{key}/{index}"));
+                all.extend(found.map(|found| match key {
+                    "allOf" => found,
+                    _ => found.chosen(choice.clone(), index),
+                }));
+            }
+        }
+        for (key, which) in [("then", 1), ("else", 0)] {
+            let found = part.map.look(key).and_then(|schema| part.part(schema, key));
+            all.extend(found.map(|found| found.chosen(format!("{}/if", part.at), which)));
+        }
+        for key in ["not", "if"] {
+            let found = part.map.look(key).and_then(|schema| part.part(schema, key));
+            all.extend(found.map(|found| Part { tells: true, ..found }));
+        }
+        for key in ["dependentSchemas", "dependencies"] {
+            for (name, schema) in named(part.map, key) {
+                let at = format!("{key}/{}", escaped(name));
+                let found = part.part(schema, &at);
+                all.extend(found.map(|found| found.chosen(format!("{}/{at}", part.at), 0)));
+            }
+        }
+    }
+    all
+}
+
+/// All schemas that one has about values in the one that it is about.
+fn inside<'s>(part: &Part<'s>) -> Vec<Inner<'s>> {
+    let map = part.map;
+    let mut found = Vec::new();
+    let mut add = |key, schema, at: &str| {
+        found.extend(part.part(schema, at).map(|inner| (key, inner, map)));
+    };
+    for (name, schema) in named(map, "properties") {
+        add(Key::Name(name), schema, &format!("properties/{}", escaped(name)));
+    }
+    for (pattern, schema) in named(map, "patternProperties") {
+        add(Key::Pattern(pattern), schema, &format!("patternProperties/{}", escaped(pattern)));
+    }
+    for key in ["additionalProperties", "unevaluatedProperties"] {
+        map.look(key).into_iter().for_each(|schema| add(Key::OtherNames, schema, key));
+    }
+    for key in ["prefixItems", "items"] {
+        for (index, schema) in map.look(key).and_then(Value::as_array).into_iter().flatten().enumerate() {
+            add(Key::Item(index), schema, &format!("{key}/{index}"));
+        }
+    }
+    for key in ["items", "additionalItems", "unevaluatedItems"] {
+        map.look(key).into_iter().for_each(|schema| add(Key::OtherItems, schema, key));
+    }
+    let contained = map.look("contains").and_then(|schema| part.part(schema, "contains"));
+    found.extend(contained.map(|inner| (Key::OtherItems, Part { tells: true, ..inner }, map)));
+    found
+}
+
+/// All schemas in one that are about nothing in particular: definitions, and what stands under keywords that are none.
+fn apart<'s>(part: &Part<'s>) -> Vec<Part<'s>> {
+    let mut found = Vec::new();
+    for (key, value) in part.map {
+        let at = format!("{}/{}", part.at, escaped(key));
+        let mut add =
+            |name: &str, schema| found.extend(Part::whole(schema, format!("{at}/{}", escaped(name))));
+        match (key.as_str(), value) {
+            ("definitions" | "$defs", Value::Object(named)) => {
+                named.iter().for_each(|(name, schema)| add(name, schema));
+            }
+            (key, _) if [&SHARING[..], &NAMED, &INSIDE, &VALUES].iter().any(|known| known.contains(&key)) => {
+            }
+            (_, Value::Array(schemas)) => {
+                schemas.iter().enumerate().for_each(|(index, schema)| add(&index.to_string(), schema));
+            }
+            (_, schema) => found.extend(Part::whole(schema, at)),
+        }
+    }
+    found
+}
+
+/// Whether two schemas with different keys may be about the same value.
+fn meet((key, _, holder): &Inner<'_>, (other_key, _, other): &Inner<'_>) -> bool {
+    let names = |map: &Map<String, Value>, name: &str| {
+        map.look("properties").is_some_and(|own| own.look(name).is_some())
+    };
+    match (key, other_key) {
+        (Key::Name(name), Key::Pattern(pattern)) | (Key::Pattern(pattern), Key::Name(name)) => {
+            matches(pattern, name)
+        }
+        (Key::Name(name), Key::OtherNames) => !names(other, name),
+        (Key::OtherNames, Key::Name(name)) => !names(holder, name),
+        (Key::Pattern(_), Key::Pattern(_)) => true,
+        (Key::Pattern(_), Key::OtherNames) | (Key::OtherNames, Key::Pattern(_)) => {
+            !std::ptr::eq(*holder, *other)
+        }
+        (Key::Item(index), Key::OtherItems) => first_other(other) <= *index,
+        (Key::OtherItems, Key::Item(index)) => first_other(holder) <= *index,
+        _ => false,
+    }
+}
+
+/// The first item that those keywords of a schema speak of which are about no single one. `contains` speaks of all.
+fn first_other(map: &Map<String, Value>) -> usize {
+    if map.has("contains") {
+        return 0;
+    }
+    let first = ["prefixItems", "items"].iter().find_map(|key| map.look(key).and_then(Value::as_array));
+    first.map_or(0, Vec::len)
+}
+
+/// Whether a name matches a pattern; what cannot be read as a pattern may match all.
+fn matches(pattern: &str, name: &str) -> bool {
+    let schema = Schema::new(json!({ "pattern": pattern }));
+    schema.map_or(true, |schema| schema.problems(&Value::from(name)).is_empty())
+}
+
+/// The names that a schema gives to what an object holds; `None` where it gives others than those that it lists.
+fn listed(map: &Map<String, Value>) -> Option<Vec<&String>> {
+    let is_listed = !map.has("patternProperties") && !map.has("additionalProperties");
+    is_listed.then(|| named(map, "properties").map(|(name, _)| name).collect())
+}
+
+/// The schemas that a keyword has by names.
+fn named<'s>(map: &'s Map<String, Value>, key: &str) -> impl Iterator<Item = (&'s String, &'s Value)> {
+    map.look(key).and_then(Value::as_object).into_iter().flatten()
+}
+
+/// A name as a segment of a JSON pointer.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
