@@ -21,6 +21,8 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
         return code;
     }
     match commands::dispatch(args) {
+        // Half of what was asked for must not pass for all of it.
+        Ok(exit::DONE) if print::is_lost() => ExitCode::from(exit::ENVIRONMENT),
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             print::failure(&failure);

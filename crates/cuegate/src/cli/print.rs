@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    io::{IsTerminal, Write},
+    io::{ErrorKind, IsTerminal, Write},
     sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -14,9 +14,17 @@ use crate::Failure;
 /// Whether nobody reads any more what is printed.
 static UNREAD: AtomicBool = AtomicBool::new(false);
 
+/// Whether something that was to be printed is lost, though somebody may want it: the disk is full, say.
+static LOST: AtomicBool = AtomicBool::new(false);
+
 /// Whether somebody may still read what is printed.
 pub(crate) fn is_read() -> bool {
     !UNREAD.load(Ordering::Relaxed)
+}
+
+/// Whether data was lost on its way out.
+pub(crate) fn is_lost() -> bool {
+    LOST.load(Ordering::Relaxed)
 }
 
 /// A line for people.
@@ -32,19 +40,19 @@ pub(crate) fn data(text: &str) {
     if !text.ends_with('\n') && !text.is_empty() {
         whole.to_mut().push('\n');
     }
-    // All of it at once: whoever is stopped between two writes leaves half of an object.
-    let mut out = std::io::stdout().lock();
-    // A reader that has seen enough (`| head`) is no failure.
-    if out.write_all(whole.as_bytes()).and_then(|()| out.flush()).is_err() {
-        UNREAD.store(true, Ordering::Relaxed);
-    }
+    bytes(whole.as_bytes());
 }
 
 /// Data that need not be text.
 pub(crate) fn bytes(bytes: &[u8]) {
+    // All of it at once: whoever is stopped between two writes leaves half of an object.
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(bytes);
-    let _ = out.flush();
+    let Err(error) = out.write_all(bytes).and_then(|()| out.flush()) else { return };
+    UNREAD.store(true, Ordering::Relaxed);
+    // A reader that has seen enough (`| head`) is no failure. Any other one is said once.
+    if error.kind() != ErrorKind::BrokenPipe && !LOST.swap(true, Ordering::Relaxed) {
+        line(&format!("error: failed to write to standard output: {error}"));
+    }
 }
 
 /// JSON for programs.

@@ -448,7 +448,7 @@ fn graphs_of_sound_and_unsound_definitions() {
     let broken = with(&broken());
     let ran = broken.run(&["graph", "agent"]);
     assert_eq!((ran.code, &*ran.stderr), (2, "not sound: see `cuegate check agent`\n"));
-    assert!(ran.stdout.contains("⚠ unknown-variable"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("error: unknown-variable"), "{}", ran.stdout);
     let nothing = Project::empty();
     std::fs::write(nothing.path().join("steps_registry.json"), "[").unwrap();
     let ran = nothing.run(&["graph", "steps_registry.json"]);

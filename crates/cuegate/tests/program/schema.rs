@@ -65,3 +65,15 @@ fn what_init_writes_fits() {
         assert_eq!(schema.problems(&written), Vec::<String>::new(), "{path}");
     }
 }
+
+/// A full disk must not pass for a whole schema; a reader that has seen enough is no failure.
+#[test]
+fn what_cannot_be_written_is_a_failure() {
+    let project = Project::empty();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = project.command(&["schema", "piece"]).stdout(full).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.starts_with("error: failed to write to standard output: "), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}

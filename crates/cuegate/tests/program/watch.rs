@@ -90,3 +90,37 @@ fn other_forms_are_not_watched() {
     assert_eq!((ran.code, &*ran.stdout), (2, ""));
     assert!(ran.stderr.contains("`--watch` prints text or JSON"), "{}", ran.stderr);
 }
+
+/// What was typed may lead to another file than before, without the one known having changed.
+#[test]
+fn it_follows_what_was_typed_to_where_it_leads() {
+    let project = Project::empty();
+    let wrong = PIECE.replace("next: COMPLETE", "next: COMPLET");
+    project.write("do.md", "Do it.\n");
+    project.write("good.yaml", PIECE);
+    project.write("bad.yaml", &wrong);
+    let path = |name: &str| project.path().join(name);
+    std::os::unix::fs::symlink("good.yaml", path("link.yaml")).unwrap();
+    let job = project.job(&["check", "--watch", "--phases", "separate", "link.yaml"]);
+    job.says("sound: 0 errors");
+    std::fs::remove_file(path("link.yaml")).unwrap();
+    std::os::unix::fs::symlink("bad.yaml", path("link.yaml")).unwrap();
+    job.says("error[unknown-target]");
+    // A folder in its place, and the file again.
+    std::fs::remove_file(path("link.yaml")).unwrap();
+    std::fs::create_dir(path("link.yaml")).unwrap();
+    job.says("changed: link.yaml\nerror");
+    std::fs::remove_dir(path("link.yaml")).unwrap();
+    project.write("link.yaml", PIECE);
+    until("it is sound again", || job.said().matches("sound: 0 errors").count() == 2);
+    job.signal(Signal::INT);
+    job.end();
+    // A name that an agent comes to have before a piece.
+    project.write(".takt/pieces/x.yaml", &PIECE.replace("do: do.md", "do: ../../do.md"));
+    let job = project.job(&["check", "--watch", "x"]);
+    job.says("sound: 0 errors");
+    project.write(".agent/x/agent.json", "{}");
+    job.says("changed: x\nerror");
+    job.signal(Signal::INT);
+    job.end();
+}

@@ -1,18 +1,22 @@
 //! Graphviz's language.
 
-use super::model::{Graph, Kind, Line};
+use super::model::{Graph, Kind, Line, colour};
 use super::words::spelled;
 
 /// A flow as a DOT digraph.
 pub fn dot(graph: &Graph) -> String {
     let graph = &spelled(graph);
     let mut text = format!("digraph {} {{\n", quoted(&graph.name));
+    text.push_str("  graph [fontname=\"Helvetica\"]\n");
     text.push_str("  node [fontname=\"Helvetica\" shape=box style=rounded]\n  edge [fontname=\"Helvetica\" fontsize=10]\n");
-    text.push_str(&format!("  label={}\n", quoted(&graph.notes.join("\n"))));
+    text.push_str(&format!(
+        "  label={}\n",
+        quoted(&[&[graph.name.clone()][..], &graph.notes].concat().join("\n"))
+    ));
     for (index, node) in graph.nodes.iter().enumerate() {
         let mut words = vec![node.name.clone()];
         words.extend(node.title.clone());
-        words.extend(node.marks.iter().map(|mark| format!("⚠ {}", mark.code)));
+        words.extend(node.marks.iter().map(|mark| mark.words()));
         let mut attributes = format!("label={}", quoted(&words.join("\n")));
         let shape = match node.kind {
             Kind::Work => "",
@@ -29,8 +33,8 @@ pub fn dot(graph: &Graph) -> String {
         if node.entry {
             attributes.push_str(" penwidth=3");
         }
-        if !node.marks.is_empty() {
-            attributes.push_str(" color=\"#b3261e\"");
+        if let Some(severity) = node.gravest() {
+            attributes.push_str(&format!(" color=\"{}\"", colour(severity)));
         }
         text.push_str(&format!("  n{index} [{attributes}]\n"));
     }

@@ -33,7 +33,10 @@ pub(super) fn straighten(graph: &Graph, outlines: &[Area], links: &mut [Course])
         let down = from.middle.y < to.middle.y;
         let (begin, end) = ports[at];
         let course = &mut links[at];
-        let mut points = vec![At { x: begin, y: if down { from.bottom() } else { from.top() } }];
+        let rim = |node: usize, x: f64, below: bool| {
+            rim(graph.nodes[outer(node)].kind, outlines[outer(node)], x, below)
+        };
+        let mut points = vec![At { x: begin, y: rim(link.from, begin, down) }];
         points.push(At { x: begin, y: points[0].y + if down { STUB } else { -STUB } });
         let mut through = |x: f64, layer: Layer, entered: bool, left: bool| {
             let (first, last) = if down { (layer.top, layer.bottom) } else { (layer.bottom, layer.top) };
@@ -46,7 +49,7 @@ pub(super) fn straighten(graph: &Graph, outlines: &[Area], links: &mut [Course])
             through(bend.x, layer_at(&layers, bend.y), true, true);
         }
         through(end, layer_at(&layers, to.middle.y), true, false);
-        let tip = At { x: end, y: if down { to.top() } else { to.bottom() } };
+        let tip = At { x: end, y: rim(link.to, end, !down) };
         points.extend([At { x: end, y: tip.y - if down { STUB } else { -STUB } }, tip]);
         // A line only ever goes on: where a node is lower than its layer it is straight there already.
         points.sort_by(|one, other| if down { one.y.total_cmp(&other.y) } else { other.y.total_cmp(&one.y) });
@@ -108,7 +111,10 @@ fn ports(graph: &Graph, outlines: &[Area], links: &[Course], between: &[usize]) 
             for (place, (x, at, begins)) in ends.into_iter().enumerate() {
                 let slot = left + (right - left) * (place as f64 + 0.5) / count as f64;
                 let half = ((right - left) / (2.0 * count as f64)).max(0.0);
-                let port = x.clamp(slot - half * 0.6, slot + half * 0.6);
+                let port = match graph.nodes[node].kind {
+                    Kind::Judge if count == 1 => area.middle.x,
+                    _ => x.clamp(slot - half * 0.6, slot + half * 0.6),
+                };
                 if begins {
                     ports[at].0 = port;
                 } else {
@@ -120,13 +126,20 @@ fn ports(graph: &Graph, outlines: &[Area], links: &[Course], between: &[usize]) 
     ports
 }
 
+/// Where a line that comes from above or below meets a shape.
+fn rim(kind: Kind, area: Area, x: f64, below: bool) -> f64 {
+    let aside = (x - area.middle.x).abs() / (area.width / 2.0).max(1.0);
+    let inwards = if kind == Kind::Judge { aside.min(1.0) * area.height / 2.0 } else { 0.0 };
+    if below { area.bottom() - inwards } else { area.top() + inwards }
+}
+
 /// How far from its left and its right end the side of a shape is straight.
 fn inset(kind: Kind, area: Area, below: bool) -> (f64, f64) {
     let round = (area.height / 2.0).min(area.width / 2.0);
     let corner = CORNER.min(area.width / 2.0);
     match kind {
-        // A corner is all that there is.
-        Kind::Judge => (area.width / 2.0, area.width / 2.0),
+        // Beside the corner, where the sides are still near it.
+        Kind::Judge => (area.width * 0.36, area.width * 0.36),
         Kind::Check | Kind::Completed | Kind::Aborted | Kind::Failed => (round, round),
         Kind::Person if below => (4.0, corner),
         Kind::Person => (corner, 4.0),

@@ -184,15 +184,25 @@ pub(super) fn label_size(label: &[String]) -> (f64, f64) {
     (longest, lines.len() as f64 * SMALL_LINE)
 }
 
+/// Makes one picture of two.
+const JOINER: char = '\u{200d}';
+
 /// How wide a text is at most, by what a small letter is; what [`is_sure`] does not know may be wider.
 pub(super) fn width(text: &str, letter: f64) -> f64 {
+    let mut before = None;
     let letters: f64 = text
         .chars()
         .map(|c| match c {
+            // Parts of one picture.
+            _ if before.replace(c) == Some(JOINER) => 0.0,
+            JOINER | '\u{1f3fb}'..='\u{1f3ff}' => 0.0,
+            '\u{1f1e6}'..='\u{1f1ff}' => 1.25,
             'W' | 'M' | 'm' | 'w' | '@' | '%' => 1.7,
             'A'..='Z' => 1.35,
             '0'..='9' | '_' | '&' => 1.25,
             c if c.is_ascii() => 1.0,
+            'Ш' | 'Щ' | 'Ж' | 'Ю' | 'Ф' | 'Ы' | 'М' | 'Љ' | 'Њ' | 'Æ' | 'Œ' => 2.35,
+            'ш' | 'щ' | 'ж' | 'ю' | 'ф' | 'ы' | 'м' | 'љ' | 'њ' | 'æ' | 'œ' => 1.85,
             c => match columns(c.encode_utf8(&mut [0; 4])) {
                 1 if c.is_lowercase() => 1.4,
                 1 => 1.7,
@@ -207,7 +217,7 @@ pub(super) fn width(text: &str, letter: f64) -> f64 {
 /// dashes and writing that few fonts know.
 pub(super) fn is_sure(text: &str) -> bool {
     text.chars().all(|c| {
-        matches!(c as u32, 0..=0x06FF | 0x0E00..=0x0E7F | 0x1E00..=0x27BF)
+        matches!(c as u32, 0..=0x06FF | 0x0E00..=0x0E7F | 0x1E00..=0x27BF | 0x1F1E6..=0x1F1FF)
             || columns(c.encode_utf8(&mut [0; 4])) != 1
     })
 }

@@ -1,15 +1,16 @@
 //! Mermaid's flowcharts, as code hosts draw them in Markdown.
 
-use super::model::{Graph, Kind, Line, Node};
-use super::words::spelled;
+use cuegate_flow::Severity;
+
+use super::model::{Graph, Kind, Line, Node, colour};
+use super::words::{marked, spelled};
 
 /// A flow as a Mermaid flowchart.
 pub fn mermaid(graph: &Graph) -> String {
     let graph = &spelled(graph);
     let mut text = String::from("flowchart TD\n");
-    for note in &graph.notes {
-        text.push_str(&format!("  %% {}\n", comment(note)));
-    }
+    let notes = [&[graph.name.clone()][..], &graph.notes].concat();
+    text.push_str(&format!("  notes[\"{}\"]\n", lines(&notes)));
     for (index, node) in graph.nodes.iter().enumerate() {
         text.push_str(&format!("  {}\n", shape(index, node)));
     }
@@ -21,26 +22,25 @@ pub fn mermaid(graph: &Graph) -> String {
         };
         let label = match link.label.is_empty() {
             true => String::new(),
-            false => format!("|\"{}\"|", lines(&link.label)),
+            false => format!("|\"{}\"|", lines(&marked(&link.label))),
         };
         text.push_str(&format!("  n{} {arrow}{label} n{}\n", link.from, link.to));
     }
     text.push_str("  classDef entry stroke-width:3px\n");
-    text.push_str("  classDef found stroke:#b3261e,stroke-width:3px\n");
-    for (class, wanted) in [("entry", entries(graph)), ("found", marked(graph))] {
-        if !wanted.is_empty() {
-            text.push_str(&format!("  class {} {class}\n", wanted.join(",")));
-        }
+    text.push_str(&format!("  classDef error stroke:{},stroke-width:3px\n", colour(Severity::Error)));
+    text.push_str(&format!("  classDef warning stroke:{},stroke-width:2px\n", colour(Severity::Warning)));
+    text.push_str("  classDef notes fill:none,stroke-dasharray:3 3\n");
+    let of = |severity| named(graph, |node| node.gravest() == Some(severity));
+    let classes = [
+        ("entry", named(graph, |node| node.entry)),
+        ("error", of(Severity::Error)),
+        ("warning", of(Severity::Warning)),
+        ("notes", vec!["notes".to_owned()]),
+    ];
+    for (class, wanted) in classes.into_iter().filter(|(_, wanted)| !wanted.is_empty()) {
+        text.push_str(&format!("  class {} {class}\n", wanted.join(",")));
     }
     text
-}
-
-fn entries(graph: &Graph) -> Vec<String> {
-    named(graph, |node| node.entry)
-}
-
-fn marked(graph: &Graph) -> Vec<String> {
-    named(graph, |node| !node.marks.is_empty())
 }
 
 fn named(graph: &Graph, wanted: impl Fn(&Node) -> bool) -> Vec<String> {
@@ -51,7 +51,7 @@ fn named(graph: &Graph, wanted: impl Fn(&Node) -> bool) -> Vec<String> {
 fn shape(index: usize, node: &Node) -> String {
     let mut words = vec![node.name.clone()];
     words.extend(node.title.clone());
-    words.extend(node.marks.iter().map(|mark| format!("⚠ {}", mark.code)));
+    words.extend(node.marks.iter().map(|mark| mark.words()));
     let label = lines(&words);
     let (open, close) = match node.kind {
         Kind::Work => ("[", "]"),
@@ -88,6 +88,10 @@ fn escaped(text: &str) -> String {
             '.' | ')' => is_number(line[..at].trim_start()),
             _ => false,
         };
+        // Two dollars begin a formula even where they are written so.
+        if letter == '$' && before == Some('$') {
+            escaped.push_str("#8203;");
+        }
         if is_read {
             escaped.push_str(&format!("#{};", u32::from(letter)));
         } else {
@@ -105,11 +109,6 @@ fn is_inside(letter: Option<char>) -> bool {
 
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// A comment: nobody is shown it, so that only what would be read all the same is escaped.
-fn comment(text: &str) -> String {
-    one_line(text).replace('%', "#37;").replace('{', "#123;").replace('}', "#125;")
 }
 
 fn one_line(text: &str) -> String {

@@ -52,6 +52,28 @@ pub(super) struct Mark {
     pub(super) code: &'static str,
 }
 
+impl Mark {
+    /// As pictures say it.
+    pub(super) fn words(&self) -> String {
+        format!("{}: {}", self.severity.as_str(), self.code)
+    }
+}
+
+impl Node {
+    /// How grave the gravest of what was found about it is.
+    pub(super) fn gravest(&self) -> Option<Severity> {
+        self.marks.first().map(|mark| mark.severity)
+    }
+}
+
+/// The colour of what was found, in pictures that know one theme only.
+pub(super) fn colour(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "#b3261e",
+        Severity::Warning | Severity::Note => "#8a5a00",
+    }
+}
+
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -103,7 +125,7 @@ pub(super) enum Line {
     Plain,
     /// Control goes there with another prompt, after something failed.
     Remedy,
-    /// Somebody there is asked, and control comes back: members, judges, monitors.
+    /// Somebody there is asked before control goes on: members, judges, monitors.
     Asks,
 }
 
@@ -145,6 +167,27 @@ impl Graph {
         graph
     }
 
+    /// How many links it has.
+    pub fn links(&self) -> usize {
+        self.links.len()
+    }
+
+    /// The same with an end of its own for each link to one that has more than `most` of them: lines from everywhere to
+    /// one place hide the flow.
+    pub(super) fn with_ends_apart(mut self, most: usize) -> Graph {
+        let is_end = |node: &Node| matches!(node.kind, Kind::Completed | Kind::Aborted | Kind::Failed);
+        for end in (0..self.nodes.len()).filter(|at| is_end(&self.nodes[*at])).collect::<Vec<_>>() {
+            let links: Vec<usize> = (0..self.links.len()).filter(|at| self.links[*at].to == end).collect();
+            if links.len() > most {
+                for at in links.into_iter().skip(1) {
+                    self.links[at].to = self.nodes.len();
+                    self.nodes.push(self.nodes[end].clone());
+                }
+            }
+        }
+        self
+    }
+
     /// Leaves out the judges that lead nowhere by themselves: they answer for the step that they judge, and one beside
     /// each step would hide the flow. Whether there were any.
     fn leave_out_judges(&mut self) -> bool {
@@ -179,8 +222,15 @@ fn notes(flow: &Flow, findings: &[Diagnostic]) -> Vec<String> {
     let about_all =
         findings.iter().filter(|finding| finding.step.as_ref().is_none_or(|name| flow.find(name).is_none()));
     let about_all = about_all.filter(|finding| finding.severity != Severity::Note);
-    notes.extend(about_all.map(|finding| format!("{}: {}", finding.severity.as_str(), finding.code)));
-    notes.dedup();
+    let mut marks: BTreeMap<(u8, &str), (Mark, u64)> = BTreeMap::new();
+    for finding in about_all {
+        let mark = Mark { severity: finding.severity, code: finding.code };
+        marks.entry((gravity(mark.severity), mark.code)).or_insert((mark, 0)).1 += 1;
+    }
+    notes.extend(marks.into_values().map(|(mark, count)| match count {
+        1 => mark.words(),
+        count => format!("{} ({count}×)", mark.words()),
+    }));
     notes
 }
 

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use super::layout::{
-    Area, At, LETTER, LINE, Placed, SMALL_LETTER, SMALL_LINE, is_sure, place, width as text_width,
+    Area, At, LETTER, LINE, Placed, SMALL_LETTER, SMALL_LINE, is_sure, is_within, place, width as text_width,
 };
 use super::model::{Graph, Kind, Line};
 use super::words::{label_lines, label_title, node_lines, spelled};
+use crate::text::shorten_middle;
 
 /// How it looks; colours follow the reader's theme.
 const STYLE: &str = "\
@@ -20,20 +21,27 @@ text{font:13px Helvetica,Arial,sans-serif;fill:var(--ink)}.small{font-size:11px}
 .error .shape{stroke:var(--error);stroke-width:2}.entry .shape{stroke-width:3.4}\
 .group{fill:var(--fill);stroke:var(--soft);stroke-dasharray:2 3}.inner{fill:none;stroke:var(--ink)}\
 .link{fill:none;stroke:var(--soft);stroke-width:1.3}.remedy{stroke-width:2.6}.asks{stroke-dasharray:5 4}\
-.head{fill:var(--soft)}.behind{fill:var(--paper);opacity:.85}";
+.head{fill:var(--soft)}.behind{fill:var(--paper);opacity:.85}.within{fill:var(--fill)}";
 
 /// The height of the head with the flow's name.
 const HEAD: f64 = 30.0;
 
+/// How many lines may lead to one end: with more of them each step has an end of its own beside it.
+const ENDS_MAX: usize = 5;
+
+/// How many columns of the flow's name are shown; the picture's title has all of it.
+const NAME_COLUMNS: usize = 80;
+
 /// A flow as an SVG document.
 pub fn svg(graph: &Graph) -> String {
-    let graph = &spelled(graph);
+    let graph = &spelled(graph).with_ends_apart(ENDS_MAX);
     let placed = place(graph);
     let notes = graph.notes.len() as f64 * SMALL_LINE + 12.0;
     let legend = legend_lines(graph);
     let foot = legend.len() as f64 * SMALL_LINE + 12.0;
     let texts = graph.notes.iter().chain(&legend).map(|line| text_width(line, SMALL_LETTER));
-    let head = text_width(&format!("{} {}", graph.name, graph.dialect), LETTER);
+    let name = shorten_middle(&graph.name, NAME_COLUMNS);
+    let head = text_width(&format!("{name} {}", graph.dialect), LETTER);
     let width = placed.width.max(texts.fold(head, f64::max) + 40.0);
     let height = HEAD + notes + placed.height + foot;
     let mut svg = format!(
@@ -47,8 +55,8 @@ pub fn svg(graph: &Graph) -> String {
     let _ = writeln!(
         svg,
         "<text x=\"20\" y=\"24\"{} class=\"name\">{} <tspan class=\"soft\">{}</tspan></text>",
-        held(&format!("{} {}", graph.name, graph.dialect), LETTER),
-        escaped(&graph.name),
+        held(&format!("{name} {}", graph.dialect), LETTER),
+        escaped(&name),
         escaped(&graph.dialect)
     );
     for (index, note) in graph.notes.iter().enumerate() {
@@ -92,7 +100,7 @@ fn legend_lines(graph: &Graph) -> Vec<String> {
         kinds.push("thick: back, with what failed");
     }
     if graph.links.iter().any(|link| link.line == Line::Asks) {
-        kinds.push("dashed: asks and comes back");
+        kinds.push("dashed: asks there before it goes on");
     }
     if !kinds.is_empty() {
         lines.push(format!("lines — {}", kinds.join("; ")));
@@ -160,7 +168,8 @@ fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
         if let Some(whole) = label_title(&link.label) {
             let _ = write!(svg, "<title>{}</title>", title(&whole));
         }
-        let _ = writeln!(svg, "<rect class=\"behind\" {}/>", frame(area, 1.0));
+        let class = if is_within(graph, link) { "behind within" } else { "behind" };
+        let _ = writeln!(svg, "<rect class=\"{class}\" {}/>", frame(area, 1.0));
         for (line, words) in label_lines(&link.label).iter().enumerate() {
             let y = area.top() + line as f64 * SMALL_LINE + 10.5;
             let _ = writeln!(

@@ -23,11 +23,8 @@ fn marked() -> Graph {
 fn a_registry_for_mermaid() {
     assert_snapshot!(mermaid(&marked()), @r#"
     flowchart TD
-      %% at most 8 iterations
-      %% done where the flow ends
-      %% always: abort → @aborted
-      %% warning: unused-validator
-      n0["initial.fix<br/>Understand the issue<br/>⚠ no-way-to-end<br/>⚠ self-next"]
+      notes["iterator<br/>at most 8 iterations<br/>done where the flow ends<br/>always: abort → @aborted<br/>warning: unused-validator"]
+      n0["initial.fix<br/>Understand the issue<br/>error: no-way-to-end<br/>warning: self-next"]
       n1["continuation.fix<br/>Fix it"]
       n2["closure.fix<br/>Close"]
       n3{{"closure.fix/validators"}}
@@ -40,13 +37,16 @@ fn a_registry_for_mermaid() {
       n1 -->|"handoff"| n2
       n2 -->|"closing"| n3
       n3 -->|"all pass"| n4
-      n3 ==>|"tests fails (≤ 2×)<br/>clean fails (≤ 2×)"| n1
-      n3 ==>|"tests fails (≤ 2×)<br/>clean fails (≤ 2×)"| n2
-      n3 -->|"tests fails<br/>clean fails"| n5
+      n3 ==>|"• tests fails (≤ 2×)<br/>• clean fails (≤ 2×)"| n1
+      n3 ==>|"• tests fails (≤ 2×)<br/>• clean fails (≤ 2×)"| n2
+      n3 -->|"• tests fails<br/>• clean fails"| n5
       classDef entry stroke-width:3px
-      classDef found stroke:#b3261e,stroke-width:3px
+      classDef error stroke:#b3261e,stroke-width:3px
+      classDef warning stroke:#8a5a00,stroke-width:2px
+      classDef notes fill:none,stroke-dasharray:3 3
       class n0 entry
-      class n0 found
+      class n0 error
+      class notes notes
     "#);
 }
 
@@ -54,9 +54,7 @@ fn a_registry_for_mermaid() {
 fn a_piece_for_mermaid() {
     assert_snapshot!(mermaid(&Graph::of(&piece(), &[])), @r#"
     flowchart TD
-      %% at most 12 iterations
-      %% done where the flow ends
-      %% an answer in which no outcome can be read is judged
+      notes["review<br/>at most 12 iterations<br/>done where the flow ends<br/>an answer in which no outcome can be read is judged"]
       n0["plan"]
       n1[["reviewers"]]
       n2["security"]
@@ -77,8 +75,11 @@ fn a_piece_for_mermaid() {
       n6 -->|"answered"| n0
       n4 -.->|"after 2 rounds"| n5
       classDef entry stroke-width:3px
-      classDef found stroke:#b3261e,stroke-width:3px
+      classDef error stroke:#b3261e,stroke-width:3px
+      classDef warning stroke:#8a5a00,stroke-width:2px
+      classDef notes fill:none,stroke-dasharray:3 3
       class n0 entry
+      class notes notes
     "#);
 }
 
@@ -86,9 +87,10 @@ fn a_piece_for_mermaid() {
 fn a_piece_for_graphviz() {
     assert_snapshot!(dot(&Graph::of(&piece(), &[])), @r#"
     digraph "review" {
+      graph [fontname="Helvetica"]
       node [fontname="Helvetica" shape=box style=rounded]
       edge [fontname="Helvetica" fontsize=10]
-      label="at most 12 iterations\ndone where the flow ends\nan answer in which no outcome can be read is judged"
+      label="review\nat most 12 iterations\ndone where the flow ends\nan answer in which no outcome can be read is judged"
       n0 [label="plan" penwidth=3]
       n1 [label="reviewers" shape=box peripheries=2]
       n2 [label="security"]
@@ -167,7 +169,7 @@ fn what_leads_nowhere_is_drawn_as_it_is_written() {
     let text = mermaid(&graph);
     let unknown = graph.nodes.iter().position(|node| node.name == "continuation.fxi").unwrap();
     for line in [
-        format!("n{unknown}>\"continuation.fxi<br/>no such step<br/>⚠ unknown-target\"]"),
+        format!("n{unknown}>\"continuation.fxi<br/>no such step<br/>error: unknown-target\"]"),
         format!("n0 -->|\"next\"| n{unknown}"),
         format!("n1 -->|\"next, next = other\"| n{unknown}"),
         format!("n0 -->|\"repeat\"| n{}", unknown + 1),
@@ -190,7 +192,10 @@ fn an_entry_that_leads_nowhere_is_drawn_as_it_is_written() {
     assert_eq!(entries, ["paln"], "and not the one that stands in for it");
     let unknown = graph.nodes.iter().position(|node| node.name == "paln").unwrap();
     let text = mermaid(&graph);
-    assert!(text.contains(&format!("n{unknown}>\"paln<br/>no such step<br/>⚠ unknown-target\"]")), "{text}");
+    assert!(
+        text.contains(&format!("n{unknown}>\"paln<br/>no such step<br/>error: unknown-target\"]")),
+        "{text}"
+    );
     assert!(text.contains(&format!("class n{unknown} entry")), "{text}");
     assert!(svg(&graph).contains("class=\"node entry error\""));
 }
@@ -215,7 +220,10 @@ fn no_text_is_a_directive() {
     let text = mermaid(&Graph::of(&flow, &[finding]));
     assert!(!text.contains("%%{") && !text.contains("}%%") && !text.contains("{init"), "{text}");
     assert!(text.contains("#37;#37;#123;init: #123;'theme':'dark'#125;#125;#37;#37;"), "{text}");
-    assert!(text.contains("  %% warning: #37;#37;#123;x\n"), "{text}");
+    assert!(text.contains("<br/>warning: #37;#37;#123;x\"]\n"), "{text}");
+    flow.steps[0].title = "$$x$$".into();
+    let text = mermaid(&Graph::of(&flow, &[]));
+    assert!(text.contains("#36;#8203;#36;x#36;#8203;#36;"), "two dollars begin a formula: {text}");
 }
 
 /// Graphviz reads entities of HTML in labels.
@@ -268,9 +276,11 @@ fn what_a_definition_says_is_read_as_it_is_written() {
     }
     let graph = Graph::of(&flow, &[]);
     let mermaid = mermaid(&graph);
-    for shown in
-        ["#45; dash #42;#42;bold#42;#42; #95;it#95;", "1#46; numbered #36;#36;x#36;#36;", "a_b 2. c - d"]
-    {
+    for shown in [
+        "#45; dash #42;#42;bold#42;#42; #95;it#95;",
+        "1#46; numbered #36;#8203;#36;x#36;#8203;#36;",
+        "a_b 2. c - d",
+    ] {
         assert!(mermaid.contains(shown), "{shown}\n{mermaid}");
     }
     let svg = svg(&graph);
@@ -278,4 +288,26 @@ fn what_a_definition_says_is_read_as_it_is_written() {
         svg.contains("U\u{fffd}\u{fffd}") && !svg.contains(['\u{fffe}', '\u{ffff}']),
         "XML cannot have them"
     );
+}
+
+#[test]
+fn an_end_that_many_steps_lead_to_stands_beside_each() {
+    let mut flow = registry();
+    let ends = |flow: &cuegate_flow::Flow| svg(&Graph::of(flow, &[])).matches(">@failed</text>").count();
+    assert_eq!(ends(&flow), 1);
+    let step = flow.steps[3].clone();
+    for index in 0..6 {
+        let name = format!("more-{index}");
+        flow.steps.push(cuegate_flow::Step { name: name.into(), ..step.clone() });
+    }
+    assert_eq!(ends(&flow), 7);
+    assert_eq!(mermaid(&Graph::of(&flow, &[])).matches("@failed").count(), 1);
+}
+
+#[test]
+fn what_is_found_alike_is_one_note() {
+    let found = |code| Diagnostic::warning(code, Span::default(), "m");
+    let graph = Graph::of(&registry(), &[found("step-name"), found("self-next"), found("step-name")]);
+    let text = dot(&graph);
+    assert!(text.contains("warning: self-next\\nwarning: step-name (2×)\""), "{text}");
 }

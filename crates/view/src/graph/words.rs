@@ -1,6 +1,6 @@
 //! What the parts of a picture say: cut to lines that leave room for the flow.
 
-use super::model::{Graph, Node};
+use super::model::{Graph, Mark, Node};
 use crate::text::{columns, head, shorten, shorten_middle};
 
 /// How many columns a line of a node may have.
@@ -52,18 +52,29 @@ fn spell(letter: char) -> String {
 pub(super) fn node_lines(node: &Node) -> Vec<String> {
     let mut lines = vec![shorten_middle(&node.name, NODE_COLUMNS)];
     lines.extend(node.title.as_ref().map(|title| shorten(title, NODE_COLUMNS + 4)));
-    lines.extend(node.marks.iter().map(|mark| format!("{}: {}", mark.severity.as_str(), mark.code)));
+    lines.extend(node.marks.iter().map(Mark::words));
     lines
 }
 
 /// The lines that a label shows: its outcomes, long ones on several lines.
 pub(super) fn label_lines(label: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = label.iter().flat_map(|outcome| wrapped(outcome)).collect();
+    if lines.len() > label.len() {
+        lines = marked(label).iter().flat_map(|outcome| wrapped(outcome)).collect();
+    }
     if lines.len() > LABEL_LINES {
         lines.truncate(LABEL_LINES - 1);
         lines.push("…".to_owned());
     }
     lines
+}
+
+/// The outcomes of a label; of several it can be seen where each begins.
+pub(super) fn marked(label: &[String]) -> Vec<String> {
+    match label {
+        [_, _, ..] => label.iter().map(|outcome| format!("• {outcome}")).collect(),
+        _ => label.to_vec(),
+    }
 }
 
 /// All that a label says, where its lines do not.
@@ -76,16 +87,17 @@ pub(super) fn label_title(label: &[String]) -> Option<String> {
 /// A text on lines between words; what is too long for them is left out.
 fn wrapped(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
+    let text = text.replace("(≤ ", "(≤\u{2060}");
+    for word in text.split_whitespace().map(|word| word.replace('\u{2060}', " ")) {
         let last = lines.last().map_or(0, |line| columns(line));
-        if last > 0 && last + 1 + columns(word) > LABEL_COLUMNS {
+        if last > 0 && last + 1 + columns(&word) > LABEL_COLUMNS {
             lines.push(String::new());
         }
         if let Some(line) = lines.last_mut() {
             if !line.is_empty() {
                 line.push(' ');
             }
-            line.push_str(&shorten(word, LABEL_COLUMNS));
+            line.push_str(&shorten(&word, LABEL_COLUMNS));
         }
     }
     if lines.len() > OUTCOME_LINES {
@@ -110,6 +122,8 @@ mod tests {
         let short = label(&["next", "repeat (≤ 2×)"]);
         assert_eq!(label_lines(&short), ["next", "repeat (≤ 2×)"]);
         assert_eq!(label_title(&short), None);
+        // A bound stays in one piece.
+        assert_eq!(label_lines(&label(&["tests-pass fails (≤ 3×)"])), ["tests-pass fails", "(≤ 3×)"]);
     }
 
     #[test]

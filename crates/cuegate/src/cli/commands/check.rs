@@ -41,7 +41,7 @@ pub(super) fn look(place: &Place, args: &Check) -> Result<Vec<Found>, Failure> {
     for path in &args.paths {
         let definition = place.locate(path).and_then(|location| each_way(place, &location, args, &names));
         // One that cannot be read keeps no other from being checked.
-        checked.push(definition.unwrap_or_else(|failure| unreadable(path, failure)));
+        checked.push(definition.unwrap_or_else(|failure| unreadable(&place.shown(path), failure)));
     }
     for found in &checked {
         given::fit(&found.params, &args.set)?;
@@ -198,7 +198,8 @@ pub(super) fn explain(args: &Explain) -> Result<u8, Failure> {
         print::data(code.page);
         return Ok(exit::DONE);
     }
-    let names: Vec<&str> = known.iter().map(|code| code.name).collect();
+    let mut names: Vec<&str> = known.iter().map(|code| code.name).collect();
+    names.sort_unstable();
     let hint = match nearest(&args.code, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there are {}", names.join(", ")),

@@ -9,6 +9,10 @@ use crate::{
     exit,
 };
 
+/// How much Mermaid draws where nothing else is configured: `maxEdges` and `maxTextSize`, which no diagram may set.
+const LINKS_MAX: usize = 500;
+const LETTERS_MAX: usize = 50_000;
+
 /// Draws a definition. One that is not sound is drawn as far as it could be read, with what was found, and exits with 2.
 pub(super) fn graph(place: &Place, args: &args::Graph) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
@@ -26,7 +30,16 @@ pub(super) fn graph(place: &Place, args: &args::Graph) -> Result<u8, Failure> {
     };
     let graph = Graph::of(flow, &definition.diagnostics);
     match if args.json { Drawing::Json } else { args.format } {
-        Drawing::Mermaid => print::data(&mermaid(&graph)),
+        Drawing::Mermaid => {
+            let text = mermaid(&graph);
+            if graph.links() > LINKS_MAX || text.chars().count() > LETTERS_MAX {
+                print::line(&format!(
+                    "it is larger than Mermaid draws by itself ({LINKS_MAX} links, {LETTERS_MAX} characters): set its \
+                     `maxEdges` and `maxTextSize`, or take `--format svg`"
+                ));
+            }
+            print::data(&text);
+        }
         Drawing::Dot => print::data(&dot(&graph)),
         Drawing::Svg => print::data(&svg(&graph)),
         Drawing::Json => print::json(&graph_json(&graph)),

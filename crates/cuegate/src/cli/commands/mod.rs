@@ -18,7 +18,11 @@ mod schema;
 mod simulate;
 mod watch;
 
-use std::{ffi::OsString, path::PathBuf, sync::Arc};
+use std::{
+    ffi::OsString,
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
 
 use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
 use cuegate_engine::Load;
@@ -140,6 +144,20 @@ impl Place {
 
     fn locate(&self, typed: &str) -> Result<Location, Failure> {
         locate(typed, &self.here, self.home.root()).map_err(|(message, hint)| Failure::usage(message, hint))
+    }
+
+    /// A path that was typed, as those of definitions are shown: from the project on, where it lies in it.
+    fn shown(&self, typed: &str) -> String {
+        let mut whole = PathBuf::new();
+        for part in self.here.join(typed).components() {
+            match part {
+                Component::ParentDir => _ = whole.pop(),
+                Component::CurDir => {}
+                part => whole.push(part),
+            }
+        }
+        let own = whole.strip_prefix(self.home.root()).ok().and_then(Path::to_str);
+        own.filter(|own| !own.is_empty()).unwrap_or(typed).to_owned()
     }
 
     /// The journal, for reading; an error where nothing ever ran.

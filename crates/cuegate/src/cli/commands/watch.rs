@@ -17,7 +17,7 @@ use crate::{
         print,
     },
     config,
-    definition::Sight,
+    definition::{Location, Sight},
     exit,
 };
 
@@ -39,6 +39,7 @@ pub(super) fn watch(place: &Place, args: &Check) -> Result<u8, Failure> {
             ));
         }
     };
+    let mut places = located(place, args);
     let (mut found, mut sights) = look(place, args)?;
     check::report(&found, args);
     if text {
@@ -48,19 +49,24 @@ pub(super) fn watch(place: &Place, args: &Check) -> Result<u8, Failure> {
         std::thread::sleep(EVERY);
         let again = sights.iter_mut().filter_map(|(path, sight)| sight.changed(path).then_some(path));
         let changed: Vec<PathBuf> = again.cloned().collect();
-        // Where there is no definition, nothing says which file it will be.
-        if changed.is_empty() && found.iter().all(|found| found.failure.is_none()) {
+        // What was typed may lead elsewhere now: to a file that is there at last, or that comes before the one known.
+        let places_now = located(place, args);
+        let is_moved = places_now != places;
+        // Why it could not be read may be gone without a file that was looked for having changed.
+        if changed.is_empty() && !is_moved && found.iter().all(|found| found.failure.is_none()) {
             continue;
         }
         let before = failures(&found);
         (found, sights) = look(place, args)?;
         let after = failures(&found);
-        if changed.is_empty() && after == before {
+        let known = std::mem::replace(&mut places, places_now);
+        if changed.is_empty() && !is_moved && after == before {
             continue;
         }
         if text {
             // What was not there had no name but the one that was given.
-            let given = args.paths.iter().zip(before.iter().zip(&after));
+            let before = known.iter().zip(&before);
+            let given = args.paths.iter().zip(before.zip(places.iter().zip(&after)));
             let came = given.filter(|(_, (before, after))| before != after).map(|(path, _)| path.into());
             let changed = if changed.is_empty() { came.collect() } else { changed };
             print::line(&told(&changed, place.home.root()));
@@ -68,6 +74,12 @@ pub(super) fn watch(place: &Place, args: &Check) -> Result<u8, Failure> {
         check::report(&found, args);
     }
     Ok(exit::DONE)
+}
+
+/// Where what was typed leads; why nowhere, where it does not.
+fn located(place: &Place, args: &Check) -> Vec<Result<Location, String>> {
+    let at = |path: &String| place.locate(path).map_err(|failure| failure.message);
+    args.paths.iter().map(at).collect()
 }
 
 /// Looks at all definitions, and remembers how everything was that was looked for.
