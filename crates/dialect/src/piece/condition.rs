@@ -54,6 +54,13 @@ pub(crate) fn near_miss(text: &str) -> Option<&'static str> {
     known.filter(|_| inner.starts_with(QUOTES))
 }
 
+/// The call that a text is without its closing parenthesis.
+pub(crate) fn unended(text: &str) -> Option<&'static str> {
+    let whole = format!("{})", text.trim_end());
+    let is_call = matches!(parse(text), Ok(Condition::Text)) && parse(&whole) != Ok(Condition::Text);
+    CALLS.into_iter().find(|known| is_call && parse(&whole).is_ok() && whole.starts_with(known))
+}
+
 /// The call that stands in a text among other words, as in `not all("…")` and `any("…") or so`.
 pub(crate) fn call_within(text: &str) -> Option<&'static str> {
     text.match_indices('(').find_map(|(at, _)| {
@@ -113,7 +120,7 @@ pub(crate) fn as_argument(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Condition, as_argument, call_within, near_miss, parse};
+    use super::{Condition, as_argument, call_within, near_miss, parse, unended};
 
     #[test]
     fn a_quote_in_an_argument_is_written_with_a_backslash() {
@@ -136,6 +143,15 @@ mod tests {
             ("done", None),
         ] {
             assert_eq!(near_miss(text), meant, "{text}");
+        }
+    }
+
+    #[test]
+    fn finds_a_parenthesis_that_is_not_closed() {
+        assert_eq!(unended("all(\"x\""), Some("all"));
+        assert_eq!(unended("any(\"x\", \"y\" "), Some("any"));
+        for text in ["all(\"x\")", "all(x", "all(\"x\" or so", "done", "all"] {
+            assert_eq!(unended(text), None, "{text}");
         }
     }
 

@@ -3,7 +3,7 @@
 use cuegate_flow::Span;
 
 use super::newer;
-use crate::json::{Fields, Json, Kind, Text};
+use crate::json::{Entry, Fields, Json, Kind, Text};
 
 /// What has to hold when a movement is done.
 #[derive(Debug, Default)]
@@ -37,13 +37,29 @@ pub(crate) fn read<'j>(movement: &Fields<'j, '_>, step: &str) -> Gates<'j> {
                 movement.invalid(item.span, "a quality gate is empty", "say what has to hold, or remove it");
             }
             Kind::Text(text) => gates.texts.push(text),
-            Kind::Object(_) => gates.commands.extend(command(item, movement, step)),
+            Kind::Object(entries) => match sentence(entries) {
+                Some(text) => movement.invalid(
+                    item.span,
+                    format!(
+                        "`{text}` is an object and no text, as a colon with a blank behind begins a value"
+                    ),
+                    "put the text into quotes",
+                ),
+                None => gates.commands.extend(command(item, movement, step)),
+            },
             _ => {
                 movement.wrong_type("quality_gates", item, "a list of texts and of `{ command, timeout_ms }`")
             }
         }
     }
     gates
+}
+
+/// What an object with one key says when it was meant as a sentence: that begins with a capital, or has several words.
+fn sentence(entries: &[Entry]) -> Option<String> {
+    let [Entry { key, value, .. }] = entries else { return None };
+    let is_said = key.starts_with(char::is_uppercase) || key.trim().contains(char::is_whitespace);
+    value.as_text().filter(|_| is_said).map(|rest| format!("{key}: {rest}"))
 }
 
 fn command<'j>(item: &'j Json, movement: &Fields<'j, '_>, step: &str) -> Option<GateCommand<'j>> {

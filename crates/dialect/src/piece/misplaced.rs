@@ -31,6 +31,7 @@ pub(super) fn mend(piece: &mut Json, found: &Findings) {
             let rules = list(movement, "parallel").map(|members| members.split_off(at)).unwrap_or_default();
             let last = list(movement, "parallel").and_then(|members| members.last());
             say_rules(&rules, "the members", (last, "parallel"), found);
+            let rules = if rules.is_empty() { rules_of_last(movement, found) } else { rules };
             add(movement, "rules", rules);
         }
         if let Some(members) = list(movement, "parallel") {
@@ -142,6 +143,30 @@ fn say_rules(rules: &[Json], among: &str, (before, beside): (Option<&Json>, &str
     };
     let span = above.unwrap_or(first.span);
     found.push(Diagnostic::error(codes::INVALID_VALUE, span, message).hint(hint));
+}
+
+/// The second rules of the last member of a movement that has none of its own: they are indented too far.
+fn rules_of_last(movement: &mut Json, found: &Findings) -> Vec<Json> {
+    let Some(last) = list(movement, "parallel").and_then(|members| members.last_mut()) else {
+        return Vec::new();
+    };
+    let name = last.get("name").and_then(Json::as_text).map(|name| format!(" `{name}`")).unwrap_or_default();
+    let Kind::Object(entries) = &mut last.kind else { return Vec::new() };
+    let mut all = (0..entries.len()).filter(|at| &*entries[*at].key == "rules").skip(1);
+    let Some(second) = all.next() else { return Vec::new() };
+    let at = entries[second].key_span;
+    let is_it = |known: &Diagnostic| known.code == codes::DUPLICATE_KEY && known.span == at;
+    if !matches!(entries[second].value.kind, Kind::List(_)) || found.take(is_it).is_empty() {
+        return Vec::new();
+    }
+    let message =
+        format!("`rules` is indented too far, so that they stand in the member{name}, which has some");
+    let finding = Diagnostic::error(codes::INVALID_VALUE, at, message);
+    found.push(finding.hint("move it as far to the left as `parallel`"));
+    match entries.remove(second).value.kind {
+        Kind::List(rules) => rules,
+        _ => Vec::new(),
+    }
 }
 
 /// Where an item has `rules` once more, with nothing below it.

@@ -126,7 +126,8 @@ fn report_no_call(condition: Text<'_>, owner: &Fields<'_, '_>) {
             format!("write `{meant}(\"…\")` and nothing else; for what is beside it write further rules"),
         ))
     };
-    if let Some((meant, hint)) = near.or_else(within) {
+    let open = || condition::unended(condition.text).map(|meant| (meant, "put `)` at its end".to_owned()));
+    if let Some((meant, hint)) = near.or_else(open).or_else(within) {
         let message = format!("`{}` is a text as any other, and no `{meant}(…)`", condition.text);
         owner.push(Diagnostic::warning(codes::INVALID_CONDITION, condition.span, message).hint(hint));
     }

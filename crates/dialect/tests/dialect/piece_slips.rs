@@ -90,6 +90,12 @@ fn one_slip_is_one_finding() {
             ("\nloop_monitors:\n  - cycle", "\n  - cycle"),
         ]),
         ("rules among the members", &[("    rules:\n      - condition: all(", "        rules:\n      - condition: all(")]),
+        ("rules in the last member", &[
+            ("    rules:\n      - condition: all(", "        rules:\n          - condition: all("),
+            ("        next: COMPLETE\n      - condition: any(", "            next: COMPLETE\n          - condition: any("),
+            ("        next: implement\n      - condition: ai(\"the", "            next: implement\n          - condition: ai(\"the"),
+            ("        next: plan\nloop", "            next: plan\nloop"),
+        ]),
         ("rules without their line", &[("    rules:\n      - condition: all(", "      - condition: all(")]),
         ("a name that stands twice", &[("  - name: implement\n", "  - name: implement\n  - name: implement\n")]),
         ("two movements that are nothing but the same name", &[("  - name: implement\n", "  - name: idle\n  - name: idle\n  - name: implement\n")]),
@@ -97,6 +103,7 @@ fn one_slip_is_one_finding() {
         ("a rule in short", &[("      - condition: Done\n        next: reviewers\n", "      - Done: reviewers\n")]),
         ("a later condition", &[("      - condition: Done\n", "      - when: Done\n")]),
         ("a list of something else", &[("policy: [coding, careful]", "policy: [coding, careful, Read, Edit]")]),
+        ("a sentence with a colon", &[("    quality_gates:\n", "    quality_gates:\n      - Tests: all pass\n")]),
         ("a part of a key", &[("    permission_mode: edit", "    permission: edit")]),
         ("a flag that is a text", &[
             ("next: implement\n        requires_user_input: true\n        interactive_only: true", "next: plan\n        requires_user_input: \"true\""),
@@ -105,11 +112,13 @@ fn one_slip_is_one_finding() {
             ("      - name: qa-review\n", "      - id: qa-review\n        output_contracts: { report: [{ name: qa.md }] }\n"),
             ("Follow {report:00-plan.md}.", "Follow {report:00-plan.md} and {report:qa.md}."),
         ]),
-    ]), @"
+    ]), @r#"
     # movements among the monitors
     sound.yaml:18:5 error[invalid-value]: 3 movements stand among the loop monitors
     # rules among the members
     sound.yaml:82:9 error[invalid-value]: `rules` is indented too far, so that its rules stand among the members
+    # rules in the last member
+    sound.yaml:82:9 error[invalid-value]: `rules` is indented too far, so that they stand in the member `qa-review`, which has some
     # rules without their line
     sound.yaml:82:9 error[invalid-value]: 3 rules stand among the members
     # a name that stands twice
@@ -127,11 +136,13 @@ fn one_slip_is_one_finding() {
     sound.yaml:62:9 error[unsupported-yet]: `when` came with a later version of the format, which is not supported yet
     # a list of something else
     sound.yaml:46:31 error[unknown-facet]: `policy` names `Read`, `Edit`, which `policies` does not have
+    # a sentence with a colon
+    sound.yaml:54:9 error[invalid-value]: `Tests: all pass` is an object and no text, as a colon with a blank behind begins a value
     # a part of a key
     sound.yaml:49:5 error[unknown-key]: `permission` is no key of the movement `implement`
     # a flag that is a text
     sound.yaml:37:30 error[wrong-type]: `requires_user_input` must be `true` or `false`, not a text
     # a member without a name
     sound.yaml:75:9 error[unknown-key]: `id` is no key of a movement; `name` is missing in a movement
-    ");
+    "#);
 }
