@@ -1,4 +1,4 @@
-use super::{Code, graph, join::Members, live::Yields};
+use super::{Code, graph, join::Members, live::Yields, unmatched_join};
 use crate::{Act, Diagnostic, Flow, Gate};
 
 pub(super) const CODE: Code = Code {
@@ -10,18 +10,25 @@ Rules over members are tried in order, and the first that fits counts. Whatever 
 does not fit, or an earlier one fits as well: `all(\"x\")` after `any(\"x\")` for example, or an outcome that no
 member has. Where it leads is dead text.
 
-Move it before the rule that takes its cases, correct its condition, or remove it.
+Move it before the rule that takes its cases, correct its condition, or remove it. (Where a member says nearly what
+the rule names, `unmatched-join` shows that instead.)
 ",
 };
 
 pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
     for step in &flow.steps {
-        let (Gate::Join { rules, .. }, Act::All { members, .. }) = (&step.gate, &step.act) else { continue };
+        let (Gate::Join { rules, judges }, Act::All { members, .. }) = (&step.gate, &step.act) else {
+            continue;
+        };
         let outcomes = yields.of_members(members);
         let members = Members::of(&outcomes);
         let firing = members.firing(rules);
         let edges = graph::by_outcome(step);
         for (rule, _) in rules.iter().zip(firing).filter(|(_, fires)| !fires) {
+            // A misspelt word of a member is one finding.
+            if judges.is_empty() && unmatched_join::is_slip(rule, rules, &outcomes) {
+                continue;
+            }
             let span = edges.get(&rule.outcome).map_or(step.span, |at| step.edges[*at].span);
             let (why, hint) = if members.fires_alone(rule) {
                 ("an earlier rule fits whenever it does", "move it before that rule, or remove it")

@@ -55,6 +55,16 @@ fn slip(rules: &[JoinRule], case: &[&Outcome]) -> Option<(usize, String, String)
     })
 }
 
+/// Whether a rule counts never only because a member's word is misspelt, which is said where that leads to no rule.
+pub(super) fn is_slip(rule: &JoinRule, rules: &[JoinRule], members: &[BTreeSet<Outcome>]) -> bool {
+    let slip = unmatched(rules, members).and_then(|case| slip(rules, &case));
+    slip.is_some_and(|(at, _, near)| match &rule.pattern {
+        JoinPattern::All(outcome) => outcome.to_string() == near,
+        JoinPattern::Each(all) => all.get(at).is_some_and(|outcome| outcome.to_string() == near),
+        JoinPattern::Any(_) => false,
+    })
+}
+
 /// What each member says, in words.
 pub(super) fn tell(flow: &Flow, members: &[StepId], case: &[&Outcome]) -> Vec<String> {
     let said = members.iter().zip(case);
@@ -122,10 +132,9 @@ mod tests {
 
     #[test]
     fn what_a_rule_nearly_names_may_be_meant() {
-        let hints = |word: &str| {
-            let draft =
+        let found = |word: &str| {
+            let mut draft =
                 joined(vec![JoinPattern::All(named(word)), JoinPattern::Any(vec![named("y")])], false);
-            let mut draft = draft;
             draft.steps[1].gate = draft.steps[2].gate.clone();
             if let crate::Gate::Readers(readers) = &mut draft.steps[1].gate
                 && let crate::Reader::Field { words, .. } = &mut readers[0]
@@ -136,13 +145,16 @@ mod tests {
                     }
                 });
             }
-            let found = findings_of(draft).into_iter().filter(|found| found.code == "unmatched-join");
-            found.filter_map(|found| found.hint).collect::<Vec<_>>()
+            let found = findings_of(draft).into_iter().filter(|found| found.code.contains("join"));
+            found.map(|found| (found.code, found.hint.unwrap_or_default())).collect::<Vec<_>>()
         };
         let meant =
             "add a rule for that: the run fails there; or is `aproved` of `a` meant to be `approved`?";
-        assert_eq!(hints("approved"), [meant]);
-        assert_eq!(hints("other"), ["add a rule for that: the run fails there"]);
+        assert_eq!(found("approved"), [("unmatched-join", meant.to_owned())], "and nothing else");
+        let other = found("other");
+        let codes: Vec<&str> = other.iter().map(|(code, _)| *code).collect();
+        assert_eq!(codes, ["join-never-fires", "unmatched-join"], "{other:?}");
+        assert_eq!(other[1].1, "add a rule for that: the run fails there");
     }
 
     #[test]
