@@ -33,9 +33,7 @@ pub use files::{FILE_BYTES_MAX, Files, ReadError};
 pub use loaded::{Loaded, LogFormat, LogRule, Options, RunSettings, WorktreeRule};
 pub use piece::{Phases, PieceOptions, load_piece};
 pub use registry::{
-    Answers, DeclaredInput, Generation, LoweredGate, MigratedFile, MigratedScript, Migration, MigrationNote,
-    NotMigrated, OWN_FLAGS, OlderAnswers, SchemaFault, StepKind, built_in, entry_step, expand_inputs,
-    extractor, infer_kind, load_agent, lower_gate, lower_gates, migrate_agent, migrate_script,
-    resolve_schema, success_when,
+    DeclaredInput, Generation, LoweredGate, OWN_FLAGS, SchemaFault, StepKind, built_in, entry_step,
+    expand_inputs, extractor, infer_kind, load_agent, lower_gate, lower_gates, resolve_schema, success_when,
 };
 pub use schemas::{FormatSchema, schemas};

@@ -34,8 +34,6 @@ pub(super) enum Verb {
     Graph(Graph),
     /// Walk a definition with stand-in agents, without asking anybody, and say what was covered
     Simulate(Simulate),
-    /// Write a definition of an older generation as one of the newest beside it
-    Migrate(Migrate),
     /// Run a definition
     Run(Box<Run>),
     /// Continue a run after a crash, a limit or an interruption
@@ -227,29 +225,6 @@ fn stand_in(name: &str) -> Result<StandIn, String> {
 fn percent(text: &str) -> Result<f64, String> {
     let percent = text.strip_suffix('%').unwrap_or(text).parse::<f64>().ok();
     percent.filter(|percent| (0.0..=100.0).contains(percent)).ok_or_else(|| "not 0 to 100".to_owned())
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Migrate {
-    /// An agent folder, a registry file, or the name of an agent below `.agent`: a check flow, or one of the
-    /// "complete" generation
-    pub(super) path: String,
-    /// Write into this new folder, after which the agent is called [default: the agent's folder with `-closing` behind
-    /// its name]
-    #[arg(long, value_name = "DIR")]
-    pub(super) out: Option<String>,
-    /// Replace the agent that is in that folder already
-    #[arg(long)]
-    pub(super) force: bool,
-    /// Write this script of a stand-in agent in the newer words as well, into the same folder
-    #[arg(long, value_name = "FILE")]
-    pub(super) script: Option<String>,
-    /// Count this variable as given; a value is held against what the definition wants of it
-    #[arg(long, value_name = "NAME[=VALUE]")]
-    pub(super) set: Vec<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

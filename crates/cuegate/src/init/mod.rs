@@ -10,4 +10,4 @@ mod write;
 pub(crate) use beside::{Left, beside};
 pub(crate) use detect::{Found, detect};
 pub(crate) use starter::{Form, STARTERS, Starter, Tests, Wanted, nearest, starter};
-pub(crate) use write::{Written, replace, write, write_all};
+pub(crate) use write::write;

@@ -1,4 +1,4 @@
-//! Agents of the "complete" generation: run to their ends, and migrated.
+//! Agents of the "complete" generation: run to their ends.
 
 use std::{
     fs,
@@ -193,110 +193,6 @@ fn a_registry_that_mixes_generations_does_not_begin() {
     );
 }
 
-#[test]
-fn migrated_it_runs_the_same_way() {
-    let project = project(through_a_remedy());
-    let older = rows(&go(&project, &[]));
-    fs::remove_file(project.path().join("done")).unwrap();
-    let migrated = project.run(&["migrate", "solver", "--script", "script.json"]);
-    assert_eq!(migrated.code, 0, "{}", migrated.stderr);
-    assert_snapshot!(migrated.stdout, @"
-    .agent/solver-closing/agent.json
-    .agent/solver-closing/schemas/steps.schema.json
-    .agent/solver-closing/steps_registry.json
-    .agent/solver-closing/prompts/steps/complete/fix/f_default.md
-    .agent/solver-closing/prompts/steps/continuation/fix/f_default.md
-    .agent/solver-closing/prompts/steps/initial/fix/f_default.md
-    .agent/solver-closing/prompts/steps/retry/fix/f_failed_undone.md
-    .agent/solver-closing/prompts/system.md
-    .agent/solver-closing/script.script.json
-    ");
-    assert_snapshot!(migrated.stderr, @"
-    wrote       .agent/solver-closing, 9 files
-    look at     steps.initial.fix: `fallbackIntent` `next` also stands in for an answer that names an intent and is wrong otherwise, which ended the run before: remove it, with `failFast`, where that is worse than no fallback
-                steps.initial.fix: `fallbackIntent` `next` acts at every visit and not at the first only: others name this step, so that it cannot have a copy for its later visits
-    note        answers: the newer generation also understands `pass`, `fail`, `done` and `finished`, which were bad answers before
-    next        cuegate check solver-closing
-                cuegate run solver-closing --script .agent/solver-closing/script.script.json
-    ");
-    assert_eq!(project.run(&["check", "solver-closing"]).code, 0);
-    let registry: Value =
-        serde_json::from_str(&project.read(".agent/solver-closing/steps_registry.json")).unwrap();
-    assert_snapshot!(format!("{:#}", registry["steps"]["initial.fix"]), @r##"
-    {
-      "stepId": "initial.fix",
-      "name": "initial.fix",
-      "c2": "initial",
-      "c3": "fix",
-      "outputSchemaRef": {
-        "file": "steps.schema.json",
-        "schema": "initial.fix"
-      },
-      "stepKind": "work",
-      "structuredGate": {
-        "allowedIntents": [
-          "next",
-          "repeat",
-          "handoff"
-        ],
-        "handoffFields": [
-          "found"
-        ],
-        "intentField": "next_action.action",
-        "intentSchemaRef": "#/properties/next_action/properties/action",
-        "failFast": false,
-        "fallbackIntent": "next"
-      },
-      "transitions": {
-        "next": {
-          "target": "continuation.fix"
-        },
-        "repeat": {
-          "target": "initial.fix"
-        },
-        "handoff": {
-          "target": "complete.fix"
-        }
-      }
-    }
-    "##);
-    let script = ".agent/solver-closing/script.script.json";
-    let ran = project.run(&["run", "solver-closing", "--script", script, "--json"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert_eq!(ran.json()["dialect"], "registry-closing");
-    assert_eq!(rows(&ran), older);
-    // What is there is never overwritten, and what is migrated is not migrated again.
-    let again = project.run(&["migrate", "solver"]);
-    assert_eq!(again.code, 2);
-    assert!(again.stderr.contains("--out DIR"), "{}", again.stderr);
-    let twice = project.run(&["migrate", "solver-closing"]);
-    assert_eq!(twice.code, 2);
-    assert!(twice.stderr.contains("generation already"), "{}", twice.stderr);
-    let told = project.run(&["migrate", "solver", "--out", "elsewhere", "--json"]);
-    assert_eq!(
-        (told.code, told.json()["schema"].as_str()),
-        (0, Some("cuegate/migrate/v1")),
-        "{}",
-        told.stderr
-    );
-    assert!(told.json()["notes"].as_array().unwrap().iter().any(|note| note["changes_runs"] == true));
-    assert!(project.path().join("elsewhere/steps_registry.json").is_file());
-}
-
-#[test]
-fn what_is_not_sound_is_not_migrated() {
-    let project = project(json!([]));
-    let path = ".agent/solver/steps_registry.json";
-    project.write(
-        path,
-        &project.read(path).replacen("\"target\": \"complete.fix\"", "\"target\": \"initial.fix\"", 1),
-    );
-    let ran = project.run(&["migrate", "solver"]);
-    assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("complete-elsewhere") && ran.stderr.contains("not sound"), "{}", ran.stderr);
-    assert!(!project.path().join(".agent/solver-closing").exists());
-}
-
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn corpus() -> Option<PathBuf> {
     let given = std::env::var_os("CUEGATE_SHARED").map(PathBuf::from);
@@ -388,22 +284,4 @@ fn the_real_iterator_is_refused_and_corrected_runs_to_its_end() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_snapshot!(rows(&ran), @"completed: initial.externalState → continuation.externalState, continuation.externalState → continuation.externalState, continuation.externalState → complete.externalState, complete.externalState → @completed");
     assert_eq!(ran.json()["validated"], true);
-
-    let migrated =
-        project.run(&["migrate", "iterator", "--set", "issue_number", "--script", "script.json", "--json"]);
-    assert_eq!(migrated.code, 0, "{}", migrated.stderr);
-    assert_eq!(
-        migrated.json()["next"],
-        json!([
-            "cuegate check iterator-closing --set issue_number",
-            "cuegate run iterator-closing --issue=VALUE --set issue_number=VALUE --script \
-             .agent/iterator-closing/script.script.json"
-        ])
-    );
-    assert_eq!(project.run(&["check", "iterator-closing", "--set", "issue_number"]).code, 0);
-    let script = ".agent/iterator-closing/script.script.json";
-    let newer =
-        ["run", "iterator-closing", "--issue=7", "--set", "issue_number=7", "--script", script, "--json"];
-    let newer = project.run(&newer);
-    assert_eq!(rows(&newer), rows(&ran), "{}", newer.stderr);
 }

@@ -15,7 +15,6 @@ mod init;
 mod judges;
 #[cfg(target_os = "linux")]
 mod kills;
-mod migrate;
 mod params;
 mod pictures;
 mod piece_again;

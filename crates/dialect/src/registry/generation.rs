@@ -127,7 +127,7 @@ fn report_mixed(generations: &[Generation], signs: &[Sign<'_>], desk: &Desk<'_>)
             at.map_or(registry_start(signs), |sign| sign.span),
             format!("this registry mixes generations: {}", parts.join("; ")),
         )
-        .hint("keep the words of one generation; `cuegate migrate` turns a whole older registry into a newer one"),
+        .hint("keep the words of one generation"),
     );
 }
 

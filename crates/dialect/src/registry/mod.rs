@@ -33,7 +33,6 @@ mod logging;
 mod lower;
 mod matter;
 mod matter_slips;
-mod migrate;
 mod model;
 mod near_part;
 mod nowhere;
@@ -79,10 +78,6 @@ pub use generation::Generation;
 pub use inputs::{DeclaredInput, expand_inputs};
 pub use kinds::{StepKind, infer_kind};
 pub use load::load_agent;
-pub use migrate::{
-    Answers, MigratedFile, MigratedScript, Migration, MigrationNote, NotMigrated, OlderAnswers,
-    migrate_agent, migrate_script,
-};
 pub use parameters::{OWN_FLAGS, built_in};
 pub use schema_resolver::{SchemaFault, resolve_schema};
 pub use validation::{extractor, success_when};

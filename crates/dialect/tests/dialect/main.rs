@@ -60,9 +60,7 @@ mod levers;
 #[cfg(test)]
 mod lowering;
 #[cfg(test)]
-mod migrate;
 #[cfg(test)]
-mod migrate_random;
 #[cfg(test)]
 mod named_tests;
 #[cfg(test)]

@@ -9,7 +9,6 @@ mod graph;
 mod how;
 mod init;
 mod look;
-mod migrate;
 mod price;
 mod question;
 mod resume;
@@ -67,7 +66,6 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Price(args) => price::price(&place, &args),
         Verb::Graph(args) => graph::graph(&place, &args),
         Verb::Simulate(args) => simulate::simulate(&place, &args),
-        Verb::Migrate(args) => migrate::migrate(&place, args),
         Verb::Init(args) => init::init(&place, &args),
         Verb::Run(args) => run::run(&place, *args, matches.subcommand_matches("run")),
         Verb::Resume(args) => resume::resume(&place, args),

@@ -8,8 +8,5 @@ mod response;
 mod way;
 
 pub(crate) use agent::{compare, written_limit};
-pub(crate) use definition::{CheckFlow, CheckedStep, PromptReference, read_check_flow};
-pub(crate) use lower::{EXECUTIONS_MAX, check_name, lower_check_flow};
-pub(crate) use prompts::file_of;
-pub(crate) use response::RESULT;
-pub(crate) use way::Way;
+pub(crate) use definition::read_check_flow;
+pub(crate) use lower::lower_check_flow;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashSet};
 
-use cuegate_flow::{Diagnostic, Span, Str, Template};
+use cuegate_flow::{Diagnostic, Span, Template};
 
 use super::definition::{CheckFlow, CheckedStep, PromptPlace, PromptReference};
 use crate::codes;
@@ -21,25 +21,6 @@ use crate::registry::prompt::{Compiler, Prompt};
 use crate::registry::prompt_files::PromptFile;
 use crate::registry::step_prompt::{unread, unread_hint};
 use crate::registry::variables::{Inputs, Scope};
-
-/// The file of a prompt, and its text.
-pub(crate) fn file_of(
-    reference: &PromptReference<'_>,
-    flow: &CheckFlow<'_>,
-    agent: &AgentDefinition<'_>,
-    places: &Places<'_>,
-    desk: &Desk<'_>,
-) -> Option<(String, Str)> {
-    let (bases, _) = bases_of(flow, agent, places, &desk.found);
-    let fallback = reference.fallback.map(|fallback| fallback.text.to_owned());
-    std::iter::once(relative(reference, &flow.editions)).chain(fallback).find_map(|relative| {
-        let paths = bases.iter().filter_map(|base| join(base, &relative));
-        paths.into_iter().find_map(|path| match desk.page(&path) {
-            Page::Text { text, .. } => Some((path, text)),
-            _ => None,
-        })
-    })
-}
 
 /// Where prompts are looked for, and how many of these places, the first ones, are those of `basePath`.
 fn bases_of(
