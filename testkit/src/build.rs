@@ -3,9 +3,13 @@
 use std::sync::Arc;
 
 use cuegate_flow::{
-    Act, Ask, Bound, Boundary, Conduct, Counter, CounterId, Draft, Edge, Ending, FieldPath, Flow, Fused,
-    Gate, Handoff, Input, JoinRule, Limits, Monitor, Name, Outcome, Piece, Reader, Report, Role, Schema,
-    SchemaId, SessionRule, Source, Span, Step, Success, Target, Template, Validator, Verdict, check,
+    checks::check,
+    diagnostics::Span,
+    model::{
+        Act, Ask, Bound, Boundary, Conduct, Counter, CounterId, Draft, Edge, Ending, FieldPath, Flow, Fused,
+        Gate, Handoff, Input, JoinRule, Limits, Monitor, Name, Outcome, Piece, Reader, Report, Role, Schema,
+        SchemaId, SessionRule, Source, Step, Success, Target, Template, Validator, Verdict,
+    },
 };
 use serde_json::{Value, json};
 
@@ -110,7 +114,7 @@ impl Builder {
                     name: name.into(),
                     command: command.into(),
                     success: Success::ExitCode(0),
-                    extract: vec![("output".into(), cuegate_flow::Extractor::ErrorOutput)],
+                    extract: vec![("output".into(), cuegate_flow::model::Extractor::ErrorOutput)],
                     timeout_ms: 10_000,
                 }
             })
@@ -239,7 +243,7 @@ impl Builder {
 
     /// The last step may only read.
     pub fn read_only(mut self) -> Builder {
-        self.last().boundary.permission = cuegate_flow::Permission::Plan;
+        self.last().boundary.permission = cuegate_flow::model::Permission::Plan;
         self
     }
 

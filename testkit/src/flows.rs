@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cuegate_flow::{
+use cuegate_flow::model::{
     Actions, Conduct, Fact, Field, Flow, Handler, JoinPattern, JoinRule, Outcome, Piece, Poll, PollState,
     Program, Reaction, Reader, Resource, Role, Signal, Source, Template, Verdict,
 };
@@ -15,7 +15,7 @@ fn named(name: &str) -> Outcome {
 }
 
 /// What a definition says of an answer that decides nothing.
-fn silence(step: &str) -> Reader<cuegate_flow::Name> {
+fn silence(step: &str) -> Reader<cuegate_flow::model::Name> {
     Reader::Silence(Template {
         pieces: vec![
             Piece::Text("nothing decided in iteration ".into()),
@@ -213,7 +213,7 @@ pub fn piece() -> Arc<Flow> {
 
 /// A piece whose answers say several things at once: reports, judged members, a judge over all of them, plain text.
 pub fn reporting() -> Arc<Flow> {
-    use cuegate_flow::{Fact, SessionRule, Source};
+    use cuegate_flow::model::{Fact, SessionRule, Source};
     let tag = |name: &str, words: &[&str]| Reader::Tag {
         name: name.into(),
         base: 1,
@@ -283,12 +283,12 @@ pub fn reporting() -> Arc<Flow> {
 }
 
 trait ToName {
-    fn to_name(&self) -> cuegate_flow::Name;
+    fn to_name(&self) -> cuegate_flow::model::Name;
 }
 
 impl ToName for str {
-    fn to_name(&self) -> cuegate_flow::Name {
-        cuegate_flow::Name::new(self, cuegate_flow::Span::default())
+    fn to_name(&self) -> cuegate_flow::model::Name {
+        cuegate_flow::model::Name::new(self, cuegate_flow::diagnostics::Span::default())
     }
 }
 

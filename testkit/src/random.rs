@@ -2,8 +2,12 @@
 
 use cuegate_engine::EndState;
 use cuegate_flow::{
-    Act, Draft, Ending, FieldPath, Gate, JoinPattern, JoinRule, Name, Outcome, Piece, Reader, Role, Selector,
-    Source, Span, Str, Target, Template,
+    Str,
+    diagnostics::Span,
+    model::{
+        Act, Draft, Ending, FieldPath, Gate, JoinPattern, JoinRule, Name, Outcome, Piece, Reader, Role,
+        Selector, Source, Target, Template,
+    },
 };
 use serde_json::{Value, json};
 
@@ -335,7 +339,7 @@ fn piece(dice: &mut Dice, steps: &[String]) -> Draft {
         build = build.to("healthy", dice.step(steps)).to("stuck", rule(dice, steps));
     }
     let mut draft = build.draft();
-    let members = |step: &cuegate_flow::Step<Name>| match &step.act {
+    let members = |step: &cuegate_flow::model::Step<Name>| match &step.act {
         Act::All { members, .. } => members.iter().map(|member| member.text.clone()).collect(),
         _ => Vec::new(),
     };

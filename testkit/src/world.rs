@@ -5,7 +5,10 @@ use cuegate_engine::{
     FaultClass, Look, Moment, Place, Record, Resume, Run, Start, Started, State, Usage, WaitKind, decide,
     pending,
 };
-use cuegate_flow::{Act, BlobRef, Flow, Str, Verdict};
+use cuegate_flow::{
+    Str,
+    model::{Act, BlobRef, Flow, Verdict},
+};
 use serde_json::json;
 
 /// A run as its journal would hold it, with its state beside it.
@@ -307,7 +310,7 @@ fn fault(ask: CommandId, class: FaultClass, nth: usize) -> Completion {
 
 /// One of the words that a step's gate accepts.
 fn word(flow: &Flow, step: &str, roll: u64) -> String {
-    use cuegate_flow::{Gate, Reader};
+    use cuegate_flow::model::{Gate, Reader};
     let Some(id) = flow.find(step) else { return "next".to_owned() };
     let Gate::Readers(readers) = &flow.step(id).gate else { return "done".to_owned() };
     for reader in readers {

@@ -10,14 +10,14 @@ use std::{
     path::Path,
 };
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 use crate::shell::{output, root};
 
 /// The page.
 pub(crate) const PAGE: &str = "docs/findings.md";
 /// What can be relied on, beside the code that it is about.
-const EXACTNESS: &str = include_str!("../../crates/flow/src/check/exactness.md");
+const EXACTNESS: &str = include_str!("../../crates/flow/src/analysis/exactness.md");
 
 const HEAD: &str = "\
 # Findings
@@ -93,7 +93,7 @@ pub(crate) fn check(root: &Path, problems: &mut Vec<String>) {
 }
 
 fn page(root: &Path) -> Result<String, String> {
-    let mut codes: Vec<Code> = cuegate_flow::codes().to_vec();
+    let mut codes: Vec<Code> = cuegate_flow::checks::codes().to_vec();
     codes.extend(cuegate_dialect::codes());
     codes.sort_by_key(|code| code.name);
     let reported = reported(root)?;
@@ -125,7 +125,7 @@ fn sources(root: &Path) -> Result<Vec<(String, String)>, String> {
     let listed = output(root, "git", &["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"])?;
     let mut sources = Vec::new();
     for path in listed.lines() {
-        if [DIALECT, "crates/flow/src/check/"].iter().any(|folder| path.starts_with(folder)) {
+        if [DIALECT, "crates/flow/src/checks/"].iter().any(|folder| path.starts_with(folder)) {
             let text = fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"))?;
             let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
             sources.push((path.to_owned(), text));

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use cuegate_engine::Budget;
-use cuegate_flow::{Act, Flow, StepId, Str, Tools};
+use cuegate_flow::{
+    Str,
+    model::{Act, Flow, StepId, Tools},
+};
 use cuegate_provider::{Inspection, Login, Shared};
 
 use crate::{Failure, begin::Program, config::Config, models, providers};
@@ -136,9 +139,12 @@ impl Agent {
             }
             names => Some(names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
         };
-        let steps = |which: &dyn Fn(&cuegate_flow::Step<StepId>, &cuegate_flow::Ask) -> bool| {
-            names(asks.iter().filter(|(step, ask)| which(step, ask)).map(|(step, _)| &*step.name).collect())
-        };
+        let steps =
+            |which: &dyn Fn(&cuegate_flow::model::Step<StepId>, &cuegate_flow::model::Ask) -> bool| {
+                names(
+                    asks.iter().filter(|(step, ask)| which(step, ask)).map(|(step, _)| &*step.name).collect(),
+                )
+            };
         let mut cannot = Vec::new();
         if !can.edits
             && let Some(steps) = steps(&|step, _| step.boundary.permission.may_write())
@@ -150,7 +156,7 @@ impl Agent {
         {
             cannot.push(format!("{who} cannot be held to the list of tools of {steps}"));
         }
-        let told = |ask: &cuegate_flow::Ask| {
+        let told = |ask: &cuegate_flow::model::Ask| {
             ask.schema.is_some_and(|schema| !self.provider.holds(flow.schema(schema).value()))
         };
         if let Some(steps) = steps(&|_, ask| told(ask)) {

@@ -8,7 +8,11 @@ use std::{
 };
 
 use cuegate_engine::{Budget, Load, Place, Run, SourceBlob, Start, Started, TreeState};
-use cuegate_flow::{Act, BlobRef, Fact, Flow, Resource, Source, Str, Terms, Verdict};
+use cuegate_flow::{
+    Str,
+    analysis::cost_bound::Terms,
+    model::{Act, BlobRef, Fact, Flow, Resource, Source, Verdict},
+};
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{
     Book, Entry, Heard, Home, Local, Notice, Setting, drive, state_of,
@@ -248,7 +252,10 @@ pub fn begin(
         .map(|(path, text)| SourceBlob { path: path.clone(), blob: keep(text.as_bytes()) });
     let iterations_max = wishes.iterations_max.unwrap_or(flow.limits.iterations_max);
     let repairs_max = wishes.repairs_max.unwrap_or(REPAIRS_MAX);
-    let price = cuegate_flow::bound(&flow, &Terms { iterations_max, repairs_max, ..Terms::default() });
+    let price = cuegate_flow::analysis::cost_bound::bound(
+        &flow,
+        &Terms { iterations_max, repairs_max, ..Terms::default() },
+    );
     let started = Started {
         program: env!("CARGO_PKG_VERSION").to_owned(),
         flow: flow.name.clone(),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use cuegate_engine::{Budget, Load};
-use cuegate_flow::{Diagnostic, Severity};
+use cuegate_flow::diagnostics::{Diagnostic, Severity};
 use cuegate_journal::{RunId, sqlite};
 use cuegate_runner::{Home, Notice};
 use cuegate_view::{Liveness, RunView, Stamped, run_view};

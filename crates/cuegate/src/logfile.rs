@@ -78,7 +78,7 @@ impl LogFile {
         let lines: Vec<String> = match self.format {
             LogFormat::Text => self.timeline.line(&stamped),
             LogFormat::Jsonl => {
-                let texts = |blob: &cuegate_flow::BlobRef| lookup(journal, blob).ok();
+                let texts = |blob: &cuegate_flow::model::BlobRef| lookup(journal, blob).ok();
                 let values = event_json(&self.run, &stamped, &texts, LogOptions::default());
                 values.iter().map(ToString::to_string).collect()
             }

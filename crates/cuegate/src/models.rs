@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::{Act, Flow, Str};
+use cuegate_flow::{
+    Str,
+    model::{Act, Flow},
+};
 use cuegate_provider::Provider;
 
 use crate::Failure;

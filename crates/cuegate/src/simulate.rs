@@ -8,8 +8,11 @@ use std::{
 
 use cuegate_engine::{Budget, Event, PRICE_FAULT, State};
 use cuegate_flow::{
-    Act, Certificate, Flow, Param, ParamType, Source, StepId, Terms, Verdict,
-    reach::{Choice, Reach},
+    analysis::{
+        cost_bound::{Certificate, Terms},
+        state_graph::{Choice, Reach},
+    },
+    model::{Act, Flow, Param, ParamType, Source, StepId, Verdict},
 };
 use cuegate_runner::simulated::{Agent, Beginning, Simulation, Walk, text_for};
 use cuegate_view::{AgentRow, BugRow, Coverage, Observed, end_of};
@@ -156,7 +159,10 @@ fn beyond(flow: &Flow, wanted: &Wanted, walk: &Walk, found: &mut Found) -> Vec<S
 /// The most that a run may do.
 fn bound(flow: &Flow, wanted: &Wanted, budget: &Budget) -> Certificate {
     let Beginning { iterations_max, repairs_max, .. } = wanted.begin;
-    cuegate_flow::bound(flow, &Terms { iterations_max, repairs_max, asks: budget.asks, ..Terms::default() })
+    cuegate_flow::analysis::cost_bound::bound(
+        flow,
+        &Terms { iterations_max, repairs_max, asks: budget.asks, ..Terms::default() },
+    )
 }
 
 /// The most iterations of a simulated run when nobody says.

@@ -1,7 +1,11 @@
 //! What a run is bounded by, out of flags and configuration.
 
 use cuegate_engine::Budget;
-use cuegate_flow::{Act, Configured, Flow, Rate, Str, Terms};
+use cuegate_flow::{
+    Str,
+    analysis::cost_bound::{Configured, Rate, Terms},
+    model::{Act, Flow},
+};
 
 use crate::{begin::REPAIRS_MAX, config::Config, models, providers};
 
@@ -61,7 +65,10 @@ pub fn terms(
 #[cfg(test)]
 mod tests {
     use cuegate_engine::Budget;
-    use cuegate_flow::{Flow, Rate, Role};
+    use cuegate_flow::{
+        analysis::cost_bound::Rate,
+        model::{Flow, Role},
+    };
     use cuegate_provider::Price;
     use cuegate_testkit::Builder;
 

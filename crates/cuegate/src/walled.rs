@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cuegate_flow::Flow;
+use cuegate_flow::model::Flow;
 use cuegate_runner::wall::Wall;
 
 use crate::{Failure, begin::Program};

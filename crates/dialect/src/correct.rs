@@ -7,7 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cuegate_flow::{Diagnostic, FileId, Severity, Sources, Span, Str, sort};
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, FileId, Severity, Sources, Span, sort},
+};
 
 use crate::json::{Json, Kind};
 use crate::loaded::Loaded;

@@ -3,7 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use cuegate_flow::{Diagnostic, FileId, Sources, Span, Str, drop_beside};
+use cuegate_flow::{
+    Str,
+    analysis::threads::drop_beside,
+    diagnostics::{Diagnostic, FileId, Sources, Span},
+};
 
 use crate::correct::Corrections;
 use crate::files::FILE_BYTES_MAX;

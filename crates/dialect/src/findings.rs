@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use cuegate_flow::{Diagnostic, Span, Str};
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+};
 
 use crate::codes;
 use crate::shared::Shared;
@@ -148,7 +151,11 @@ impl Findings {
 
     /// How many findings of severity error there are.
     pub(crate) fn errors(&self) -> usize {
-        self.list.lock().iter().filter(|finding| finding.severity == cuegate_flow::Severity::Error).count()
+        self.list
+            .lock()
+            .iter()
+            .filter(|finding| finding.severity == cuegate_flow::diagnostics::Severity::Error)
+            .count()
     }
 
     /// All findings, and the statements of what a run will not do.

@@ -1,4 +1,4 @@
-//! Reads each definition format and lowers it to a [`cuegate_flow::Draft`] with spans.
+//! Reads each definition format and lowers it to a [`cuegate_flow::model::Draft`] with spans.
 //!
 //! *Never* touches `std::fs`, processes, the environment or the network: it reads through [`Files`]. *Never*
 //! fails: what is wrong with a definition is returned beside what could be read. One format never imports another.

@@ -1,6 +1,9 @@
 //! What loading takes and gives.
 
-use cuegate_flow::{Diagnostic, Draft, Severity, Sources};
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Severity, Sources},
+    model::Draft,
+};
 
 /// What to load.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

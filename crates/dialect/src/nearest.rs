@@ -1,7 +1,7 @@
 //! What hints say a mistyped name was probably meant to be.
 
-use cuegate_flow::Diagnostic;
-pub(crate) use cuegate_flow::nearest;
+use cuegate_flow::diagnostics::Diagnostic;
+pub(crate) use cuegate_flow::diagnostics::nearest;
 
 /// The sentence that goes into a hint: the nearest name, else the known ones.
 pub(crate) fn suggestion(name: &str, known: &[&str]) -> String {

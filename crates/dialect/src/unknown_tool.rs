@@ -1,6 +1,6 @@
 //! Names of tools, which all formats list in the same words.
 
-use cuegate_flow::{Diagnostic, tools};
+use cuegate_flow::{diagnostics::Diagnostic, model::tools};
 
 use crate::codes;
 use crate::json::{Fields, Text};

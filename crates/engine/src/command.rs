@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use cuegate_flow::{BlobRef, Boundary, Handler, Poll, Program, SchemaId, Str, Validator};
+use cuegate_flow::{
+    Str,
+    model::{BlobRef, Boundary, Handler, Poll, Program, SchemaId, Validator},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{

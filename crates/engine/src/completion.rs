@@ -1,6 +1,6 @@
 //! What the world answered.
 
-use cuegate_flow::BlobRef;
+use cuegate_flow::model::BlobRef;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! What agents ask for in blocks of their answers, and what is done about it: each effect once, before anything else
 //! goes on.
 
-use cuegate_flow::{BlobRef, Str};
+use cuegate_flow::{Str, model::BlobRef};
 use serde::{Deserialize, Serialize};
 
 use crate::{

@@ -4,7 +4,10 @@
 //! with a default; a meaning never changes. Steps are named, not numbered, so that an older journal is read
 //! right by a program that lowers the definition in another order.
 
-use cuegate_flow::{BlobRef, Permission, Str};
+use cuegate_flow::{
+    Str,
+    model::{BlobRef, Permission},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{

@@ -1,6 +1,6 @@
 //! Taking facts out of a validator's output, for the prompt that asks to mend it.
 
-use cuegate_flow::Extractor;
+use cuegate_flow::model::Extractor;
 use serde_json::{Value, json};
 
 use crate::completion::Exec;
@@ -267,7 +267,7 @@ fn branch(text: &str) -> Value {
 mod tests {
     use super::extract;
     use crate::completion::{Exec, Exit};
-    use cuegate_flow::{Extractor, Yields};
+    use cuegate_flow::{analysis::Yields, model::Extractor};
     use serde_json::{Value, json};
     use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::{BlobRef, Str};
+use cuegate_flow::{Str, model::BlobRef};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;

@@ -1,7 +1,10 @@
 //! Reading an outcome out of an answer.
 
 use cuegate_flow::{
-    Act, Edge, Ending, FieldPath, Flow, Fused, Gate, Outcome, Reader, Step, StepId, Str, Target, Template,
+    Str,
+    model::{
+        Act, Edge, Ending, FieldPath, Flow, Fused, Gate, Outcome, Reader, Step, StepId, Target, Template,
+    },
 };
 use serde_json::Value;
 
@@ -461,7 +464,7 @@ fn tag(text: &str, name: &str, base: u32, outcomes: &[Outcome], pass: bool) -> O
 #[cfg(test)]
 mod tests {
     use super::spoken;
-    use cuegate_flow::{Outcome, Str};
+    use cuegate_flow::{Str, model::Outcome};
 
     #[test]
     fn what_a_text_says_after_a_name() {

@@ -1,6 +1,6 @@
 //! What a run wants done next.
 
-use cuegate_flow::{Act, Ask, BlobRef, Flow, Permission, Role, SessionRule, Step, StepId, Verdict};
+use cuegate_flow::model::{Act, Ask, BlobRef, Flow, Permission, Role, SessionRule, Step, StepId, Verdict};
 
 use crate::{
     command::{

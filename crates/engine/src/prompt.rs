@@ -5,7 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::{BlobRef, Fact, Piece, Source, Step, StepId, Str, Template};
+use cuegate_flow::{
+    Str,
+    model::{BlobRef, Fact, Piece, Source, Step, StepId, Template},
+};
 use serde_json::Value;
 
 use crate::{

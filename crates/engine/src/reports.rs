@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::{BlobRef, Str};
+use cuegate_flow::{Str, model::BlobRef};
 
 /// All reports of a run.
 #[derive(Debug, Clone, PartialEq, Default)]

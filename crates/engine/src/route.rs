@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::{Ending, Flow, Selector, StepId, Str, Target};
+use cuegate_flow::{
+    Str,
+    model::{Ending, Flow, Selector, StepId, Target},
+};
 use serde_json::Value;
 
 use crate::{
@@ -134,7 +137,10 @@ fn newest(run: &Run, key: &str) -> Option<Selecting> {
 mod tests {
     use super::{Selecting, newest};
     use crate::run::{Kept, Run};
-    use cuegate_flow::{BlobRef, StepId, Str};
+    use cuegate_flow::{
+        Str,
+        model::{BlobRef, StepId},
+    };
     use serde_json::json;
 
     fn cases() -> Vec<(Str, StepId)> {

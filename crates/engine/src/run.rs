@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use cuegate_flow::{BlobRef, Str};
+use cuegate_flow::{Str, model::BlobRef};
 use serde::{Deserialize, Serialize};
 
 use crate::{

@@ -1,6 +1,9 @@
 //! Reading an outcome out of plain words.
 
-use cuegate_flow::{Outcome, Reader, StepId, Str};
+use cuegate_flow::{
+    Str,
+    model::{Outcome, Reader, StepId},
+};
 
 use crate::{
     answer::json_where,

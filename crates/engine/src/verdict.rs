@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::{Field, FieldPath, Gate, Reader, Selector, Signal, Step, StepId, Str, Target, Verdict};
+use cuegate_flow::{
+    Str,
+    model::{Field, FieldPath, Gate, Reader, Selector, Signal, Step, StepId, Target, Verdict},
+};
 use serde_json::Value;
 
 use crate::{

@@ -4,7 +4,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use cuegate_engine::{Answer, AskCommand, Command, Completion, Event, State, WaitKind};
-use cuegate_flow::{Act, Flow, Terms, price};
+use cuegate_flow::{
+    analysis::cost_bound::{Terms, price},
+    model::{Act, Flow},
+};
 use cuegate_testkit::{
     flows,
     world::{self, Case},
@@ -63,7 +66,7 @@ fn answer(case: &Case<'_>, seed: u64, ask: &AskCommand, agents: Agents, command:
         (Agents::Bad, _) if repairs < REPAIRS_MAX => said(Answer::default()),
         (Agents::Asking, _)
             if case.flow.conduct.auto_response.is_some()
-                && case.run.questions < cuegate_flow::Conduct::QUESTIONS_MAX =>
+                && case.run.questions < cuegate_flow::model::Conduct::QUESTIONS_MAX =>
         {
             said(Answer { asks_person: Some("which one?".to_owned()), ..Answer::default() })
         }

@@ -4,7 +4,7 @@
 use cuegate_engine::{
     Budget, Command, CommandId, Completion, EndState, Event, FaultClass, Resume, State, Usage, micro,
 };
-use cuegate_flow::{Flow, Str};
+use cuegate_flow::{Str, model::Flow};
 use cuegate_testkit::{flows, world};
 use world::{Case, roll, thrifty};
 

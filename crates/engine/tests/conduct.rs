@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cuegate_engine::{Answer, Command, CommandId, Completion, EndState, Event, Exec, Exit, State, WaitKind};
-use cuegate_flow::{Actions, Conduct, Flow, Reaction, Role};
+use cuegate_flow::model::{Actions, Conduct, Flow, Reaction, Role};
 use cuegate_testkit::{Builder, flows, world::Case};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! A run that is cut anywhere ends as one that is not: on every flow of the testkit, for many seeds.
 
 use cuegate_engine::{Answer, Command, CommandId, Completion, EndState, Event, Run, State, Usage};
-use cuegate_flow::{Flow, Str};
+use cuegate_flow::{Str, model::Flow};
 use cuegate_testkit::{flows, world};
 use world::Case;
 

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use cuegate_engine::{Answer, AskCommand, Command, Completion, EndState, Event, Part, Start, State};
-use cuegate_flow::{Flow, JoinPattern, JoinRule, Name, Outcome, Reader, Role, SessionRule, Span};
+use cuegate_flow::{
+    diagnostics::Span,
+    model::{Flow, JoinPattern, JoinRule, Name, Outcome, Reader, Role, SessionRule},
+};
 use cuegate_testkit::{
     Builder,
     world::{Case, started},

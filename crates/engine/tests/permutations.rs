@@ -10,7 +10,8 @@ use cuegate_engine::{
     Answer, AskCommand, AskKind, Command, Completion, Event, Fault, FaultClass, Part, Start, State, Usage,
 };
 use cuegate_flow::{
-    Fact, Flow, JoinPattern, JoinRule, Name, Outcome, Reader, Role, SessionRule, Source, Span,
+    diagnostics::Span,
+    model::{Fact, Flow, JoinPattern, JoinRule, Name, Outcome, Reader, Role, SessionRule, Source},
 };
 use cuegate_testkit::{
     Builder,

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use cuegate_engine::{Answer, AskCommand, Command, Completion, Event, FaultClass, Part, Start, State, Usage};
-use cuegate_flow::{Fact, Flow, JoinPattern, JoinRule, Outcome, Reader, Role, SessionRule, Source};
+use cuegate_flow::model::{Fact, Flow, JoinPattern, JoinRule, Outcome, Reader, Role, SessionRule, Source};
 use cuegate_testkit::{
     Builder,
     world::{Case, started},
@@ -136,13 +136,13 @@ fn named(name: &str) -> Outcome {
     Outcome::Named(name.into())
 }
 
-fn tag(name: &str, words: &[&str]) -> Reader<cuegate_flow::Name> {
+fn tag(name: &str, words: &[&str]) -> Reader<cuegate_flow::model::Name> {
     let outcomes = words.iter().map(|word| if *word == "-" { Outcome::None } else { named(word) }).collect();
     Reader::Tag { name: name.into(), base: 1, outcomes }
 }
 
-fn judge(step: &str) -> Reader<cuegate_flow::Name> {
-    Reader::Judge { step: cuegate_flow::Name::new(step, cuegate_flow::Span::default()) }
+fn judge(step: &str) -> Reader<cuegate_flow::model::Name> {
+    Reader::Judge { step: cuegate_flow::model::Name::new(step, cuegate_flow::diagnostics::Span::default()) }
 }
 
 /// `plan` owes two reports, may be tagged, and is judged otherwise.

@@ -2,7 +2,10 @@
 //! on; what people add is priced anew.
 
 use cuegate_engine::{Completion, EndState, Event, PRICE_FAULT, Resume, Start, Started, State, WaitKind};
-use cuegate_flow::{Flow, Terms, bound};
+use cuegate_flow::{
+    analysis::cost_bound::{Terms, bound},
+    model::Flow,
+};
 use cuegate_testkit::{
     flows,
     world::{Case, respond, roll, started},

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use cuegate_engine::{Budget, Command, Completion, EndState, Event, Resume, State, Usage};
-use cuegate_flow::Flow;
+use cuegate_flow::model::Flow;
 use cuegate_testkit::{
     flows,
     world::{Case, roll, thrifty},

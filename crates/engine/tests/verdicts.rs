@@ -6,7 +6,7 @@ use cuegate_engine::{
     About, Answer, Command, Completion, EndState, Event, Exec, Exit, Look, Probe, ProbeCommand, Resume,
     Start, State,
 };
-use cuegate_flow::{Flow, Outcome, Role, Verdict};
+use cuegate_flow::model::{Flow, Outcome, Role, Verdict};
 use cuegate_testkit::{
     Builder,
     flows::{handler, poll, signal},

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use cuegate_engine::{Completion, Decision, Event, Moment, Record, Resume, Run, Start, decide};
-use cuegate_flow::Flow;
+use cuegate_flow::model::Flow;
 use cuegate_journal::{Blob, Digest, Journal, Lease, MessageId, NewRecord, Owner, RunId};
 
 use crate::{

@@ -14,7 +14,7 @@ use std::{
 };
 
 use cuegate_engine::{Command, CommandId, Completion, Exec, ExecCommand, Exit, Run, Seen, TreeState};
-use cuegate_flow::{Flow, Str};
+use cuegate_flow::{Str, model::Flow};
 use cuegate_journal::{Journal, RunId};
 use cuegate_provider as provider;
 use tokio::sync::{Mutex, mpsc, watch};

@@ -3,7 +3,7 @@
 use std::{future::Future, pin::Pin, sync::Arc};
 
 use cuegate_engine::{Command, CommandId, Completion, Run, Seen, TreeState};
-use cuegate_flow::Flow;
+use cuegate_flow::model::Flow;
 use tokio::sync::watch;
 
 use crate::error::Error;

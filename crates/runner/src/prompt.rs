@@ -1,7 +1,7 @@
 //! Joining the parts of a prompt into the text that is sent.
 
 use cuegate_engine::{Part, fenced};
-use cuegate_flow::BlobRef;
+use cuegate_flow::model::BlobRef;
 use cuegate_journal::Journal;
 
 use crate::error::Error;

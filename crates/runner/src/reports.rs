@@ -60,7 +60,7 @@ mod tests {
     use std::{fs, os::unix::fs::symlink};
 
     use cuegate_engine::{Reports, Version};
-    use cuegate_flow::BlobRef;
+    use cuegate_flow::model::BlobRef;
     use cuegate_journal::{Blob, Journal, NewRecord, Owner, memory::MemoryJournal};
 
     use super::keep;

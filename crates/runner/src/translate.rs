@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use cuegate_engine::{Answer, AskCommand, AskKind, Fault, FaultClass, Share, Usage};
-use cuegate_flow::{Permission, Tools};
+use cuegate_flow::model::{Permission, Tools};
 use cuegate_journal::RunId;
 use cuegate_provider as provider;
 

@@ -5,7 +5,11 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use cuegate_engine::{EndState, Event, FaultClass, State, WaitKind};
-use cuegate_flow::{FieldPath, Flow, Name, Role, Span, Target, reach::Reach};
+use cuegate_flow::{
+    analysis::state_graph::Reach,
+    diagnostics::Span,
+    model::{FieldPath, Flow, Name, Role, Target},
+};
 use cuegate_runner::simulated::{Agent, Beginning, Simulation, Walk};
 use cuegate_testkit::{Builder, flows};
 use serde_json::json;

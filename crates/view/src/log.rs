@@ -55,7 +55,7 @@
 //! | `ended` | `state reason validated hold{step again} stays` |
 
 use cuegate_engine::{Ending, Event, Usage};
-use cuegate_flow::BlobRef;
+use cuegate_flow::model::BlobRef;
 use serde_json::{Map, Value, json};
 
 use crate::{

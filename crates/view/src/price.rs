@@ -1,6 +1,10 @@
 //! The most that a run can do, as `cuegate/price/v1` and as text.
 
-use cuegate_flow::{BoundedBy, Certificate, Dear, Lever, Sources, Span, Str};
+use cuegate_flow::{
+    Str,
+    analysis::cost_bound::{BoundedBy, Certificate, Dear, Lever},
+    diagnostics::{Sources, Span},
+};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -150,7 +154,10 @@ fn round(legs: &[(Str, u64)]) -> (usize, usize) {
 mod tests {
     use super::{price, price_json};
     use crate::testing::{piece, registry};
-    use cuegate_flow::{Rate, Sources, Terms};
+    use cuegate_flow::{
+        analysis::cost_bound::{Rate, Terms},
+        diagnostics::Sources,
+    };
 
     #[test]
     fn a_bounded_one() {
@@ -164,7 +171,7 @@ mod tests {
             rates: rates.collect(),
             ..Terms::default()
         };
-        let found = cuegate_flow::price(&flow, &terms);
+        let found = cuegate_flow::analysis::cost_bound::price(&flow, &terms);
         insta::assert_snapshot!(price(&found, &Sources::default()), @"
         iterations  8
         visits      8
@@ -188,7 +195,7 @@ mod tests {
     #[test]
     fn an_unbounded_one() {
         let terms = Terms { iterations_max: 30, ..Terms::default() };
-        insta::assert_snapshot!(price(&cuegate_flow::price(&piece(), &terms), &Sources::default()), @"
+        insta::assert_snapshot!(price(&cuegate_flow::analysis::cost_bound::price(&piece(), &terms), &Sources::default()), @"
         iterations  30
         visits      45
         asks        66

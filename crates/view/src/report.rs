@@ -1,7 +1,7 @@
 //! A run as a Markdown page that also reads well as it is.
 
 use cuegate_engine::ReportFile;
-use cuegate_flow::BlobRef;
+use cuegate_flow::model::BlobRef;
 use jiff::tz::TimeZone;
 
 use crate::{

@@ -1,7 +1,7 @@
 //! Records as they come out of the journal.
 
 use cuegate_engine::{Event, Record, Unreadable};
-use cuegate_flow::BlobRef;
+use cuegate_flow::model::BlobRef;
 
 /// Finds a kept text by its digest; `None` when it is not there or no text.
 pub type Texts<'t> = &'t dyn Fn(&BlobRef) -> Option<String>;

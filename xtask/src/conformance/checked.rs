@@ -4,7 +4,7 @@
 //! prompt and a schema for every step, a gate that allows what the step has transitions for. Then it is checked as
 //! `check` does it, and of what is found only what the validator is about counts.
 
-use cuegate_flow::Severity;
+use cuegate_flow::diagnostics::Severity;
 use serde_json::{Map, Value, json};
 
 use super::{

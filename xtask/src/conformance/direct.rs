@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cuegate_dialect::{extractor, infer_kind, resolve_schema, success_when};
 use cuegate_engine::{Exec, Exit, extract};
-use cuegate_flow::Schema;
+use cuegate_flow::model::Schema;
 use serde_json::{Value, json};
 
 use super::compare::{Got, member, text};

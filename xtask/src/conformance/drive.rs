@@ -6,7 +6,10 @@ use cuegate_engine::{
     Answer, AskKind, Command, Completion, Decision, EndState, Event, Exec, Exit, Fault, FaultClass, Run,
     Start, Started, State, Usage, decide, pending,
 };
-use cuegate_flow::{BlobRef, Flow, Str};
+use cuegate_flow::{
+    Str,
+    model::{BlobRef, Flow},
+};
 use serde_json::{Map, Value, json};
 
 /// More completions than any case needs.

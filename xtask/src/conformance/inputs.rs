@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use cuegate_dialect::expand_inputs;
 use cuegate_engine::{Part, expand};
-use cuegate_flow::{FieldPath, Handoff, Piece, Severity, Source, Span, Template};
+use cuegate_flow::{
+    diagnostics::{Severity, Span},
+    model::{FieldPath, Handoff, Piece, Source, Template},
+};
 use serde_json::{Map, Value, json};
 
 use super::{

@@ -5,7 +5,7 @@
 
 use cuegate_dialect::{Generation, lower_gates};
 use cuegate_engine::Event;
-use cuegate_flow::FieldPath;
+use cuegate_flow::model::FieldPath;
 use serde_json::{Map, Value, json};
 
 use super::{

@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 
 use cuegate_dialect::{Options, load_agent};
-use cuegate_flow::{Diagnostic, Flow, Severity, check};
+use cuegate_flow::{
+    checks::check,
+    diagnostics::{Diagnostic, Severity},
+    model::Flow,
+};
 use serde_json::Value;
 
 /// The folder that the agent of a case is put in.

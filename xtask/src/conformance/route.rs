@@ -6,7 +6,7 @@
 
 use cuegate_dialect::{Generation, infer_kind, lower_gates};
 use cuegate_engine::{EndState, Event};
-use cuegate_flow::Severity;
+use cuegate_flow::diagnostics::Severity;
 use serde_json::{Map, Value, json};
 
 use super::{

@@ -1,6 +1,6 @@
 //! What an agent's own file comes to: which limits, tools and permission its runs have.
 
-use cuegate_flow::{Act, Boundary, Flow, Tools, Verdict};
+use cuegate_flow::model::{Act, Boundary, Flow, Tools, Verdict};
 use serde_json::{Value, json};
 
 use super::{

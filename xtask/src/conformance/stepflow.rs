@@ -10,7 +10,7 @@ use cuegate_dialect::{Options, load_agent};
 use cuegate_engine::{
     Answer, AskKind, Command, Completion, EndState, Event, Run, Start, Started, State, decide, pending,
 };
-use cuegate_flow::{Flow, Severity, check};
+use cuegate_flow::{checks::check, diagnostics::Severity, model::Flow};
 use serde_json::{Map, Value, json};
 
 use super::compare::{Got, member};

@@ -1,7 +1,7 @@
 //! Whether a verdict holds, by what was counted and said.
 
 use cuegate_engine::{reached, says, signals};
-use cuegate_flow::{Field, Signal};
+use cuegate_flow::model::{Field, Signal};
 use serde_json::{Value, json};
 
 use super::compare::{Got, member, text};

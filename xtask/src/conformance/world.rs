@@ -7,8 +7,12 @@ use cuegate_engine::{
     Answer, Command, Completion, Decision, EndState, Event, Run, Start, Started, State, decide, pending,
 };
 use cuegate_flow::{
-    Act, Ask, BlobRef, Boundary, Draft, Edge, Ending, Flow, Gate, Input, Limits, Name, Outcome, Role,
-    SessionRule, Severity, Span, Step, Target, Template, Verdict, check,
+    checks::check,
+    diagnostics::{Severity, Span},
+    model::{
+        Act, Ask, BlobRef, Boundary, Draft, Edge, Ending, Flow, Gate, Input, Limits, Name, Outcome, Role,
+        SessionRule, Step, Target, Template, Verdict,
+    },
 };
 use serde_json::Value;
 

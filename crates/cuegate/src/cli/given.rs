@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cuegate_flow::{Act, Flow, Param, Source, Verdict};
+use cuegate_flow::model::{Act, Flow, Param, Source, Verdict};
 
 use super::{params, print};
 use crate::{Failure, definition::Definition};
@@ -75,7 +75,7 @@ pub(super) fn tell_unread<'f>(names: &[String], flows: impl IntoIterator<Item = 
                 print::line(&format!("note: `--set {name}` hides `{hidden}`, which every run has"));
             }
         } else if told.insert(name) {
-            let near = cuegate_flow::nearest(name, read.iter().copied());
+            let near = cuegate_flow::diagnostics::nearest(name, read.iter().copied());
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             print::line(&format!("note: no prompt of the definition reads `{name}`{near}"));
         }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ffi::OsString};
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use cuegate_dialect::RunSettings;
-use cuegate_flow::{Flow, Param, ParamType};
+use cuegate_flow::model::{Flow, Param, ParamType};
 
 use crate::Failure;
 

@@ -7,7 +7,10 @@ use std::{
 };
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use cuegate_flow::{Diagnostic, Severity, Sources, for_each};
+use cuegate_flow::{
+    analysis::threads::for_each,
+    diagnostics::{Diagnostic, Severity, Sources},
+};
 
 use crate::Failure;
 
@@ -184,7 +187,7 @@ pub(crate) fn bug() {
 #[cfg(test)]
 mod tests {
     use super::{Renderer, finding};
-    use cuegate_flow::{Diagnostic, Sources, Span};
+    use cuegate_flow::diagnostics::{Diagnostic, Sources, Span};
 
     /// Of a long line only what is around the place is shown, and the place is that in the file.
     #[test]

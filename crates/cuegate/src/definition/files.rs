@@ -13,7 +13,7 @@ use std::{
 use std::{os::fd::OwnedFd, sync::Arc};
 
 use cuegate_dialect::{FILE_BYTES_MAX, Files, ReadError};
-use cuegate_flow::BlobRef;
+use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Digest, Journal};
 
 /// Files below a folder. Nothing outside is read, also not through a symbolic link.

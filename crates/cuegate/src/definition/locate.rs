@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cuegate_flow::Sources;
+use cuegate_flow::diagnostics::Sources;
 
 use super::is_piece;
 

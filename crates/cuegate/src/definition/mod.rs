@@ -12,7 +12,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use cuegate_dialect::{Files, Options, Phases, PieceOptions, RunSettings};
 use cuegate_engine::Load;
-use cuegate_flow::{Diagnostic, Flow, Param, Severity, Sources, sort};
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Severity, Sources, sort},
+    model::{Flow, Param},
+};
 
 /// What was read of a definition, checked.
 #[derive(Debug)]
@@ -67,7 +70,7 @@ pub fn look(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], h
     let (mut flow, mut unsound) = (None, None);
     // A draft without steps has its reason among the dialect's findings; to check it would only repeat that.
     if !(unreadable && empty) {
-        let checked = cuegate_flow::check(loaded.draft);
+        let checked = cuegate_flow::checks::check(loaded.draft);
         diagnostics.extend(checked.diagnostics);
         match checked.flow {
             Some(sound) if !unreadable => flow = Some(Arc::new(sound)),

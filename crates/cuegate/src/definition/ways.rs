@@ -4,7 +4,7 @@ use std::{panic::resume_unwind, thread};
 
 use cuegate_dialect::Files;
 use cuegate_engine::Load;
-use cuegate_flow::{Diagnostic, Sources, sort};
+use cuegate_flow::diagnostics::{Diagnostic, Sources, sort};
 
 use super::{Definition, is_piece, look};
 
@@ -120,7 +120,7 @@ fn only(mut finding: Diagnostic, when: &str) -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
-    use cuegate_flow::{Diagnostic, FileId, Sources, Span, Trace};
+    use cuegate_flow::diagnostics::{Diagnostic, FileId, Sources, Span, Trace};
 
     use super::{DEAD, merged, moved};
 
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn what_is_dead_in_one_way_only_is_not_said() {
-        let all: Vec<&str> = cuegate_flow::codes().iter().map(|code| code.name).collect();
+        let all: Vec<&str> = cuegate_flow::checks::codes().iter().map(|code| code.name).collect();
         assert!(DEAD.iter().all(|code| all.contains(code)));
         let at = |start| Span { file: FileId(0), start, end: start + 1 };
         let dead = |start, message: &str| Diagnostic::warning("unreachable-step", at(start), message);

@@ -116,7 +116,7 @@ pub(crate) fn starter(name: &str) -> Option<&'static Starter> {
 /// The name of a starter that is almost this one.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     let known = STARTERS.iter().flat_map(|starter| [Some(starter.name), starter.also]).flatten();
-    cuegate_flow::nearest(name, known)
+    cuegate_flow::diagnostics::nearest(name, known)
 }
 
 impl Wanted {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use cuegate::definition::{self, DiskFiles};
 use cuegate_engine::{Answer, Command, Completion, Exec, Exit, Run, Usage};
-use cuegate_flow::{Act, Flow, Gate, Reader};
+use cuegate_flow::model::{Act, Flow, Gate, Reader};
 use cuegate_testkit::world::{self, Case, answers_of, roll};
 use serde_json::{Map, Value, json};
 
@@ -273,7 +273,7 @@ fn random_registries_end_the_same_wherever_they_are_cut() {
             let codes: Vec<&str> = definition
                 .diagnostics
                 .iter()
-                .filter(|finding| finding.severity == cuegate_flow::Severity::Error)
+                .filter(|finding| finding.severity == cuegate_flow::diagnostics::Severity::Error)
                 .map(|finding| finding.code)
                 .collect();
             assert!(codes.iter().all(|code| *code == "no-way-to-end"), "seed {seed}: {codes:?}");

@@ -1,7 +1,7 @@
 //! `schema`.
 
 use crate::support::{Project, tidy};
-use cuegate_flow::Schema;
+use cuegate_flow::model::Schema;
 use insta::assert_snapshot;
 
 #[test]

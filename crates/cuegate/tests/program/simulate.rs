@@ -5,8 +5,12 @@ use std::{collections::BTreeMap, fs, path::Path, path::PathBuf, sync::Arc};
 
 use cuegate::simulate::{Wanted, iterations_max, made_up, simulate};
 use cuegate_flow::{
-    FieldPath, Flow, JoinPattern, JoinRule, Name, Outcome, Param, ParamRule, ParamType, Reader, Role,
-    Selector, Span, Target, check,
+    checks::check,
+    diagnostics::Span,
+    model::{
+        FieldPath, Flow, JoinPattern, JoinRule, Name, Outcome, Param, ParamRule, ParamType, Reader, Role,
+        Selector, Target,
+    },
 };
 use cuegate_runner::simulated::{Agent, Beginning};
 use cuegate_testkit::{Builder, flows};

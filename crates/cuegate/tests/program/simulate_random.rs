@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use cuegate_flow::{Flow, Limits, Verdict, check};
+use cuegate_flow::{
+    checks::check,
+    model::{Flow, Limits, Verdict},
+};
 use cuegate_runner::simulated::Agent;
 use cuegate_testkit::{
     random::{Dialect, draft},

@@ -5,7 +5,8 @@ use std::{fs, sync::Arc};
 
 use cuegate::simulate::Found;
 use cuegate_flow::{
-    FieldPath, Flow, JoinPattern, JoinRule, Name, Outcome, Role, Selector, Span, Target, Verdict,
+    diagnostics::Span,
+    model::{FieldPath, Flow, JoinPattern, JoinRule, Name, Outcome, Role, Selector, Target, Verdict},
 };
 use cuegate_runner::simulated::Agent;
 use cuegate_testkit::Builder;
@@ -165,7 +166,7 @@ fn a_default_that_no_value_is_left_for_does_not_count() {
         .ask("e", Role::Work, &["done"])
         .to("done", "@completed")
         .draft();
-    let checked = cuegate_flow::check(flow);
+    let checked = cuegate_flow::checks::check(flow);
     let flow = Arc::new(checked.flow.or(checked.unsound).unwrap());
     let barred = barred(&flow);
     assert_eq!(of(&barred, "b --next→ e"), "no answer can select it");
@@ -197,7 +198,7 @@ fn a_default_is_come_by_with_a_value_that_is_no_case() {
                 .ask("e", Role::Work, &["done"])
                 .to("done", "@completed")
                 .draft();
-            let checked = cuegate_flow::check(flow);
+            let checked = cuegate_flow::checks::check(flow);
             let flow = Arc::new(checked.flow.or(checked.unsound).unwrap());
             let barred = barred(&flow);
             let of_kind: Vec<_> =

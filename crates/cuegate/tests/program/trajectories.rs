@@ -10,7 +10,7 @@ use std::{
 };
 
 use cuegate::definition::{self, DiskFiles, locate};
-use cuegate_flow::{Act, Flow, Gate, Outcome, Reader};
+use cuegate_flow::model::{Act, Flow, Gate, Outcome, Reader};
 use insta::assert_snapshot;
 use serde_json::{Map, Value, json};
 
@@ -158,7 +158,7 @@ impl Table {
     }
 }
 
-type Step = cuegate_flow::Step<cuegate_flow::StepId>;
+type Step = cuegate_flow::model::Step<cuegate_flow::model::StepId>;
 
 /// The rules of a step by their numbers.
 fn numbered(step: &Step) -> &[Outcome] {

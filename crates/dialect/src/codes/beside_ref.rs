@@ -1,6 +1,6 @@
 //! Found in `registry::beside_ref`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "beside-ref",

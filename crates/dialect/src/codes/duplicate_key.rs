@@ -1,6 +1,6 @@
 //! Found in `findings` (of objects and mappings), `piece::misplaced`, `piece::newer` and `registry::parameters`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "duplicate-key",

@@ -2,7 +2,7 @@
 //! `registry::check_flow::prompts`, `registry::load`, `registry::logging`, `registry::places`,
 //! `registry::prompt_files` and `registry::verdict`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "escapes-root",

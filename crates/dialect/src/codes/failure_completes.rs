@@ -1,6 +1,6 @@
 //! Found in `registry::check_flow::way`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "failure-completes",

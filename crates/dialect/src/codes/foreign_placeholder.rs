@@ -1,6 +1,6 @@
 //! Found in `piece::template`, `registry::failure_texts`, `registry::foreign` and `registry::prompt::stays`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "foreign-placeholder",

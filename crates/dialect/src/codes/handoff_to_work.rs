@@ -1,6 +1,6 @@
 //! Found in `registry::gate`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "handoff-to-work",

@@ -1,7 +1,7 @@
 //! Found in `registry::check_flow::definition`, `registry::completion`, `registry::definition` and
 //! `registry::step`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "incomplete-step",

@@ -1,6 +1,6 @@
 //! Found in `registry::path_template`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "inert-path-part",

@@ -1,6 +1,6 @@
 //! Found in `registry::answer`, `registry::answer_bars`, `registry::answer_fit` and `registry::answer_words`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "intent-mismatch",

@@ -1,6 +1,6 @@
 //! Found in `piece::join` and `piece::rules`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "invalid-condition",

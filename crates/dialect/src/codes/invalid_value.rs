@@ -2,7 +2,7 @@
 //! `registry::generation`, `registry::load`, `registry::path_template`, `registry::step`, `registry::transition` and
 //! `registry::validation`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "invalid-value",

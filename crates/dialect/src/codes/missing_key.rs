@@ -1,6 +1,6 @@
 //! Found in `json::fields` and `registry::verdict`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "missing-key",

@@ -1,7 +1,7 @@
 //! Found in `registry::check_flow::prompts`, `registry::lower`, `registry::near_part`, `registry::nowhere`,
 //! `registry::step_prompt` and `registry::validators`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "missing-prompt",

@@ -124,7 +124,7 @@ mod weak_permission;
 mod wrong_direction;
 mod wrong_type;
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 #[cfg(test)]
 use twins::{Twins, check_flow, closing, complete, piece, unguarded};
 

@@ -1,6 +1,6 @@
 //! Found in `piece::load` and `piece::reports`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "report-name",

@@ -1,6 +1,6 @@
 //! Found in `registry::inputs` and `registry::parameters`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "required-with-default",

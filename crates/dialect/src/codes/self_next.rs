@@ -1,6 +1,6 @@
 //! Found in `piece::rules`, `registry::check_flow::way` and `registry::gate`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "self-next",

@@ -1,7 +1,7 @@
 //! Found in `registry::check_flow::definition`, `registry::step`, `registry::step_keys` and
 //! `registry::validation`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "step-id-mismatch",

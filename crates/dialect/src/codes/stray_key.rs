@@ -2,7 +2,7 @@
 //! `registry::jump`, `registry::load`, `registry::lower`, `registry::matter`, `registry::step_prompt` and
 //! `registry::validators`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "stray-key",

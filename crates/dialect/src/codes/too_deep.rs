@@ -1,6 +1,6 @@
 //! Found in `json::parse` and `yaml::parse`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "too-deep",

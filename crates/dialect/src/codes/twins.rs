@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cuegate_flow::check;
+use cuegate_flow::checks::check;
 use cuegate_testkit::definitions::{self, Project, edit, project};
 
 use super::{ALL, FILES, TWINS, of_flow::FLOW};

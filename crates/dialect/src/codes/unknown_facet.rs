@@ -1,6 +1,6 @@
 //! Found in `piece::movement`, `piece::renamed` and `piece::sections`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "unknown-facet",

@@ -1,6 +1,6 @@
 //! Found in `findings`, `json::fields`, `piece::movement`, `registry::check_flow::response` and `registry::schema_words`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "unknown-key",

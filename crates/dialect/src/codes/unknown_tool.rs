@@ -1,6 +1,6 @@
 //! Found in `unknown_tool`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "unknown-tool",

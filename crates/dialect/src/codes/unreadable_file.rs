@@ -1,6 +1,6 @@
 //! Found in `desk`, `piece::load`, `registry::load` and `registry::program`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "unreadable-file",

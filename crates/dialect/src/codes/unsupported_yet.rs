@@ -1,6 +1,6 @@
 //! Found in `findings`, `piece::load`, `piece::movement`, `piece::newer` and `registry::generation`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "unsupported-yet",

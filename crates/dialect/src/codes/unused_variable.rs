@@ -1,7 +1,7 @@
 //! Found in `registry::check_flow::prompts`, `registry::matter`, `registry::step_prompt` and
 //! `registry::unused`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "unused-variable",

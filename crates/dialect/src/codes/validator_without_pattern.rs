@@ -1,6 +1,6 @@
 //! Found in `registry::validation` and `registry::validators::guarded`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "validator-without-pattern",

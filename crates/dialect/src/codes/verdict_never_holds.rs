@@ -1,6 +1,6 @@
 //! Found in `registry::verdict_rule`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "verdict-never-holds",

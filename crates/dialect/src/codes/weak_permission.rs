@@ -1,6 +1,6 @@
 //! Found in `piece::weak`, `registry::permission` and `registry::validators`.
 
-use cuegate_flow::Code;
+use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
     name: "weak-permission",

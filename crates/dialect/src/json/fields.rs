@@ -4,7 +4,10 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 
-use cuegate_flow::{Diagnostic, Span, Str};
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+};
 
 use super::{Entry, Json, Kind};
 use crate::{codes, findings::Findings, nearest};

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use cuegate_flow::{Diagnostic, FileId, Span};
+use cuegate_flow::diagnostics::{Diagnostic, FileId, Span};
 use jsonc_parser::{
     CollectOptions, CommentCollectionStrategy, ParseOptions, ParseResult, ast,
     common::{Range, Ranged},
@@ -277,7 +277,7 @@ fn lower_first(text: &str) -> String {
 mod tests {
     use super::parse;
     use crate::findings::Findings;
-    use cuegate_flow::FileId;
+    use cuegate_flow::diagnostics::FileId;
     use serde_json::json;
 
     fn findings(text: &str) -> Vec<(&'static str, u32, String)> {

@@ -6,7 +6,10 @@
 
 use std::str::FromStr;
 
-use cuegate_flow::{FileId, Span, Str};
+use cuegate_flow::{
+    Str,
+    diagnostics::{FileId, Span},
+};
 use serde_json::Number;
 
 use super::{Entry, Json, Kind, NESTING_MAX};
@@ -260,7 +263,7 @@ mod tests {
     use super::read;
     use crate::findings::Findings;
     use crate::json::{Json, Kind};
-    use cuegate_flow::FileId;
+    use cuegate_flow::diagnostics::FileId;
     use cuegate_testkit::world::roll;
 
     /// What is in a value and where, in words.

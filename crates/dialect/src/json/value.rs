@@ -1,6 +1,6 @@
 //! A JSON value with places.
 
-use cuegate_flow::{Span, Str};
+use cuegate_flow::{Str, diagnostics::Span};
 use serde_json::{Map, Number, Value};
 
 /// A JSON value and where it stands.

@@ -1,6 +1,6 @@
 //! The commands among the quality gates of a movement: steps between its outcomes and where they lead.
 
-use cuegate_flow::{
+use cuegate_flow::model::{
     Act, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, Extractor, Gate, Guard, Guarded, Key,
     Name, Outcome, Permission, Piece, Step, Success, Target, Template, Tools, Turn, Validator,
 };

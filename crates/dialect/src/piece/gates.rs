@@ -1,6 +1,6 @@
 //! The quality gates of a movement: sentences for the agent, and commands that are run.
 
-use cuegate_flow::Span;
+use cuegate_flow::diagnostics::Span;
 
 use super::newer;
 use crate::json::{Entry, Fields, Json, Kind, Text};

@@ -2,7 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use cuegate_flow::{Diagnostic, JoinPattern, JoinRule, Outcome};
+use cuegate_flow::{
+    diagnostics::Diagnostic,
+    model::{JoinPattern, JoinRule, Outcome},
+};
 
 use super::condition::{Condition, as_argument};
 use super::judge::named;

@@ -1,8 +1,12 @@
 //! The asks that decide for others: between the rules of a movement, and whether a loop leads anywhere.
 
 use cuegate_flow::{
-    Act, Ask, Boundary, Draft, FieldPath, Gate, Name, Outcome, Permission, Reader, Role, SchemaId,
-    SessionRule, Span, Step, Str, Template, Tools,
+    Str,
+    diagnostics::Span,
+    model::{
+        Act, Ask, Boundary, Draft, FieldPath, Gate, Name, Outcome, Permission, Reader, Role, SchemaId,
+        SessionRule, Step, Template, Tools,
+    },
 };
 
 use super::condition::Condition;

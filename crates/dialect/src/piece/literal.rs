@@ -1,6 +1,6 @@
 //! Texts that were probably meant as something else: a path, or keys of a map.
 
-use cuegate_flow::Diagnostic;
+use cuegate_flow::diagnostics::Diagnostic;
 
 use super::sections::Section;
 use crate::codes;
@@ -92,7 +92,7 @@ pub(super) fn keys(
 
 #[cfg(test)]
 mod tests {
-    use cuegate_flow::Span;
+    use cuegate_flow::diagnostics::Span;
 
     use super::*;
 

@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use cuegate_flow::{Diagnostic, Draft, Span, Str};
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+    model::Draft,
+};
 
 use super::lower::lower_piece;
 use super::misplaced;

@@ -3,9 +3,12 @@
 use std::collections::HashSet;
 
 use cuegate_flow::{
-    Act, Ask, Boundary, Dangling, Diagnostic, Draft, Edge, Ending, Fused, Gate, Key, Limits, Name, Outcome,
-    Param, ParamType, Permission, Reader, Role, SchemaId, SessionRule, Span, Step, Str, Target, Template,
-    Tools, Turn,
+    Str,
+    diagnostics::{Diagnostic, Span},
+    model::{
+        Act, Ask, Boundary, Dangling, Draft, Edge, Ending, Fused, Gate, Key, Limits, Name, Outcome, Param,
+        ParamType, Permission, Reader, Role, SchemaId, SessionRule, Step, Target, Template, Tools, Turn,
+    },
 };
 
 use super::condition::Condition;
@@ -329,7 +332,11 @@ impl Lowering<'_, '_, '_> {
     }
 
     /// The text of an instruction with its placeholders.
-    pub(super) fn compile(&self, body: &super::sections::Body, step: &str) -> Vec<cuegate_flow::Piece> {
+    pub(super) fn compile(
+        &self,
+        body: &super::sections::Body,
+        step: &str,
+    ) -> Vec<cuegate_flow::model::Piece> {
         self.prompts.compiler.compile(body, For { step, monitor: true })
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use crate::codes;
 use crate::findings::Findings;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::literal;
 use super::movement::{Persona, is_empty_list, some_left};

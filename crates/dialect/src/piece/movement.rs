@@ -1,6 +1,10 @@
 //! The movements of a piece, as read.
 
-use cuegate_flow::{Boundary, Diagnostic, Permission, Span, Str, Tools};
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+    model::{Boundary, Permission, Tools},
+};
 
 use super::gates::{self, Gates};
 use super::literal;

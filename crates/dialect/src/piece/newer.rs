@@ -1,7 +1,7 @@
 //! What later versions of the piece format added. Its spellings are read where they mean the same; what is new is
 //! refused by name, so that nobody takes it for a typing error.
 
-use cuegate_flow::Diagnostic;
+use cuegate_flow::diagnostics::Diagnostic;
 
 use crate::codes;
 use crate::json::{Entry, Fields, Text};

@@ -4,7 +4,7 @@
 //! instruction, task, answer of the movement before, what people answered, reports, quality gates, the policy once
 //! more, and how to answer. What a run puts in stands in values, so that nothing in it is ever read as a placeholder.
 
-use cuegate_flow::{Fact, Piece, Report, Source, Template};
+use cuegate_flow::model::{Fact, Piece, Report, Source, Template};
 
 use super::condition::Condition;
 use super::movement::{Asked, Movement, Named};

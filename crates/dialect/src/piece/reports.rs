@@ -1,6 +1,9 @@
 //! The reports that a movement owes.
 
-use cuegate_flow::{Diagnostic, Span, Str};
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+};
 
 use super::newer;
 use super::report_names::FileNames;

@@ -2,7 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use cuegate_flow::{Diagnostic, Span, Str};
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+};
 
 use super::condition::{self, Condition};
 use super::movement::{ABORT, COMPLETE};

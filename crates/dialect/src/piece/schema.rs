@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use cuegate_flow::Schema;
+use cuegate_flow::model::Schema;
 use serde_json::{Map, Value, json};
 
 /// What is said when no text holds.

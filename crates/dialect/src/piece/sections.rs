@@ -3,7 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use cuegate_flow::{Diagnostic, Span, Str};
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+};
 
 use super::literal;
 use super::unread::Unread;

@@ -2,7 +2,11 @@
 
 use std::cell::{OnceCell, RefCell};
 
-use cuegate_flow::{Diagnostic, Fact, Piece, Source, Str};
+use cuegate_flow::{
+    Str,
+    diagnostics::Diagnostic,
+    model::{Fact, Piece, Source},
+};
 
 use super::sections::Body;
 use crate::codes;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cuegate_flow::{Severity, Span};
+use cuegate_flow::diagnostics::{Severity, Span};
 
 use super::sections::Section;
 use crate::findings::Findings;

@@ -1,6 +1,9 @@
 //! The loop monitors of a piece: a judge's step each, whose rules lead on.
 
-use cuegate_flow::{Diagnostic, Draft, Key, Monitor, Name, Span, Target, Template, Turn};
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::{Draft, Key, Monitor, Name, Target, Template, Turn},
+};
 
 use super::judge::{self, MonitorJudge};
 use super::lower::Lowering;
@@ -35,7 +38,9 @@ pub(super) fn lower(lowering: &Lowering<'_, '_, '_>, monitor: &MonitorDefinition
     page.text(&format!("- Piece: {}\n- You judge a loop: {}\n", lowering.prompts.piece, rounds.join(" → ")));
     page.text(words::MAY_READ);
     page.text(words::REPORT_DIR);
-    page.pieces(vec![cuegate_flow::Piece::Value(cuegate_flow::Source::Fact(cuegate_flow::Fact::ReportDir))]);
+    page.pieces(vec![cuegate_flow::model::Piece::Value(cuegate_flow::model::Source::Fact(
+        cuegate_flow::model::Fact::ReportDir,
+    ))]);
     page.text("\n\n");
     lowering.prompts.told(&mut page, instruction, true);
     let persona = monitor.persona.as_ref();

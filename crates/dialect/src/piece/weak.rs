@@ -1,6 +1,9 @@
 //! What a movement is to do against what it may do.
 
-use cuegate_flow::{Boundary, Diagnostic, Tools, tools};
+use cuegate_flow::{
+    diagnostics::Diagnostic,
+    model::{Boundary, Tools, tools},
+};
 
 use super::gates::Gates;
 use crate::codes;

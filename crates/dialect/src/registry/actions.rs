@@ -1,6 +1,10 @@
 //! `runner.actions`: blocks in answers by which an agent asks for something to be done.
 
-use cuegate_flow::{Actions, Diagnostic, Reaction, Str};
+use cuegate_flow::{
+    Str,
+    diagnostics::Diagnostic,
+    model::{Actions, Reaction},
+};
 
 use crate::codes;
 use crate::files::{join, lies_in};

@@ -1,6 +1,9 @@
 //! `agent.json` as written.
 
-use cuegate_flow::{Conduct, Param, Permission, Span, Tools};
+use cuegate_flow::{
+    diagnostics::Span,
+    model::{Conduct, Param, Permission, Tools},
+};
 
 use super::actions::HandlerFile;
 use super::parameters::read_parameters;

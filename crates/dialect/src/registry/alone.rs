@@ -1,6 +1,6 @@
 //! Lowers gates outside a whole registry.
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::diagnostics::{Diagnostic, Span};
 use serde_json::Value;
 
 use super::gate::{LoweredGate, World, lower};
@@ -40,7 +40,7 @@ pub fn lower_gates(steps: &Value, generation: Generation) -> (Vec<(String, Lower
 #[cfg(test)]
 mod tests {
     use super::{Generation, lower_gate, lower_gates};
-    use cuegate_flow::{Gate, Outcome, Reader, Target};
+    use cuegate_flow::model::{Gate, Outcome, Reader, Target};
     use serde_json::json;
 
     #[test]

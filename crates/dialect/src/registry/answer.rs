@@ -3,7 +3,11 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use cuegate_flow::{Diagnostic, FieldPath, Look, Schema, Span, Str};
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+    model::{FieldPath, Look, Schema},
+};
 use serde_json::Value;
 
 use super::answer_bars::check_bars;

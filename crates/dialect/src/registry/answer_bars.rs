@@ -1,6 +1,9 @@
 //! Intents that a schema lists and that no answer which fits it has: what is said around the field bars them.
 
-use cuegate_flow::{Diagnostic, Schema, Span};
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::Schema,
+};
 
 use super::answer::listed;
 use super::kinds::Intent;

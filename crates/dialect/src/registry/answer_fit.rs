@@ -1,6 +1,9 @@
 //! Whether any answer fits its schema, and where in its file a part of a schema stands.
 
-use cuegate_flow::{Diagnostic, FieldPath, Look, Schema, Span};
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::{FieldPath, Look, Schema},
+};
 use serde_json::Value;
 
 use super::answer::{at, at_mut, top_level};

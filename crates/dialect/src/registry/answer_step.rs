@@ -1,6 +1,6 @@
 //! Which step the schema of an answer is for, by its `stepId`.
 
-use cuegate_flow::Diagnostic;
+use cuegate_flow::diagnostics::Diagnostic;
 use serde_json::Value;
 
 use super::answer::listed;

@@ -1,6 +1,9 @@
 //! What the schema of a "complete" step tells its agent: which words decide, and which step is answered.
 
-use cuegate_flow::{Diagnostic, FieldPath, Span};
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::FieldPath,
+};
 use serde_json::{Value, json};
 
 use super::answer::listed;

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::verdict::VERDICT_TYPES;
 use crate::codes;

@@ -1,7 +1,7 @@
 //! What stands beside a `$ref`. Before draft 2019-09 it is dropped when a schema is resolved, so that it is reported; since
 //! then both hold.
 
-use cuegate_flow::Diagnostic;
+use cuegate_flow::diagnostics::Diagnostic;
 
 use crate::codes;
 use crate::findings::Findings;

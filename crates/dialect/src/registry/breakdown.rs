@@ -1,7 +1,7 @@
 //! The configuration of the tool that found prompts for the original program. Prompts are found without it here; one
 //! that is there and does not know a step is out of date, and the step would have had no prompt of its own.
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::diagnostics::{Diagnostic, Span};
 use serde_json::Value;
 
 use super::lower::Definition;

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use cuegate_flow::Source;
+use cuegate_flow::model::Source;
 
 use super::prompt_files::PromptFile;
 use super::step::StepDefinition;

@@ -1,6 +1,6 @@
 //! `completionSteps` of the "complete" generation: steps that complete the run, and what has to hold before it ends.
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::generation::Generation;
 use super::kinds::{Intent, StepKind};
@@ -139,7 +139,7 @@ fn plain_gate<'j>(span: Span) -> GateDefinition<'j> {
         misread: false,
         handoff_misread: false,
         schema_pointer: None,
-        field: cuegate_flow::FieldPath::parse(INTENT_FIELD).map(|path| (path, span)),
+        field: cuegate_flow::model::FieldPath::parse(INTENT_FIELD).map(|path| (path, span)),
         target_field: None,
         target_mode: None,
         handoff: Vec::new(),

@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use cuegate_flow::{Diagnostic, Span, for_each};
+use cuegate_flow::{
+    analysis::threads::for_each,
+    diagnostics::{Diagnostic, Span},
+};
 
 use super::completion::read_completion;
 use super::entries::{COMPLETION_TYPES, completion_type, read_mapping};

@@ -1,6 +1,6 @@
 //! Where runs begin: `entryStepMapping` by verdict type, else `entryStep`.
 
-use cuegate_flow::Diagnostic;
+use cuegate_flow::diagnostics::Diagnostic;
 
 use super::behavior::OLDER_TYPES;
 use super::generation::Generation;
@@ -58,7 +58,12 @@ pub(crate) fn read_mapping<'j>(fields: &Fields<'j, '_>, generation: Generation) 
 
 /// A key of the mapping that is no type. Registries of the "complete" generation name domains there that no run can
 /// be of: nothing begins by them, which is worth a warning only.
-fn report_unknown(key: &str, span: cuegate_flow::Span, generation: Generation, fields: &Fields<'_, '_>) {
+fn report_unknown(
+    key: &str,
+    span: cuegate_flow::diagnostics::Span,
+    generation: Generation,
+    fields: &Fields<'_, '_>,
+) {
     if generation == Generation::Complete {
         let message =
             format!("`{key}` in `entryStepMapping` is no completion type, so that no run begins by it");

@@ -1,6 +1,10 @@
 //! What failure prompts show of a validator's output, held against what its extractors yield: where each is written.
 
-use cuegate_flow::{Diagnostic, Extractor, Span, Yields};
+use cuegate_flow::{
+    analysis::Yields,
+    diagnostics::{Diagnostic, Span},
+    model::Extractor,
+};
 
 use super::prompt_files::PromptFile;
 use super::prose::Prose;
@@ -138,7 +142,10 @@ impl Reader<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use cuegate_flow::{Extractor, FileId, Span};
+    use cuegate_flow::{
+        diagnostics::{FileId, Span},
+        model::Extractor,
+    };
 
     use super::check;
     use crate::findings::Findings;

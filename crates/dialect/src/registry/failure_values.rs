@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::definition::RegistryDefinition;
 use super::validation::ValidatorDefinition;

@@ -4,8 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_flow::{
-    Diagnostic, Edge, Ending, Fact, FieldPath, Gate, Handoff, Name, Outcome, Piece, Reader, Schema, Source,
-    Span, Str, Target, Template,
+    Str,
+    diagnostics::{Diagnostic, Span},
+    model::{
+        Edge, Ending, Fact, FieldPath, Gate, Handoff, Name, Outcome, Piece, Reader, Schema, Source, Target,
+        Template,
+    },
 };
 
 use super::generation::Generation;

@@ -3,7 +3,7 @@
 //! Keys and intents decide. Names of steps are conventions that other generations may use as well, so that they
 //! decide only where nothing else does.
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use crate::codes;
 use crate::desk::Desk;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cuegate_flow::{FieldPath, Look, Schema};
+use cuegate_flow::model::{FieldPath, Look, Schema};
 use serde_json::{Map, Value, json};
 
 use super::answer::{at, at_mut};
@@ -108,7 +108,7 @@ fn excuse(schema: &mut Value, names: &[&str]) {
 #[cfg(test)]
 mod tests {
     use super::{bars_abort, excuse_abort, list_abort};
-    use cuegate_flow::Schema;
+    use cuegate_flow::model::Schema;
     use serde_json::{Value, json};
 
     const PLACE: &str = "/properties/next/properties/action";

@@ -3,7 +3,11 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use cuegate_flow::{Diagnostic, Input, Param, Str};
+use cuegate_flow::{
+    Str,
+    diagnostics::Diagnostic,
+    model::{Input, Param},
+};
 use serde_json::Value;
 
 use super::gate::handoff_of;

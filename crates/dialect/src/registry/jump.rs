@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use cuegate_flow::{Diagnostic, Edge, FieldPath, Name, Selector, Target};
+use cuegate_flow::{
+    diagnostics::Diagnostic,
+    model::{Edge, FieldPath, Name, Selector, Target},
+};
 use serde_json::Value;
 
 use super::answer_fit::has_value;

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use cuegate_flow::{Diagnostic, Draft, Span, sort};
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span, sort},
+    model::Draft,
+};
 
 use super::agent::{AgentDefinition, read_agent};
 use super::behavior::modern;

@@ -1,6 +1,6 @@
 //! `runner.logging`: a log file for each run.
 
-use cuegate_flow::Diagnostic;
+use cuegate_flow::diagnostics::Diagnostic;
 
 use crate::codes;
 use crate::files::join;

@@ -3,9 +3,12 @@
 use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{
-    Act, Ask, Boundary, Conduct, Dangling, Diagnostic, Draft, Edge, Ending, Gate, Key, Limits, Name, Param,
-    Reaction, Role, Schema, SchemaId, SessionRule, Source, Span, Step, Target, Template, Turn, for_each,
-    together,
+    analysis::threads::{for_each, together},
+    diagnostics::{Diagnostic, Span},
+    model::{
+        Act, Ask, Boundary, Conduct, Dangling, Draft, Edge, Ending, Gate, Key, Limits, Name, Param, Reaction,
+        Role, Schema, SchemaId, SessionRule, Source, Step, Target, Template, Turn,
+    },
 };
 
 use super::actions::HandlerFile;

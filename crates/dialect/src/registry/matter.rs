@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::diagnostics::{Diagnostic, Span};
 use serde_json::Value;
 
 use super::index::StepIndex;

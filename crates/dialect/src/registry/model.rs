@@ -1,6 +1,6 @@
 //! Names of models.
 
-use cuegate_flow::Diagnostic;
+use cuegate_flow::diagnostics::Diagnostic;
 
 use crate::codes;
 use crate::json::Fields;

@@ -1,6 +1,6 @@
 //! Which part of the path of a prompt is misspelt, where there is no file: the one whose correction leads to a file.
 
-use cuegate_flow::Diagnostic;
+use cuegate_flow::diagnostics::Diagnostic;
 
 use super::kinds::StepKind;
 use super::prompt_files::{PromptFiles, PromptKey};

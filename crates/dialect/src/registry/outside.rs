@@ -3,7 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cuegate_flow::{Act, Diagnostic, Draft, Source, Span, Str};
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+    model::{Act, Draft, Source},
+};
 
 use super::unused::Reads;
 use crate::codes;

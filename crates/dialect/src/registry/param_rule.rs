@@ -1,6 +1,6 @@
 //! `validation` of a parameter: what a value has to be besides of its type.
 
-use cuegate_flow::{ParamRule, Str};
+use cuegate_flow::{Str, model::ParamRule};
 use serde_json::Number;
 
 use crate::json::{Fields, Kind, Text};

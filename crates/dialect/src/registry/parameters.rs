@@ -3,7 +3,11 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use cuegate_flow::{Diagnostic, Param, ParamRule, ParamType, Span, Str};
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+    model::{Param, ParamRule, ParamType},
+};
 
 use super::param_rule::read_rule;
 use crate::codes;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cuegate_flow::Diagnostic;
+use cuegate_flow::diagnostics::Diagnostic;
 
 use super::definition::RegistryDefinition;
 use super::prompt_files::PromptKey;

@@ -1,6 +1,9 @@
 //! Permission modes.
 
-use cuegate_flow::{Boundary, Diagnostic, Permission, Span, Tools, tools};
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::{Boundary, Permission, Tools, tools},
+};
 
 use super::agent::AgentDefinition;
 use super::step::StepDefinition;

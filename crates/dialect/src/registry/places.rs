@@ -1,6 +1,6 @@
 //! Where the files of an agent are.
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use crate::codes;
 use crate::files::join;
@@ -53,7 +53,7 @@ impl Places<'_> {
 mod tests {
     use super::Places;
     use crate::findings::Findings;
-    use cuegate_flow::Span;
+    use cuegate_flow::diagnostics::Span;
 
     #[test]
     fn bases_of_every_kind() {

@@ -1,6 +1,10 @@
 //! Programs that a definition brings along: kept with it as they are, and started the same ever after.
 
-use cuegate_flow::{Diagnostic, Program, Span, Str};
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+    model::Program,
+};
 
 use crate::codes;
 use crate::desk::{Desk, Page};

@@ -6,7 +6,10 @@ mod stays;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
-use cuegate_flow::{Diagnostic, Span, Template};
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::Template,
+};
 
 use body::Body;
 use stays::Stays;

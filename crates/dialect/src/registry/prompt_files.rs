@@ -1,6 +1,9 @@
 //! Finds prompt files: `{c1}/{c2}/{c3}/f_{edition}_{adaptation}.md` below each base.
 
-use cuegate_flow::{Diagnostic, FileId, Span, Str};
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, FileId, Span},
+};
 
 use super::agent::AgentDefinition;
 use super::definition::RegistryDefinition;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cuegate_flow::{Read, Source};
+use cuegate_flow::model::{Read, Source};
 
 /// Places where steps read something, each step and what it reads once.
 #[derive(Debug, Default)]

@@ -1,6 +1,9 @@
 //! The sandbox that an agent wants: the runner reference's table of `boundaries.sandbox`.
 
-use cuegate_flow::{Host, Network, Str, Wall};
+use cuegate_flow::{
+    Str,
+    model::sandbox::{Host, Network, Wall},
+};
 
 use crate::json::{Fields, Text};
 

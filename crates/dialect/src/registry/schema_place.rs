@@ -1,6 +1,6 @@
 //! Where in its file a part of a resolved schema stands: behind the references that lead there.
 
-use cuegate_flow::Span;
+use cuegate_flow::diagnostics::Span;
 
 use super::schema_ref::split;
 use crate::desk::Desk;

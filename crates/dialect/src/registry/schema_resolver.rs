@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cuegate_flow::Span;
+use cuegate_flow::diagnostics::Span;
 use serde_json::{Map, Value};
 
 use super::beside_ref::{check_refs, counts_beside_ref, is_beside_ref};
@@ -306,7 +306,7 @@ impl Resolver<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::{Desk, SchemaFault, resolve_in_draft, resolve_schema};
-    use cuegate_flow::Schema;
+    use cuegate_flow::model::Schema;
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Misspelt keywords of JSON Schema: a validator takes no notice of them, so that they constrain nothing.
 
-use cuegate_flow::Diagnostic;
+use cuegate_flow::diagnostics::Diagnostic;
 
 use crate::codes;
 use crate::findings::Findings;
@@ -221,7 +221,7 @@ const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "a
 mod tests {
     use super::{Json, KEYWORDS, meant, others};
     use crate::json::Kind;
-    use cuegate_flow::Span;
+    use cuegate_flow::diagnostics::Span;
 
     /// No keyword of any draft, and none that tools have besides, is taken for another one, whatever it has as its value.
     #[test]
@@ -248,8 +248,11 @@ mod tests {
         );
         let text = json(Kind::Text("a".into()));
         assert_eq!(meant(&schema, "cons", &text), Some("const"));
-        let of_numbers =
-            crate::json::parse(r#"{"type": "number"}"#, cuegate_flow::FileId(0), &Default::default());
+        let of_numbers = crate::json::parse(
+            r#"{"type": "number"}"#,
+            cuegate_flow::diagnostics::FileId(0),
+            &Default::default(),
+        );
         assert_eq!(meant(&of_numbers.unwrap(), "cons", &text), None, "no answer could have it");
         assert_eq!(meant(&schema, "exampel", &number), None, "it is like another keyword");
     }

@@ -1,6 +1,10 @@
 //! Sections are text, not steps of the flow: nothing leads to them.
 
-use cuegate_flow::{Dangling, Diagnostic, Draft, Ending, Name, Span, Str, Target};
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+    model::{Dangling, Draft, Ending, Name, Target},
+};
 
 use super::step::StepDefinition;
 use crate::codes;

@@ -2,7 +2,11 @@
 
 use std::collections::HashSet;
 
-use cuegate_flow::{Diagnostic, FieldPath, Name, Selector, Str, Target};
+use cuegate_flow::{
+    Str,
+    diagnostics::Diagnostic,
+    model::{FieldPath, Name, Selector, Target},
+};
 use serde_json::Value;
 
 use super::gate::{Lowering, handoff_of};

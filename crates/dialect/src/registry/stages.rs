@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use cuegate_flow::Diagnostic;
+use cuegate_flow::diagnostics::Diagnostic;
 
 use super::completion::domain_of;
 use super::definition::RegistryDefinition;

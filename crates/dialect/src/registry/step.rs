@@ -1,6 +1,9 @@
 //! A step of a registry as written.
 
-use cuegate_flow::{Diagnostic, FieldPath, Permission, Span};
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::{FieldPath, Permission},
+};
 
 use super::generation::Generation;
 use super::kinds::{Intent, StepKind};

@@ -1,6 +1,6 @@
 //! Keys of steps that were changed while everything else goes on calling the step as it calls itself.
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use crate::codes;
 use crate::findings::Findings;

@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
-use cuegate_flow::{Diagnostic, Piece, Span, Template};
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::{Piece, Template},
+};
 
 use super::builtin::{built_in, is_known, meant};
 use super::generation::Generation;

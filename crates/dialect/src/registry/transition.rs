@@ -1,6 +1,6 @@
 //! Transitions as written.
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::generation::Generation;
 use super::kinds::Intent;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cuegate_flow::{Diagnostic, Input, Str};
+use cuegate_flow::{Str, diagnostics::Diagnostic, model::Input};
 
 use super::agent::AgentDefinition;
 use super::inputs::DeclaredInput;

@@ -1,6 +1,9 @@
 //! Validators, failure patterns and validation steps as written.
 
-use cuegate_flow::{Diagnostic, Extractor, Span, Success};
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::{Extractor, Success},
+};
 
 use super::step::read_schema_reference;
 use crate::codes;
@@ -330,7 +333,7 @@ pub fn extractor(name: &str) -> Extractor {
 #[cfg(test)]
 mod tests {
     use super::{EXTRACTORS, extractor, success_when};
-    use cuegate_flow::{Extractor, Success};
+    use cuegate_flow::model::{Extractor, Success};
 
     #[test]
     fn conditions_of_success() {

@@ -5,8 +5,12 @@ mod guarded;
 use std::collections::{HashMap, HashSet};
 
 use cuegate_flow::{
-    Act, Bound, Counter, CounterId, Diagnostic, Draft, Edge, Ending, Gate, Key, Name, Outcome, Step, Str,
-    Target, Turn, Validator,
+    Str,
+    diagnostics::Diagnostic,
+    model::{
+        Act, Bound, Counter, CounterId, Draft, Edge, Ending, Gate, Key, Name, Outcome, Step, Target, Turn,
+        Validator,
+    },
 };
 
 use super::definition::RegistryDefinition;
@@ -374,7 +378,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         validation: &ValidationStep<'_>,
         condition: &Condition<'_, '_>,
         pattern: &FailurePattern<'_>,
-        read: &[(String, cuegate_flow::Span)],
+        read: &[(String, cuegate_flow::diagnostics::Span)],
     ) {
         let yields = |name: &str| condition.validator.extract.iter().any(|(known, _)| known.text == name);
         let is_lost = |name: &str| !condition.validator.misread && !yields(name);
@@ -422,7 +426,7 @@ fn redirect_closing(
     validation: &ValidationStep<'_>,
     generation: Generation,
     name: &str,
-) -> Option<cuegate_flow::Boundary> {
+) -> Option<cuegate_flow::model::Boundary> {
     let step = &mut draft.steps[*ways.places.get(validation.id)?];
     for edge in step.edges.iter_mut().filter(|edge| edge.on == outcome(generation.ending())) {
         edge.to = Target::Step(Name::new(name, validation.span));
@@ -448,7 +452,7 @@ fn command(validator: &ValidatorDefinition<'_>) -> Validator {
         name: validator.name.into(),
         command: validator.command.map_or("", |command| command.text).into(),
         // A condition that could not be read is a finding; it never passes.
-        success: validator.success.unwrap_or(cuegate_flow::Success::ExitCode(-1)),
+        success: validator.success.unwrap_or(cuegate_flow::model::Success::ExitCode(-1)),
         extract: validator.extract.iter().map(|(name, extractor)| (name.text.into(), *extractor)).collect(),
         timeout_ms: TIMEOUT_MS,
     }

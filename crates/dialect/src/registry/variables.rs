@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use cuegate_flow::{Fact, Param, Source, Str};
+use cuegate_flow::{
+    Str,
+    model::{Fact, Param, Source},
+};
 
 use super::gate::handoff_of;
 use super::generation::Generation;

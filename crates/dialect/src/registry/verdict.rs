@@ -1,7 +1,10 @@
 //! The verdict of an agent: which of the eight types, and what its table asks of its `config`. What it comes down to in
 //! a flow is [`super::verdict_rule`]'s.
 
-use cuegate_flow::{Diagnostic, Field, PollState, Resource, Signal, Span};
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::{Field, PollState, Resource, Signal},
+};
 use serde_json::Value;
 
 use crate::codes;

@@ -1,7 +1,9 @@
 //! What a verdict comes down to in a flow, and what can be said about it only once the registry is known.
 
 use cuegate_flow::{
-    Act, Diagnostic, Draft, Handler, Key, Param, Poll, Program, Resource, Span, Str, Turn, Verdict,
+    Str,
+    diagnostics::{Diagnostic, Span},
+    model::{Act, Draft, Handler, Key, Param, Poll, Program, Resource, Turn, Verdict},
 };
 
 use super::entries::entry_step;

@@ -1,6 +1,6 @@
 //! The words of each generation: which intents there are, what agents may call them, which kind of step decides what.
 
-use cuegate_flow::Diagnostic;
+use cuegate_flow::diagnostics::Diagnostic;
 
 use super::generation::Generation;
 use super::kinds::{Intent, StepKind};

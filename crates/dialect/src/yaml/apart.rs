@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use cuegate_flow::Span;
+use cuegate_flow::diagnostics::Span;
 
 use crate::json::{Entry, Json, Kind};
 
@@ -43,7 +43,7 @@ mod tests {
     use crate::findings::Findings;
     use crate::json::{Json, Kind};
     use crate::yaml::parse;
-    use cuegate_flow::FileId;
+    use cuegate_flow::diagnostics::FileId;
 
     /// The keys of the items, in brackets each.
     fn keys(text: &str) -> String {

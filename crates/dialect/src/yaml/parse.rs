@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use cuegate_flow::{Diagnostic, FileId, Span};
+use cuegate_flow::diagnostics::{Diagnostic, FileId, Span};
 use serde_saphyr::granit_parser::{self, ErrorKind, Event, Parser, ScalarStyle, ScanError, Tag};
 
 use super::advice;

@@ -66,7 +66,7 @@ fn unsigned(digits: &str) -> bool {
 mod tests {
     use super::{plain, tagged};
     use crate::json::{Json, Kind};
-    use cuegate_flow::Span;
+    use cuegate_flow::diagnostics::Span;
     use serde_json::{Value, json};
 
     fn value(kind: Kind) -> Value {

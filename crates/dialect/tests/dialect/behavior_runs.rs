@@ -2,7 +2,7 @@
 
 use cuegate_dialect::{Generation, Options};
 use cuegate_engine::EndState;
-use cuegate_flow::{Permission, Tools};
+use cuegate_flow::model::{Permission, Tools};
 use serde_json::{Value, json};
 
 use crate::registry_drive::{DIR, Drive, Small, put, small};

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_engine::{Answer, Command, Completion, EndState, Event, State};
-use cuegate_flow::{Flow, check};
+use cuegate_flow::{checks::check, model::Flow};
 use cuegate_testkit::world::{Case, answers_of, roll};
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! What is checked in `boundaries.sandbox`, and the wall that it becomes.
 
 use crate::support::{DIR, Project, edit, load, sound, table};
-use cuegate_flow::{Network, Wall};
+use cuegate_flow::model::sandbox::{Network, Wall};
 
 const PERMISSION: &str = "\"permissionMode\": \"acceptEdits\"";
 

@@ -23,7 +23,7 @@ fn lowered(verdict: &str) -> String {
     let errors: Vec<&str> = loaded
         .diagnostics
         .iter()
-        .filter(|finding| finding.severity == cuegate_flow::Severity::Error)
+        .filter(|finding| finding.severity == cuegate_flow::diagnostics::Severity::Error)
         .map(|finding| finding.message.as_str())
         .collect();
     assert!(errors.is_empty(), "{verdict}: {errors:?}");

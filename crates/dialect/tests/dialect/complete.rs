@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use cuegate_dialect::{Options, load_agent};
-use cuegate_flow::{Fact, Gate, Limits, Piece, Reader, Source, Verdict};
+use cuegate_flow::model::{Fact, Gate, Limits, Piece, Reader, Source, Verdict};
 use cuegate_testkit::definitions;
 
 use crate::support::{Case, Project, dump, edit, findings, findings_of, load, project};

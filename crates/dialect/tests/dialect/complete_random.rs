@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cuegate_engine::{Answer, Command, Completion, EndState, Event, Exec, Exit, State};
-use cuegate_flow::{Flow, Severity, check};
+use cuegate_flow::{checks::check, diagnostics::Severity, model::Flow};
 use cuegate_testkit::world::{Case, answers_of, roll};
 use serde_json::{Map, Value, json};
 

@@ -1,6 +1,10 @@
 //! A finding about a step names it, in the author's words, and what leads nowhere is kept as it is written.
 
-use cuegate_flow::{Dangling, Draft, Flow, Severity, check};
+use cuegate_flow::{
+    checks::check,
+    diagnostics::Severity,
+    model::{Dangling, Draft, Flow},
+};
 
 use crate::piece_support;
 use crate::support::{self, Project, edit, project};

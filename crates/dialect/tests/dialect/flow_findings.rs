@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use cuegate_dialect::{Loaded, PieceOptions, load_piece};
-use cuegate_flow::{Act, SessionRule};
+use cuegate_flow::model::{Act, SessionRule};
 
 use crate::check_flow;
 use crate::disk;

@@ -2,7 +2,7 @@
 
 use crate::support::{DIR, Project, sound};
 use cuegate_dialect::{Options, load_agent};
-use cuegate_flow::check;
+use cuegate_flow::checks::check;
 
 /// A linear congruential generator (Knuth's constants): the same mutations at every run.
 pub struct Random(pub u64);

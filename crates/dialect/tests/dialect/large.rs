@@ -3,7 +3,11 @@
 use std::{collections::BTreeMap, sync::Mutex, thread};
 
 use cuegate_dialect::{Files, Loaded, Options, PieceOptions, ReadError, load_agent, load_piece};
-use cuegate_flow::{Severity, Terms, check, price};
+use cuegate_flow::{
+    analysis::cost_bound::{Terms, price},
+    checks::check,
+    diagnostics::Severity,
+};
 use cuegate_testkit::large::{Flaw, Large, Shape, chain_of_movements, chain_of_steps, piece, registry};
 
 /// Files that note how often each of them is read.
@@ -32,7 +36,9 @@ fn found(made: &Large) -> Vec<(&'static str, String, usize)> {
     let mut found = loaded.diagnostics;
     found.extend(check(loaded.draft).diagnostics);
     found.retain(|finding| finding.severity != Severity::Note);
-    let step = |finding: &cuegate_flow::Diagnostic| finding.step.as_deref().unwrap_or_default().to_owned();
+    let step = |finding: &cuegate_flow::diagnostics::Diagnostic| {
+        finding.step.as_deref().unwrap_or_default().to_owned()
+    };
     found.iter().map(|finding| (finding.code, step(finding), finding.trace.len())).collect()
 }
 
@@ -78,7 +84,7 @@ fn what_is_found_does_not_depend_on_threads() {
     missing.iter().for_each(|path| assert!(files.remove(path).is_some()));
     let found = || {
         let loaded = load(&made, &files);
-        let place = |finding: &cuegate_flow::Diagnostic| {
+        let place = |finding: &cuegate_flow::diagnostics::Diagnostic| {
             let file = loaded.sources.get(finding.span.file).map(|file| file.path.clone());
             (file, finding.span.start, finding.message.clone(), finding.step.clone(), finding.hint.clone())
         };

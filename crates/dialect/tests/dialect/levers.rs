@@ -4,7 +4,11 @@
 use std::collections::BTreeMap;
 
 use cuegate_dialect::Loaded;
-use cuegate_flow::{Certificate, Lever, Severity, Terms, check, price};
+use cuegate_flow::{
+    analysis::cost_bound::{Certificate, Lever, Terms, price},
+    checks::check,
+    diagnostics::Severity,
+};
 use cuegate_testkit::definitions::{Project, edit, project};
 
 use crate::{check_flow, check_flow_random, complete_random, piece_random, piece_support, support};
@@ -14,8 +18,9 @@ type Load = dyn Fn(&Project) -> Loaded;
 
 /// What a definition costs; `None` where it is not sound.
 fn priced(loaded: Loaded) -> Option<Certificate> {
-    let errors =
-        |found: &[cuegate_flow::Diagnostic]| found.iter().any(|found| found.severity == Severity::Error);
+    let errors = |found: &[cuegate_flow::diagnostics::Diagnostic]| {
+        found.iter().any(|found| found.severity == Severity::Error)
+    };
     if errors(&loaded.diagnostics) {
         return None;
     }

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 type Tests = BTreeMap<(String, String), Vec<PathBuf>>;
 
 /// Files of tests that only load a definition: what they show is what was found, or what it was lowered to.
-const READ_ONLY: [&str; 3] = ["crates/dialect/", "crates/flow/", "crates/cuegate/tests/program/check.rs"];
+const READ_ONLY: [&str; 3] = ["crates/formats/", "crates/flow/", "crates/cuegate/tests/program/check.rs"];
 
 /// Files in which definitions are driven all the same, or what agents are told is looked at: their names end so.
 const DRIVEN: [&str; 4] = ["_runs.rs", "_random.rs", "piece_answers.rs", "piece_prompts.rs"];

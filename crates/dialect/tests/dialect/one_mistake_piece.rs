@@ -52,7 +52,7 @@ fn monitors_among_the_movements() {
     let found = |text: &str| {
         let files = first(piece_support::sound(), "loop_monitors:\n", text);
         let found = piece_support::load(&files, |_| {}).diagnostics.into_iter();
-        let found = found.filter(|found| found.severity == cuegate_flow::Severity::Error);
+        let found = found.filter(|found| found.severity == cuegate_flow::diagnostics::Severity::Error);
         found.map(|found| format!("{}: {}", found.message, found.hint.unwrap())).collect::<Vec<String>>()
     };
     let above = "write `loop_monitors:` above it, as far to the left as `movements:`";

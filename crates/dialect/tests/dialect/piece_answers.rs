@@ -9,7 +9,7 @@ use crate::piece_support::broken;
 const MONITOR: &str = "monitor:implement+reviewers";
 
 /// A run in which the monitor's judge is asked.
-fn watched<'f>(flow: &'f cuegate_flow::Flow) -> Drive<'f> {
+fn watched<'f>(flow: &'f cuegate_flow::model::Flow) -> Drive<'f> {
     let mut drive = Drive::start(flow);
     drive.say("plan", "The plan stands");
     for _ in 0..2 {

@@ -1,7 +1,10 @@
 //! What each key of a piece does to the draft.
 
 use cuegate_dialect::Phases;
-use cuegate_flow::{Act, Gate, Outcome, Permission, Reader, SessionRule, Target, Tools, check};
+use cuegate_flow::{
+    checks::check,
+    model::{Act, Gate, Outcome, Permission, Reader, SessionRule, Target, Tools},
+};
 
 use crate::piece_support::{ask, changed, load, sound, step, structure};
 use crate::support::edge;
@@ -254,7 +257,7 @@ fn conversations() {
     );
 }
 
-fn words(draft: &cuegate_flow::Draft, name: &str) -> Vec<(String, String)> {
+fn words(draft: &cuegate_flow::model::Draft, name: &str) -> Vec<(String, String)> {
     let Gate::Readers(readers) = &step(draft, name).gate else { panic!("no readers") };
     let Reader::Field { words, .. } = &readers[0] else { panic!("no field") };
     words.iter().map(|(word, outcome)| (word.to_string(), outcome.to_string())).collect()
@@ -536,7 +539,7 @@ fn limits_entry_and_ends() {
     let draft = load(&changed(&[("initial_movement: plan", "initial_movement: implement")]), |_| {}).draft;
     assert_eq!(&*draft.entry.as_ref().unwrap().text, "implement");
     let edges = &step(&draft, "reviewers").edges;
-    assert!(matches!(edges[0].to, Target::End(cuegate_flow::Ending::Completed)));
+    assert!(matches!(edges[0].to, Target::End(cuegate_flow::model::Ending::Completed)));
     let other: Vec<&str> = draft.other_entries.iter().map(|name| &*name.text).collect();
     assert_eq!(other, ["implement"], "where a rule leads that only a run with somebody there has");
 }

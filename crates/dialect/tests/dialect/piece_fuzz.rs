@@ -1,7 +1,7 @@
 //! Whatever stands in a piece, loading returns.
 
 use cuegate_dialect::{Phases, PieceOptions, load_piece};
-use cuegate_flow::check;
+use cuegate_flow::checks::check;
 
 use crate::fuzz::Random;
 use crate::piece_support::{FILE, sound};
@@ -24,8 +24,10 @@ fn survives(files: &Project) {
         let sound = !loaded.has_errors();
         if !loaded.draft.steps.is_empty() {
             let checked = check(loaded.draft);
-            let errors =
-                checked.diagnostics.iter().any(|found| found.severity == cuegate_flow::Severity::Error);
+            let errors = checked
+                .diagnostics
+                .iter()
+                .any(|found| found.severity == cuegate_flow::diagnostics::Severity::Error);
             assert!(!sound || errors || checked.flow.is_some());
         }
     }

@@ -5,7 +5,7 @@ use crate::piece_support::{changed, load};
 /// What is found in the sound piece after a replacement, each with its hint.
 fn hints(from: &str, to: &str) -> Vec<String> {
     let loaded = load(&changed(&[(from, to)]), |_| {});
-    let line = |found: &cuegate_flow::Diagnostic| {
+    let line = |found: &cuegate_flow::diagnostics::Diagnostic| {
         format!("{}: {}", found.message, found.hint.as_deref().unwrap_or_default())
     };
     loaded.diagnostics.iter().map(line).collect()

@@ -21,7 +21,7 @@ const GATES: [(&str, &str); 3] = [
     ),
 ];
 
-fn reviewing<'f>(flow: &'f cuegate_flow::Flow) -> Drive<'f> {
+fn reviewing<'f>(flow: &'f cuegate_flow::model::Flow) -> Drive<'f> {
     let mut drive = Drive::start(flow);
     drive.say("plan", "The plan stands").say("implement", "Done").exits(0);
     drive
@@ -125,8 +125,11 @@ fn commands_of_members_count_for_the_width_and_the_price() {
     assert_eq!(wanted(&drive), ["make a of arch-review"]);
     let asks = |edits: &[(&str, &str)], retries: u32| {
         let flow = flow(edits, |options| options.quality_gate_retries = retries);
-        let terms = cuegate_flow::Terms { iterations_max: flow.limits.iterations_max, ..Default::default() };
-        cuegate_flow::price(&flow, &terms).asks
+        let terms = cuegate_flow::analysis::cost_bound::Terms {
+            iterations_max: flow.limits.iterations_max,
+            ..Default::default()
+        };
+        cuegate_flow::analysis::cost_bound::price(&flow, &terms).asks
     };
     assert_eq!(asks(&GATES, 0), asks(&[], 0));
     assert!(asks(&GATES, 2) > asks(&[], 2));

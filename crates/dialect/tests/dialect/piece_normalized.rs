@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use cuegate_dialect::{PieceOptions, load_piece};
-use cuegate_flow::{
+use cuegate_flow::model::{
     Act, Ask, Draft, Edge, Ending, Fact, Gate, JoinPattern, Name, Outcome, Permission, Piece, SessionRule,
     Source, Step, Target, Template, Tools,
 };
@@ -255,7 +255,7 @@ fn draft_movement(draft: &Draft, step: &Step<Name>, parent: &str, lines: &mut BT
 fn member_rules(step: &Step<Name>, add: &mut impl FnMut(String) -> bool) {
     let Gate::Readers(readers) = &step.gate else { return };
     for reader in readers {
-        if let cuegate_flow::Reader::Field { words, .. } = reader {
+        if let cuegate_flow::model::Reader::Field { words, .. } = reader {
             words.iter().enumerate().for_each(|(index, (_, outcome))| _ = add(format!("{index} {outcome}")));
         }
     }

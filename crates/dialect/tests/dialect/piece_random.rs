@@ -8,7 +8,12 @@ use cuegate_engine::{
     Answer, AskCommand, AskKind, Command, CommandId, Completion, EndState, Event, Exec, Exit, Fault,
     FaultClass, Start, State, Usage,
 };
-use cuegate_flow::{Act, Certificate, Flow, Gate, Outcome, Reader, Severity, Terms, check, price};
+use cuegate_flow::{
+    analysis::cost_bound::{Certificate, Terms, price},
+    checks::check,
+    diagnostics::Severity,
+    model::{Act, Flow, Gate, Outcome, Reader},
+};
 use cuegate_testkit::world::{Case, answers_of, roll, started};
 use serde_json::{Map, Value, json};
 

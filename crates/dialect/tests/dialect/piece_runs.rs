@@ -4,7 +4,10 @@ use cuegate_dialect::PieceOptions;
 use cuegate_engine::{
     Answer, AskCommand, Command, Completion, EndState, Event, Exec, ExecCommand, Exit, Part, State,
 };
-use cuegate_flow::{Act, Flow, Permission, Tools, check};
+use cuegate_flow::{
+    checks::check,
+    model::{Act, Flow, Permission, Tools},
+};
 use cuegate_testkit::world::Case;
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! Pieces in one string, findings and drafts as text.
 
 use cuegate_dialect::{Loaded, PieceOptions, load_piece};
-use cuegate_flow::{Act, Ask, Draft, Name, Step, Template};
+use cuegate_flow::model::{Act, Ask, Draft, Name, Step, Template};
 use cuegate_testkit::definitions;
 
 use crate::support::{Case, Project, edit, findings_of, project};

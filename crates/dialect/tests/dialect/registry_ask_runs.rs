@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cuegate_dialect::Generation;
 use cuegate_engine::{Answer, EndState, Event};
-use cuegate_flow::{Permission, Tools};
+use cuegate_flow::model::{Permission, Tools};
 use serde_json::{Value, json};
 
 use crate::registry_drive::{Small, small};

@@ -7,7 +7,11 @@ use cuegate_engine::{
     Answer, AskCommand, Command, Completion, EndState, Event, Exec, Exit, Look, Part, Run, Start, State,
     decide, pending,
 };
-use cuegate_flow::{BlobRef, Flow, Severity, check};
+use cuegate_flow::{
+    checks::check,
+    diagnostics::Severity,
+    model::{BlobRef, Flow},
+};
 use cuegate_testkit::world::started;
 use serde_json::{Map, Value, json};
 

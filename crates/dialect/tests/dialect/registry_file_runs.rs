@@ -229,8 +229,8 @@ fn a_registry_alone_has_the_defaults_of_the_runner_reference() {
         "{}",
         asked.system
     );
-    assert_eq!(asked.ask.boundary.permission, cuegate_flow::Permission::Plan);
-    assert_eq!(asked.ask.boundary.tools, cuegate_flow::Tools::All);
+    assert_eq!(asked.ask.boundary.permission, cuegate_flow::model::Permission::Plan);
+    assert_eq!(asked.ask.boundary.tools, cuegate_flow::model::Tools::All);
     assert_eq!(drive.model().as_deref(), Some("opus"));
     for _ in 0..9 {
         drive.say("next");
@@ -250,7 +250,7 @@ fn groups_that_are_not_there_have_their_defaults() {
     assert_eq!(asked.prompt, "Do initial.fix.", "`steps_registry.json`, `prompts`");
     assert_eq!(
         (asked.ask.boundary.permission, asked.ask.boundary.tools),
-        (cuegate_flow::Permission::Plan, cuegate_flow::Tools::All)
+        (cuegate_flow::model::Permission::Plan, cuegate_flow::model::Tools::All)
     );
     for _ in 0..10 {
         assert_eq!(drive.end(), None);

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use cuegate_dialect::{Loaded, load_agent};
-use cuegate_flow::{Host, Severity};
+use cuegate_flow::{diagnostics::Severity, model::sandbox::Host};
 use serde_json::{Value, json};
 
 use crate::schemas_fit::{read, schema};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cuegate_dialect::schemas;
-use cuegate_flow::Schema;
+use cuegate_flow::model::Schema;
 use serde_json::Value;
 
 use crate::named_tests::root;

@@ -1,6 +1,6 @@
 //! What prompts read and nobody gives is shown where they read it; names and files that stand in another one's place.
 
-use cuegate_flow::{check, sort};
+use cuegate_flow::{checks::check, diagnostics::sort};
 
 use crate::one_mistake::{first, place};
 use crate::support::{self, broken, edit, load};

@@ -54,7 +54,9 @@ fn commands_of_one_movement_share_its_prompt() {
         .filter_map(|edge| edge.remedy.as_ref())
         .flat_map(|remedy| &remedy.pieces)
         .filter_map(|piece| match piece {
-            cuegate_flow::Piece::Text(text) if text.contains("test 299") && text.contains("test 0") => {
+            cuegate_flow::model::Piece::Text(text)
+                if text.contains("test 299") && text.contains("test 0") =>
+            {
                 Some(text.as_ptr())
             }
             _ => None,

@@ -4,8 +4,11 @@ use std::fmt::Write as _;
 
 use cuegate_dialect::{Loaded, Options, load_agent};
 use cuegate_flow::{
-    Act, Draft, Edge, Gate, Name, Outcome, Piece, Reader, Selector, SessionRule, Source, Target, Template,
-    check, sort,
+    checks::check,
+    diagnostics::sort,
+    model::{
+        Act, Draft, Edge, Gate, Name, Outcome, Piece, Reader, Selector, SessionRule, Source, Target, Template,
+    },
 };
 use cuegate_testkit::definitions;
 pub use cuegate_testkit::definitions::{Project, edit, project};

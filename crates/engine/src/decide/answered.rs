@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::{Act, BlobRef, Fact, Gate, Outcome, Role, Source, Step, StepId, Str};
+use cuegate_flow::{
+    Str,
+    model::{Act, BlobRef, Fact, Gate, Outcome, Role, Source, Step, StepId},
+};
 use serde_json::Value;
 
 use super::{Decider, conduct, enter, guard, join, leave, reject, report, verdict};
@@ -132,7 +135,7 @@ fn record(
 }
 
 /// Whether the definition itself asks persons: about what was said just before.
-pub(super) fn asks_persons(flow: &cuegate_flow::Flow) -> bool {
+pub(super) fn asks_persons(flow: &cuegate_flow::model::Flow) -> bool {
     flow.steps.iter().any(|step| matches!(step.act, Act::Person { .. }))
 }
 
@@ -144,7 +147,8 @@ fn blocked(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>, 
         join::member_ended(decider, index, &step.name, end);
         return;
     }
-    let reads = |ask: &cuegate_flow::Ask| ask.prompt.sources().contains(&&Source::Fact(Fact::UserInputs));
+    let reads =
+        |ask: &cuegate_flow::model::Ask| ask.prompt.sources().contains(&&Source::Fact(Fact::UserInputs));
     let again = matches!(&step.act, Act::Ask(ask) if reads(ask));
     enter::ask_person(decider, &format!("`{}` cannot proceed: {why}", step.name), again);
 }

@@ -1,6 +1,9 @@
 //! What holds for a whole run: how questions are answered, what is noted of answers, what is done about what they ask for.
 
-use cuegate_flow::{Conduct, Reaction, Step, StepId, Str};
+use cuegate_flow::{
+    Str,
+    model::{Conduct, Reaction, Step, StepId},
+};
 use serde_json::Value;
 
 use super::Decider;

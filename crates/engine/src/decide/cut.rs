@@ -1,6 +1,6 @@
 //! Asks that were cut off before they answered, and the end of the time that a run has.
 
-use cuegate_flow::{Act, Str};
+use cuegate_flow::{Str, model::Act};
 
 use super::Decider;
 use crate::{

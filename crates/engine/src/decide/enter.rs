@@ -1,6 +1,6 @@
 //! Entering a step.
 
-use cuegate_flow::{Act, Role, StepId};
+use cuegate_flow::model::{Act, Role, StepId};
 
 use super::Decider;
 use crate::{

@@ -1,6 +1,6 @@
 //! A validator ran.
 
-use cuegate_flow::{Act, Outcome};
+use cuegate_flow::model::{Act, Outcome};
 
 use super::{Decider, guard, leave};
 use crate::{

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// How often an ask that crashed, hung or came back unreadable is tried again.
-const RETRIES_MAX: u32 = cuegate_flow::TRIES_MAX as u32 - 1;
+const RETRIES_MAX: u32 = cuegate_flow::analysis::cost_bound::TRIES_MAX as u32 - 1;
 /// The first pause between two tries, in milliseconds; each further one is twice as long.
 const PAUSE_MS: u64 = 1_000;
 /// The longest pause between two tries, in milliseconds.

@@ -1,6 +1,9 @@
 //! Setting shares of the budget aside for asks, in the record that makes them pending.
 
-use cuegate_flow::{Str, Terms, rest};
+use cuegate_flow::{
+    Str,
+    analysis::cost_bound::{Terms, rest},
+};
 
 use super::Decider;
 use crate::{

@@ -1,6 +1,9 @@
 //! Commands that a member's answer has to pass before its outcome counts.
 
-use cuegate_flow::{Act, BlobRef, Guard, Guarded, Outcome, Step, StepId, Str};
+use cuegate_flow::{
+    Str,
+    model::{Act, BlobRef, Guard, Guarded, Outcome, Step, StepId},
+};
 
 use super::{Decider, join};
 use crate::{

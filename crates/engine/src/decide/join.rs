@@ -1,6 +1,9 @@
 //! The members of a parallel step.
 
-use cuegate_flow::{BlobRef, Gate, JoinPattern, JoinRule, Outcome, Step, StepId, Str};
+use cuegate_flow::{
+    Str,
+    model::{BlobRef, Gate, JoinPattern, JoinRule, Outcome, Step, StepId},
+};
 
 use super::{Decider, answered, enter, leave};
 use crate::{

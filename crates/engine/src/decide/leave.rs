@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::{Act, Edge, Ending, Outcome, Step, StepId, Str};
+use cuegate_flow::{
+    Str,
+    model::{Act, Edge, Ending, Outcome, Step, StepId},
+};
 use serde_json::Value;
 
 use super::{Decider, enter, verdict};
@@ -49,7 +52,7 @@ fn is_open(decider: &Decider<'_>, edge: &Edge<StepId>) -> bool {
     edge.bound.is_none_or(|bound| count(decider, bound.counter) < bound.max)
 }
 
-fn count(decider: &Decider<'_>, counter: cuegate_flow::CounterId) -> u32 {
+fn count(decider: &Decider<'_>, counter: cuegate_flow::model::CounterId) -> u32 {
     decider.run.counters.get(&decider.flow.counter(counter).name).copied().unwrap_or(0)
 }
 

@@ -20,7 +20,10 @@ mod start;
 mod verdict;
 mod wall;
 
-use cuegate_flow::{Act, BlobRef, Fact, Flow, Source, Step, StepId, Str};
+use cuegate_flow::{
+    Str,
+    model::{Act, BlobRef, Fact, Flow, Source, Step, StepId},
+};
 
 use crate::{
     completion::{Completion, Moment},

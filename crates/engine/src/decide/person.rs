@@ -1,6 +1,9 @@
 //! A person answered.
 
-use cuegate_flow::{Gate, Outcome, Str};
+use cuegate_flow::{
+    Str,
+    model::{Gate, Outcome},
+};
 
 use super::{Decider, enter, fund, leave};
 use crate::{

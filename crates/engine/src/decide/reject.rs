@@ -1,6 +1,6 @@
 //! Answers that cannot be used: asked again as often as allowed, then the definition's fallback, else the end.
 
-use cuegate_flow::{Act, Permission, Step, StepId, Template};
+use cuegate_flow::model::{Act, Permission, Step, StepId, Template};
 
 use super::{Decider, answered::follow_up, join, leave};
 use crate::{

@@ -1,6 +1,9 @@
 //! Reports that an answer owes: those that it holds are written, the others are asked for one by one.
 
-use cuegate_flow::{Act, Ask, Outcome, Step, StepId, Str};
+use cuegate_flow::{
+    Str,
+    model::{Act, Ask, Outcome, Step, StepId},
+};
 use serde_json::Value;
 
 use super::{Decider, answered, reject};
@@ -23,7 +26,7 @@ pub(super) fn take(
     step: &Step<StepId>,
     member: Option<u16>,
     output: Option<&Value>,
-    answer: &cuegate_flow::BlobRef,
+    answer: &cuegate_flow::model::BlobRef,
     then: &Then,
 ) -> bool {
     let Act::Ask(ask) = &step.act else { return false };

@@ -1,6 +1,9 @@
 //! Whether the run as a whole is done: asked when a visit is over and another would begin.
 
-use cuegate_flow::{Act, Step, StepId, Str, Verdict};
+use cuegate_flow::{
+    Str,
+    model::{Act, Step, StepId, Verdict},
+};
 use serde_json::Value;
 
 use super::{Decider, leave};

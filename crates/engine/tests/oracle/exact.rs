@@ -8,8 +8,9 @@ use cuegate_engine::{
     Answer, Asking, Command, Completion, Event, Run, Start, Started, State, Work, decide, pending,
 };
 use cuegate_flow::{
-    Act, Certificate, Draft, Edge, Flow, Gate, Name, Reader, Selector, StepId, Target, Terms, Verdict, check,
-    price, rest,
+    analysis::cost_bound::{Certificate, Terms, price, rest},
+    checks::check,
+    model::{Act, Draft, Edge, Flow, Gate, Name, Reader, Selector, StepId, Target, Verdict},
 };
 use cuegate_testkit::world::started;
 

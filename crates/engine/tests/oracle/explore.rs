@@ -7,7 +7,10 @@ use cuegate_engine::{
     Answer, AskCommand, AskKind, Asking, Command, Completion, EndState, Event, Exec, Exit, Run, Start, State,
     Work, decide, pending,
 };
-use cuegate_flow::{Act, Flow, Gate, Outcome, Reader, Selector, Source, Step, StepId, Str, Target};
+use cuegate_flow::{
+    Str,
+    model::{Act, Flow, Gate, Outcome, Reader, Selector, Source, Step, StepId, Target},
+};
 use cuegate_testkit::world::started;
 use serde_json::{Map, Value, json};
 

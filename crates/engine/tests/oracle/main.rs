@@ -13,8 +13,12 @@ mod reach;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_flow::{
-    Act, CounterId, Diagnostic, Draft, Flow, Gate, Limits, Name, Outcome, Reader, Selector, Severity, Step,
-    StepId, Str, Target, check,
+    Str,
+    checks::check,
+    diagnostics::{Diagnostic, Severity},
+    model::{
+        Act, CounterId, Draft, Flow, Gate, Limits, Name, Outcome, Reader, Selector, Step, StepId, Target,
+    },
 };
 use cuegate_testkit::random::{Dialect, draft, read_by};
 use explore::{Explored, Need, explore};

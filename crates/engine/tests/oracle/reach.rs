@@ -4,8 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cuegate_flow::reach::{Mark, Reach};
-use cuegate_flow::{Act, Ending, Flow, StepId, Str, check};
+use cuegate_flow::analysis::state_graph::{Mark, Reach};
+use cuegate_flow::{
+    Str,
+    checks::check,
+    model::{Act, Ending, Flow, StepId},
+};
 
 use super::explore::{Explored, explore};
 use super::{describe, relaxed};

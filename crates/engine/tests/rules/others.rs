@@ -1,7 +1,7 @@
 //! The rules of pieces, and those that hold for every definition.
 
 use cuegate_engine::{Answer, Command, Completion, FaultClass, Place, Seen, TreeState};
-use cuegate_flow::{Outcome, Reader, Role};
+use cuegate_flow::model::{Outcome, Reader, Role};
 use cuegate_testkit::{Builder, flows};
 use insta::assert_snapshot;
 use serde_json::json;

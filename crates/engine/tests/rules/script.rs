@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use cuegate_engine::{Answer, Command, Completion, Exec, Exit, Fault, FaultClass, Start, State, Usage};
-use cuegate_flow::Flow;
+use cuegate_flow::model::Flow;
 use cuegate_testkit::world::{Case, started};
 use serde_json::{Value, json};
 

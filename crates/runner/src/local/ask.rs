@@ -6,7 +6,7 @@ use std::{
 };
 
 use cuegate_engine::{AskCommand, Completion, Put, SchemaBy, SessionBy, Usage, micro};
-use cuegate_flow::{BlobRef, Flow};
+use cuegate_flow::model::{BlobRef, Flow};
 use cuegate_provider::{self as provider, Activity, AnswerReader, Capabilities, Fault, FaultClass, Prepared};
 use tokio::sync::watch;
 

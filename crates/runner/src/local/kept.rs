@@ -8,7 +8,7 @@ use std::{
 };
 
 use cuegate_engine::CommandId;
-use cuegate_flow::Program;
+use cuegate_flow::model::Program;
 use tokio::sync::watch;
 
 use super::{Local, blocking, former_start, is_cut};

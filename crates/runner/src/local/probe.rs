@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use cuegate_engine::{About, Completion, Left, Look, Probe, ProbeCommand, json_in_text};
-use cuegate_flow::{BlobRef, Handler, Poll};
+use cuegate_flow::model::{BlobRef, Handler, Poll};
 use serde_json::{Map, Value, json};
 use tokio::sync::{oneshot, watch};
 

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use cuegate_engine::has;
-use cuegate_flow::PollState;
+use cuegate_flow::model::PollState;
 use serde_json::Value;
 use ureq::{
     Agent, Proxy,
@@ -115,7 +115,7 @@ fn without_secrets(address: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cuegate_flow::Field;
+    use cuegate_flow::model::Field;
     use serde_json::json;
 
     #[test]

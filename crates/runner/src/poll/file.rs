@@ -5,7 +5,7 @@ use std::{
     path::{Component, Path},
 };
 
-use cuegate_flow::PollState;
+use cuegate_flow::model::PollState;
 
 use super::{Poller, Seen};
 

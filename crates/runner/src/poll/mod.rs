@@ -9,7 +9,7 @@ pub use file::within;
 
 use std::path::Path;
 
-use cuegate_flow::{PollState, Resource};
+use cuegate_flow::model::{PollState, Resource};
 
 /// What a look saw.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Stand-in agents: one that does as it is told, and those that do not, each in its own way.
 
 use cuegate_engine::{Answer, AskCommand, Fault, FaultClass, Seen, Usage};
-use cuegate_flow::{FieldPath, Gate, Reader, Selector, Target};
+use cuegate_flow::model::{FieldPath, Gate, Reader, Selector, Target};
 use serde_json::{Value, json};
 
 use super::{desk::Desk, places::put, steer::Aim};

@@ -4,9 +4,12 @@ use std::borrow::Cow;
 
 use cuegate_engine::{Reading, Run, read, target};
 use cuegate_flow::{
-    Act, Ask, FieldPath, Flow, Gate, Outcome, Reader, Schema, Selector, Step, StepId, Str, Target,
-    reach::{Choice, Left, Pick},
-    ways,
+    Str,
+    analysis::{
+        state_graph::{Choice, Left, Pick},
+        variants,
+    },
+    model::{Act, Ask, FieldPath, Flow, Gate, Outcome, Reader, Schema, Selector, Step, StepId, Target},
 };
 use serde_json::{Map, Value, json};
 
@@ -345,7 +348,7 @@ impl Scene<'_> {
                         _ => None,
                     });
                 let says = |judge: StepId| {
-                    ways::outcomes(self.flow, self.flow.step(judge)).contains(&choice.outcome)
+                    variants::outcomes(self.flow, self.flow.step(judge)).contains(&choice.outcome)
                 };
                 says(judge) || later.into_iter().any(says)
             }

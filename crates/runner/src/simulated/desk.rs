@@ -10,9 +10,12 @@ use cuegate_engine::{
     ProbeCommand, Run, Usage, Work,
 };
 use cuegate_flow::{
-    Act, Flow, Gate, Outcome, Reader, StepId, Str, Success, Verdict,
-    reach::{Choice, Mark, Reach},
-    ways,
+    Str,
+    analysis::{
+        state_graph::{Choice, Mark, Reach},
+        variants,
+    },
+    model::{Act, Flow, Gate, Outcome, Reader, StepId, Success, Verdict},
 };
 use serde_json::{Map, Value, json};
 
@@ -166,7 +169,7 @@ impl Desk {
     /// The answer of the step that control, or a member, stands on.
     fn work(&mut self, step: StepId, member: Option<u16>, asking: &Asking) -> Option<Words> {
         let flow = self.flow.clone();
-        let judges = ways::judges(&flow.step(step).gate);
+        let judges = variants::judges(&flow.step(step).gate);
         let plain = [Style::Plain, Style::Structured, Style::Judged];
         let structured = [Style::Structured, Style::Plain, Style::Judged];
         while let Some(choice) = self.wish(member) {

@@ -1,6 +1,6 @@
 //! What is made for a schema fits it, by keyword and draft.
 
-use cuegate_flow::Schema;
+use cuegate_flow::model::Schema;
 use serde_json::{Value, json};
 
 use super::sample::sample;

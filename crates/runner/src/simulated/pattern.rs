@@ -78,7 +78,7 @@ fn letter(class: &Class, variant: usize) -> Option<char> {
 #[cfg(test)]
 mod tests {
     use super::text_for;
-    use cuegate_flow::Schema;
+    use cuegate_flow::model::Schema;
     use serde_json::{Value, json};
 
     #[test]

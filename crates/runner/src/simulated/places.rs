@@ -1,6 +1,6 @@
 //! Values put where paths lead, and taken away from there.
 
-use cuegate_flow::FieldPath;
+use cuegate_flow::model::FieldPath;
 use serde_json::{Map, Value};
 
 /// Puts a value at a path, and whatever has to be around it.
@@ -46,7 +46,7 @@ pub(super) fn take_away(value: &mut Value, path: &FieldPath) {
 #[cfg(test)]
 mod tests {
     use super::put;
-    use cuegate_flow::FieldPath;
+    use cuegate_flow::model::FieldPath;
     use serde_json::json;
 
     #[test]

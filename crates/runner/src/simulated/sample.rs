@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use cuegate_flow::{FieldPath, Schema};
+use cuegate_flow::model::{FieldPath, Schema};
 use serde_json::{Map, Value, json};
 
 use super::numbers::{self, numbers};

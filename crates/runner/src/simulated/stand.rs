@@ -1,7 +1,7 @@
 //! How a run stands, as those see it who look for ways.
 
 use cuegate_engine::Run;
-use cuegate_flow::reach::{Reach, Situation};
+use cuegate_flow::analysis::state_graph::{Reach, Situation};
 
 /// How a run stands; `None` while control is on no step.
 pub(super) fn situation(reach: &Reach, run: &Run) -> Option<Situation> {

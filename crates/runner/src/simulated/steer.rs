@@ -7,9 +7,11 @@ use std::{
 
 use cuegate_engine::{EndState, Event, Hold, Run};
 use cuegate_flow::{
-    Flow, Outcome, StepId, Verdict,
-    reach::{Choice, Goal, Mark, Move, Reach, Situation},
-    ways,
+    analysis::{
+        state_graph::{Choice, Goal, Mark, Move, Reach, Situation},
+        variants,
+    },
+    model::{Flow, Outcome, StepId, Verdict},
 };
 
 use super::{dice::Dice, stand::situation};
@@ -67,7 +69,7 @@ pub(super) struct Steering {
 impl Steering {
     pub(super) fn new(reach: Arc<Reach>, falls: bool) -> Steering {
         let flow = reach.flow();
-        let outcomes = flow.steps.iter().map(|step| ways::outcomes(flow, step)).collect();
+        let outcomes = flow.steps.iter().map(|step| variants::outcomes(flow, step)).collect();
         let max = reach.iterations_max();
         let near = reach.marks().iter().filter(|(_, first)| **first <= max);
         let near = near.filter(|(mark, _)| falls || !matches!(mark, Mark::Fallback(_)));

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cuegate_flow::Schema;
+use cuegate_flow::model::Schema;
 use serde_json::{Map, Value, json};
 
 use super::pattern::{text_for, text_of};

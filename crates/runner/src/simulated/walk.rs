@@ -7,8 +7,11 @@ use std::{
 
 use cuegate_engine::{Budget, Event, Load, Place, Run, Start, Started, State, WaitKind, Work, pending};
 use cuegate_flow::{
-    BlobRef, Flow, StepId, Terms, bound,
-    reach::{Choice, Reach},
+    analysis::{
+        cost_bound::{Terms, bound},
+        state_graph::{Choice, Reach},
+    },
+    model::{BlobRef, Flow, StepId},
 };
 use cuegate_journal::{Journal, RunId, memory::MemoryJournal};
 use tokio::sync::{mpsc, watch};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuegate_engine::{Command, Event, TreeState};
-use cuegate_flow::Flow;
+use cuegate_flow::model::Flow;
 use cuegate_journal::Journal;
 use tokio::sync::watch;
 

@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, time::Duration};
 
-use cuegate_flow::Host;
+use cuegate_flow::model::sandbox::Host;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional},
     net::{TcpStream, UnixStream, lookup_host},

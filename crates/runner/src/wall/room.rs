@@ -6,7 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cuegate_flow::{self as flow, Host};
+use cuegate_flow as flow;
+use cuegate_flow::model::sandbox::Host;
 use cuegate_provider::Needs;
 
 use super::{
@@ -32,7 +33,7 @@ const PATIENT: &str = "trap '' TERM; exec \"$0\" \"$@\"";
 #[derive(Debug, Clone)]
 pub struct Wall {
     bwrap: Bwrap,
-    wish: flow::Wall,
+    wish: flow::model::sandbox::Wall,
     /// How our own binary is started in a room.
     inside: Shim,
 }
@@ -88,7 +89,7 @@ impl Wall {
     ///
     /// # Errors
     /// When it cannot, with what to do about it.
-    pub fn raise(wish: &flow::Wall, inside: Shim) -> Result<Wall, NoWall> {
+    pub fn raise(wish: &flow::model::sandbox::Wall, inside: Shim) -> Result<Wall, NoWall> {
         Ok(Wall { bwrap: Bwrap::find()?, wish: wish.clone(), inside })
     }
 

@@ -7,8 +7,9 @@ use std::{
 
 use cuegate_engine::{EndState, Event, Hold, Run};
 use cuegate_flow::{
-    Edge, Flow, Outcome, StepId, Str, Target, Verdict,
-    reach::{Choice, Mark, Reach},
+    Str,
+    analysis::state_graph::{Choice, Mark, Reach},
+    model::{Edge, Flow, Outcome, StepId, Target, Verdict},
 };
 
 use super::{

@@ -4,10 +4,13 @@ use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use cuegate_flow::{
-    Act, Ask, Edge, Ending, Flow, Gate, Outcome, Reader, Selector, Span, Step, StepId, Str, Target,
-    Validator,
-    reach::{Mark, Reach},
-    ways,
+    Str,
+    analysis::{
+        state_graph::{Mark, Reach},
+        variants,
+    },
+    diagnostics::Span,
+    model::{Act, Ask, Edge, Ending, Flow, Gate, Outcome, Reader, Selector, Step, StepId, Target, Validator},
 };
 
 use super::reasons;
@@ -96,8 +99,8 @@ pub(super) fn items(reach: &Reach) -> Vec<Item> {
     let flow: &Flow = reach.flow();
     let mut list = List {
         flow,
-        walked: ways::walked(flow),
-        visited: ways::visited(flow),
+        walked: variants::walked(flow),
+        visited: variants::visited(flow),
         members: members(flow),
         outcomes: flow.steps.iter().map(|_| OnceCell::new()).collect(),
         iterations_max: reach.iterations_max(),
@@ -201,7 +204,7 @@ impl List<'_> {
         let whole = |to: &str| format!("{} --{on}→ {to}", step.name);
         match &edge.to {
             Target::Select { .. } | Target::Jump { .. } => {
-                for to in ways::targets(edge) {
+                for to in variants::targets(edge) {
                     let name = whole(&self.flow.step(to).name);
                     self.add(Key::Mark(Mark::Edge(id, index, Some(to))), CoverKind::Edge, name, at, barred);
                 }
@@ -245,9 +248,9 @@ impl List<'_> {
     fn outcomes(&self, id: StepId) -> &Outcomes {
         let step = self.flow.step(id);
         self.outcomes[id.0 as usize].get_or_init(|| Outcomes {
-            yielded: ways::outcomes(self.flow, step).into_iter().collect(),
-            sayable: ways::sayable(self.flow, id),
-            takeable: ways::takeable(step).into_iter().collect(),
+            yielded: variants::outcomes(self.flow, step).into_iter().collect(),
+            sayable: variants::sayable(self.flow, id),
+            takeable: variants::takeable(step).into_iter().collect(),
             leading: step.edges.iter().map(|edge| edge.on.clone()).collect(),
         })
     }
@@ -286,7 +289,7 @@ impl List<'_> {
     }
 
     fn monitors(&mut self) {
-        let acting = ways::acting(self.flow);
+        let acting = variants::acting(self.flow);
         for (index, monitor) in self.flow.monitors.iter().enumerate() {
             let reached = monitor.cycle.iter().all(|step| self.walked[step.0 as usize]);
             let barred = match () {

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use cuegate_engine::Event;
-use cuegate_flow::{Act, Certificate, Flow};
+use cuegate_flow::{
+    analysis::cost_bound::Certificate,
+    model::{Act, Flow},
+};
 
 /// What a run did, by what it is called in a bound.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

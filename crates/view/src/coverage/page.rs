@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cuegate_engine::{EndState, State, WaitKind};
-use cuegate_flow::{Certificate, Sources};
+use cuegate_flow::{analysis::cost_bound::Certificate, diagnostics::Sources};
 use serde_json::{Map, Value, json};
 
 use super::{CoverKind, Coverage, Item, Observed, items::UNREACHABLE};

@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_flow::{
-    StepId, Target,
-    reach::{self, Choice, Mark, Reach},
+    analysis::{
+        state_graph,
+        state_graph::{Choice, Mark, Reach},
+    },
+    model::{StepId, Target},
 };
 
 use super::items::{Item, Key, end};
@@ -36,7 +39,7 @@ pub(super) fn decide(reach: &Reach, items: &mut [Item]) {
     if reach.looked() < own_iterations_max {
         undecided(reach, items, own_iterations_max, &mut unmet);
     }
-    let found = reach::reasons(reach, &unmet, own_iterations_max);
+    let found = state_graph::reasons(reach, &unmet, own_iterations_max);
     for item in items.iter_mut().filter(|item| item.barred.as_deref() == Some(usual(&item.key))) {
         let why = marks(reach, &item.key).iter().find_map(|mark| found.get(mark).cloned());
         item.barred = why.or(item.barred.take());

@@ -1,8 +1,12 @@
 use std::sync::Arc;
 
 use cuegate_flow::{
-    Bound, CounterId, FieldPath, FileId, Flow, Gate, Reader, Schema, Sources, Span, StepId, Target, Terms,
-    Verdict, price, reach::Reach,
+    analysis::{
+        cost_bound::{Terms, price},
+        state_graph::Reach,
+    },
+    diagnostics::{FileId, Sources, Span},
+    model::{Bound, CounterId, FieldPath, Flow, Gate, Reader, Schema, StepId, Target, Verdict},
 };
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Findings as GitHub's workflow commands: they appear as annotations beside the lines of a change.
 
-use cuegate_flow::{Diagnostic, Severity, Sources};
+use cuegate_flow::diagnostics::{Diagnostic, Severity, Sources};
 
 use super::severity;
 
@@ -51,7 +51,7 @@ fn property(text: &str) -> String {
 mod tests {
     use super::github;
     use crate::findings::tests::findings;
-    use cuegate_flow::{FileId, Span, Trace};
+    use cuegate_flow::diagnostics::{FileId, Span, Trace};
 
     #[test]
     fn a_line_a_finding() {

@@ -6,7 +6,7 @@ mod sarif;
 pub use github::github;
 pub use sarif::{Checked, sarif};
 
-use cuegate_flow::{Diagnostic, Severity, Sources, Span};
+use cuegate_flow::diagnostics::{Diagnostic, Severity, Sources, Span};
 use serde_json::{Value, json};
 
 /// The findings as a JSON object of `cuegate/check/v1`, in the order given. `strict` turns warnings into errors.
@@ -75,7 +75,7 @@ fn severity(finding: &Diagnostic, strict: bool) -> Severity {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::{check_json, plain};
-    use cuegate_flow::{Diagnostic, FileId, Sources, Span};
+    use cuegate_flow::diagnostics::{Diagnostic, FileId, Sources, Span};
 
     pub(crate) fn findings() -> (Vec<Diagnostic>, Sources) {
         let mut sources = Sources::default();

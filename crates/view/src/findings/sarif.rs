@@ -1,6 +1,9 @@
 //! Findings as SARIF 2.1.0: what code hosts and editors read.
 
-use cuegate_flow::{Code, Diagnostic, Severity, Sources, Span};
+use cuegate_flow::{
+    checks::Code,
+    diagnostics::{Diagnostic, Severity, Sources, Span},
+};
 use serde_json::{Value, json};
 
 use super::severity;
@@ -112,7 +115,10 @@ fn uri(path: &str) -> String {
 mod tests {
     use super::{Checked, sarif, uri};
     use crate::findings::tests::findings;
-    use cuegate_flow::{Code, Diagnostic, Sources, Span, Trace};
+    use cuegate_flow::{
+        checks::Code,
+        diagnostics::{Diagnostic, Sources, Span, Trace},
+    };
 
     #[test]
     fn a_log_with_rules_places_and_traces() {

@@ -1,6 +1,6 @@
 //! Mermaid's flowcharts, as code hosts draw them in Markdown.
 
-use cuegate_flow::Severity;
+use cuegate_flow::diagnostics::Severity;
 
 use super::model::{Graph, Kind, Line, Node, colour};
 use super::words::{marked, spelled};

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use cuegate_flow::{
-    Act, Ask, Dangling, Diagnostic, Edge, Ending, Flow, Gate, Guarded, Reader, Role, Severity, Step, StepId,
-    Target, ways,
+    analysis::variants,
+    diagnostics::{Diagnostic, Severity},
+    model::{Act, Ask, Dangling, Edge, Ending, Flow, Gate, Guarded, Reader, Role, Step, StepId, Target},
 };
 
 use crate::{
@@ -402,7 +403,7 @@ impl Drawing<'_> {
 
     /// A monitor is drawn from the step that ends a round, and one that no run goes round for says so.
     fn monitors(&mut self) {
-        let acting = ways::acting(self.flow);
+        let acting = variants::acting(self.flow);
         for (monitor, acts) in self.flow.monitors.iter().zip(acting) {
             let rounds = plural(u64::from(monitor.threshold), "round");
             let label = if acts { format!("after {rounds}") } else { "never".to_owned() };

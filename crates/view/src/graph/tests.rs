@@ -1,6 +1,9 @@
 //! Pictures of the test flows.
 
-use cuegate_flow::{Dangling, Diagnostic, Outcome, Severity, Span, Target};
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Severity, Span},
+    model::{Dangling, Outcome, Target},
+};
 use insta::assert_snapshot;
 
 use super::{Graph, dot, graph_json, layout::place, mermaid, model::Kind, svg};
@@ -293,12 +296,13 @@ fn what_a_definition_says_is_read_as_it_is_written() {
 #[test]
 fn an_end_that_many_steps_lead_to_stands_beside_each() {
     let mut flow = registry();
-    let ends = |flow: &cuegate_flow::Flow| svg(&Graph::of(flow, &[])).matches(">@failed</text>").count();
+    let ends =
+        |flow: &cuegate_flow::model::Flow| svg(&Graph::of(flow, &[])).matches(">@failed</text>").count();
     assert_eq!(ends(&flow), 1);
     let step = flow.steps[3].clone();
     for index in 0..6 {
         let name = format!("more-{index}");
-        flow.steps.push(cuegate_flow::Step { name: name.into(), ..step.clone() });
+        flow.steps.push(cuegate_flow::model::Step { name: name.into(), ..step.clone() });
     }
     assert_eq!(ends(&flow), 7);
     assert_eq!(mermaid(&Graph::of(&flow, &[])).matches("@failed").count(), 1);

@@ -1,8 +1,11 @@
 //! `cuegate/flow/v1`.
 
 use cuegate_flow::{
-    Act, Edge, Flow, Gate, Network, Outcome, Reader, Step, StepId, Str, Target, Template, Tools, Validator,
-    Wall,
+    Str,
+    model::{
+        Act, Edge, Flow, Gate, Outcome, Reader, Step, StepId, Target, Template, Tools, Validator,
+        sandbox::{Network, Wall},
+    },
 };
 use serde_json::{Map, Value, json};
 

@@ -13,7 +13,10 @@ pub use page::show;
 mod tests {
     use super::{show, show_json};
     use crate::testing::{piece, registry};
-    use cuegate_flow::{Actions, Conduct, Host, Network, Reaction, Wall};
+    use cuegate_flow::model::{
+        Actions, Conduct, Reaction,
+        sandbox::{Host, Network, Wall},
+    };
 
     #[test]
     fn a_registry() {

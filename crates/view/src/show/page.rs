@@ -1,6 +1,9 @@
 //! A flow as text.
 
-use cuegate_flow::{Act, Ask, Conduct, Flow, Gate, Input, Param, Reader, Step, StepId, Str, Validator};
+use cuegate_flow::{
+    Str,
+    model::{Act, Ask, Conduct, Flow, Gate, Input, Param, Reader, Step, StepId, Validator},
+};
 
 use super::{verdict, words};
 use crate::{

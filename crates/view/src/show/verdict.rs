@@ -1,6 +1,6 @@
 //! When a run is done, in words and as JSON.
 
-use cuegate_flow::{Field, Poll, PollState, Resource, Verdict};
+use cuegate_flow::model::{Field, Poll, PollState, Resource, Verdict};
 use serde_json::{Map, Value, json};
 
 /// A verdict in words.
@@ -136,7 +136,11 @@ mod tests {
         let field = |name: &str, value| Field { name: name.into(), value };
         let poll = |resource, state| Verdict::Poll(Poll { resource, param: "file".into(), state });
         let signal = |required| {
-            Verdict::Signal(cuegate_flow::Signal { kind: "ready".into(), marker: "json".into(), required })
+            Verdict::Signal(cuegate_flow::model::Signal {
+                kind: "ready".into(),
+                marker: "json".into(),
+                required,
+            })
         };
         let text: Vec<String> = [
             Verdict::Flow,

@@ -1,6 +1,6 @@
 //! Parts of a flow in words, shared by text and JSON.
 
-use cuegate_flow::{
+use cuegate_flow::model::{
     Act, Edge, Ending, Fact, Flow, JoinPattern, Outcome, ParamType, Piece, Role, Selector, SessionRule,
     Source, Step, StepId, Success, Target, Template, Tools,
 };

@@ -1,7 +1,7 @@
 //! What agents asked for in blocks of their answers, and how answers compare with their schemas.
 
 use cuegate_engine::{CommandId, Event};
-use cuegate_flow::{BlobRef, Str};
+use cuegate_flow::{Str, model::BlobRef};
 use serde_json::{Value, json};
 
 /// Something that an agent asked for and the definition has a handler for.

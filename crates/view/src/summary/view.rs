@@ -3,7 +3,7 @@
 use cuegate_engine::{
     AskKind, EndState, FaultClass, Ledger, Place, Reports, Started, Usage, WaitKind, Waiting,
 };
-use cuegate_flow::{BlobRef, Str};
+use cuegate_flow::{Str, model::BlobRef};
 
 use super::{acts::Acts, asks::Asks, ways::Ways};
 

@@ -1,6 +1,6 @@
 //! Two flows: one with validators and remedies, one with a parallel step and a monitor.
 
-use cuegate_flow::*;
+use cuegate_flow::{checks::*, diagnostics::*, model::*};
 use serde_json::json;
 
 fn edge(on: &str, to: &str) -> Edge<Name> {

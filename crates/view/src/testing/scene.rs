@@ -7,7 +7,7 @@ use cuegate_engine::{
     Answer, Budget, Command, CommandId, Completion, Exec, Exit, Fault, FaultClass, Look, Record, Resume, Run,
     Seen, Start, Started, TreeState, Usage, decide, pending,
 };
-use cuegate_flow::{BlobRef, Flow};
+use cuegate_flow::model::{BlobRef, Flow};
 use serde_json::{Value, json};
 
 use crate::{

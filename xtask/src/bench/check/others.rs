@@ -11,7 +11,11 @@ use std::{
 };
 
 use cuegate_dialect::{Options, PieceOptions, load_agent, load_piece};
-use cuegate_flow::{Act, Flow, Target, check, ways::targets};
+use cuegate_flow::{
+    analysis::variants::targets,
+    checks::check,
+    model::{Act, Flow, Target},
+};
 use cuegate_testkit::large::{Flaw, Large, piece, registry};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! A budget, asked for before a run begins that nothing keeps from spending any amount.
 
 use cuegate_engine::Budget;
-use cuegate_flow::Certificate;
+use cuegate_flow::analysis::cost_bound::Certificate;
 
 use super::question;
 use crate::{

@@ -62,7 +62,7 @@ pub(super) fn report(place: &Place, args: &Report) -> Result<u8, Failure> {
 fn newest(
     view: &RunView,
     name: &str,
-    texts: &dyn Fn(&cuegate_flow::BlobRef) -> Option<String>,
+    texts: &dyn Fn(&cuegate_flow::model::BlobRef) -> Option<String>,
 ) -> Result<String, Failure> {
     let Some(version) = view.reports.versions(name).last() else {
         let mut names: Vec<String> =
@@ -106,7 +106,7 @@ fn tell(
     record: &Stamped,
     timeline: &mut Timeline,
     args: &Log,
-    texts: &dyn Fn(&cuegate_flow::BlobRef) -> Option<String>,
+    texts: &dyn Fn(&cuegate_flow::model::BlobRef) -> Option<String>,
 ) {
     if args.json {
         for event in event_json(run, record, texts, LogOptions { full: args.full }) {

@@ -25,7 +25,7 @@ use std::{
 
 use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
 use cuegate_engine::Load;
-use cuegate_flow::BlobRef;
+use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Journal, Liveness as Owning, RunId};
 use cuegate_runner::{Home, lookup};
 use cuegate_view::{Liveness, RunView, Stamped, run_view};

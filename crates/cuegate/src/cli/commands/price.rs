@@ -1,7 +1,10 @@
 //! `price`.
 
 use cuegate_engine::Load;
-use cuegate_flow::{Flow, Terms, price_any};
+use cuegate_flow::{
+    analysis::cost_bound::{Terms, price_any},
+    model::Flow,
+};
 
 use super::{Place, check, disk, how};
 use crate::{

@@ -7,7 +7,11 @@ use std::{
 
 use clap::ArgMatches;
 use cuegate_engine::Load;
-use cuegate_flow::{Act, Certificate, Flow, Severity, Source};
+use cuegate_flow::{
+    analysis::cost_bound::Certificate,
+    diagnostics::Severity,
+    model::{Act, Flow, Source},
+};
 use cuegate_journal::sqlite;
 use cuegate_runner::Home;
 use cuegate_view::{Beginning, beginning};
@@ -74,14 +78,19 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
         let asked = Asked { provider: Some(&wishes.provider), model: wishes.model.as_deref() };
         terms(&flow, asked, &wishes.budget, wishes.iterations_max, wishes.repairs_max, &config)
     };
-    let mut most = cuegate_flow::bound(&flow, &terms(&wishes));
+    let mut most = cuegate_flow::analysis::cost_bound::bound(&flow, &terms(&wishes));
     // What would lower it is looked for only where somebody reads it.
-    let shown = || cuegate_view::price(&cuegate_flow::price(&flow, &terms(&wishes)), &definition.sources);
+    let shown = || {
+        cuegate_view::price(
+            &cuegate_flow::analysis::cost_bound::price(&flow, &terms(&wishes)),
+            &definition.sources,
+        )
+    };
     let in_money = agent.prices_known(&flow).is_ok();
     if let Some(budget) = budget::wanted(&args, &wishes, &most, in_money, shown, &config)? {
         wishes.budget = wishes.budget.with(budget);
         agent = found(&flow, &wishes, &program, &config)?;
-        most = cuegate_flow::bound(&flow, &terms(&wishes));
+        most = cuegate_flow::analysis::cost_bound::bound(&flow, &terms(&wishes));
     }
     let wall = walled::raise(&flow, wishes.unwalled, &program)?;
     let home = Home::create(place.home.root())?;

@@ -1,7 +1,7 @@
 //! `schema`.
 
 use cuegate_dialect::schemas;
-use cuegate_flow::nearest;
+use cuegate_flow::diagnostics::nearest;
 
 use crate::{
     Failure,

@@ -1,6 +1,6 @@
 //! What an agent says about the check flow that it runs.
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::lower::EXECUTIONS_MAX;
 use crate::codes;

@@ -1,6 +1,6 @@
 //! A registry of the check flow as written.
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::response::{ResponseFormat, read_response_format};
 use super::way::{Way, check_ways, read_way};

@@ -1,8 +1,12 @@
 //! Lowers a check flow: each step becomes one that works and one that checks, joined by counted edges.
 
 use cuegate_flow::{
-    Act, Ask, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, FieldPath, Gate, Key, Limits, Name,
-    Outcome, Reader, Role, Schema, SchemaId, SessionRule, Span, Step, Str, Target, Template, Turn, Verdict,
+    Str,
+    diagnostics::Span,
+    model::{
+        Act, Ask, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, FieldPath, Gate, Key, Limits,
+        Name, Outcome, Reader, Role, Schema, SchemaId, SessionRule, Step, Target, Template, Turn, Verdict,
+    },
 };
 
 use super::definition::{CheckFlow, CheckedStep};

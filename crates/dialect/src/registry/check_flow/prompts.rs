@@ -4,7 +4,10 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashSet};
 
-use cuegate_flow::{Diagnostic, Span, Template};
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::Template,
+};
 
 use super::definition::{CheckFlow, CheckedStep, PromptPlace, PromptReference};
 use crate::codes;

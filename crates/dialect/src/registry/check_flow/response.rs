@@ -1,6 +1,6 @@
 //! `responseFormat`: what the answer of a check looks like, and which words of it mean what.
 
-use cuegate_flow::{Diagnostic, Outcome, Str};
+use cuegate_flow::{Str, diagnostics::Diagnostic, model::Outcome};
 use serde_json::{Map, Value, json};
 
 use crate::codes;

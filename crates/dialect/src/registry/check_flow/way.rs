@@ -1,6 +1,6 @@
 //! What follows from the result of a check: `onPass` and `onFail`.
 
-use cuegate_flow::{Diagnostic, Span};
+use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use crate::codes;
 use crate::json::{Fields, Kind, Text};

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use cuegate_flow::{Diagnostic, Fact, FileId, Piece, Read, Source, Span, Str};
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, FileId, Span},
+    model::{Fact, Piece, Read, Source},
+};
 
 use super::super::foreign;
 use super::super::matter::User;

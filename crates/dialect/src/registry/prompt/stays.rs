@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cuegate_flow::{Diagnostic, FileId, Span};
+use cuegate_flow::diagnostics::{Diagnostic, FileId, Span};
 
 use crate::codes;
 

@@ -1,5 +1,5 @@
 use super::{Named, merge};
-use cuegate_flow::Schema;
+use cuegate_flow::model::Schema;
 use serde_json::{Value, json};
 
 fn merged(parts: &[Value]) -> Value {

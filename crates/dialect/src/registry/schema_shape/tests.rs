@@ -1,5 +1,5 @@
 use super::close;
-use cuegate_flow::Schema;
+use cuegate_flow::model::Schema;
 use serde_json::{Value, json};
 
 fn closed(mut schema: Value) -> Value {

@@ -1,6 +1,6 @@
 //! Which step a validation guards, and what a validator says of its failures.
 
-use cuegate_flow::{Diagnostic, Severity};
+use cuegate_flow::diagnostics::{Diagnostic, Severity};
 
 use super::Validations;
 use crate::codes;

@@ -1,7 +1,7 @@
 use super::parse;
 use crate::findings::Findings;
 use crate::json::Json;
-use cuegate_flow::FileId;
+use cuegate_flow::diagnostics::FileId;
 use serde_json::json;
 
 fn read(text: &str) -> Json {
@@ -18,7 +18,7 @@ fn findings(text: &str) -> Vec<(&'static str, u32, String)> {
 }
 
 /// The text that a value or key stands at.
-fn slice(text: &str, span: cuegate_flow::Span) -> &str {
+fn slice(text: &str, span: cuegate_flow::diagnostics::Span) -> &str {
     &text[span.start as usize..span.end as usize]
 }
 

@@ -1,0 +1,161 @@
+//! Whether what an answer may leave out is there where it is read: a schema can require it with some outcomes only.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::reachability::Live;
+use crate::{
+    Str,
+    model::{Act, Flow, Gate, Handoff, Outcome, Reader, Schema, StepId},
+};
+
+/// Where runs come with what.
+pub(crate) struct LeftWhere<'f> {
+    flow: &'f Flow,
+    live: &'f Live,
+    /// By step: whether another one waits for its answer, and goes on by an outcome of its own.
+    inner: OnceCell<Vec<bool>>,
+}
+
+impl<'f> LeftWhere<'f> {
+    pub(crate) fn of(flow: &'f Flow, live: &'f Live) -> LeftWhere<'f> {
+        LeftWhere { flow, live, inner: OnceCell::new() }
+    }
+
+    /// Whether some run comes to a step behind an answer of another one that left a value out. Where the outcome is read
+    /// from a field whose values are listed, an outcome counts for what its values let an answer leave out; elsewhere all
+    /// of them may.
+    pub(crate) fn may_lack(&self, producer: StepId, left: &Handoff, to: StepId) -> bool {
+        let step = self.flow.step(producer);
+        let Act::Ask(ask) = &step.act else { return true };
+        let Some(schema) = ask.schema.map(|schema| self.flow.schema(schema)) else { return true };
+        let Some(lacking) = lacking(schema, &step.gate, left) else { return true };
+        let inner = self.inner.get_or_init(|| {
+            let mut inner = vec![false; self.flow.steps.len()];
+            let ways = self.live.ways.iter().flatten().filter(|way| way.inner);
+            ways.for_each(|way| inner[way.to.0 as usize] = true);
+            inner
+        });
+        inner[producer.0 as usize] || self.comes_behind(producer, &lacking, to)
+    }
+
+    /// Whether walks lead on from a step by one of some outcomes to another one, without passing the first again.
+    fn comes_behind(&self, from: StepId, outcomes: &HashSet<Outcome>, to: StepId) -> bool {
+        let (ways, edges) = (&self.live.ways, &self.flow.step(from).edges);
+        let leads = |edge: usize| outcomes.contains(&edges[edge].on);
+        let begins = ways[from.0 as usize].iter().filter(|way| way.edge.is_none_or(leads));
+        let mut open: Vec<StepId> = begins.map(|way| way.to).collect();
+        let mut seen = vec![false; self.flow.steps.len()];
+        seen[from.0 as usize] = true;
+        while let Some(at) = open.pop() {
+            if at == to {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[at.0 as usize], true) {
+                open.extend(ways[at.0 as usize].iter().map(|way| way.to));
+            }
+        }
+        false
+    }
+}
+
+/// The outcomes with which an answer may leave a value out; `None` where all of them may, or cannot be told apart.
+fn lacking(schema: &Schema, gate: &Gate<StepId>, left: &Handoff) -> Option<HashSet<Outcome>> {
+    let Gate::Readers(readers) = gate else { return None };
+    let mut read = readers.iter().filter(|reader| !falls_back(reader));
+    let (Some(Reader::Field { path, words, .. }), None) = (read.next(), read.next()) else { return None };
+    let of_value = |value: &Value| outcomes_of(words, value);
+    let may_lack = |value: &Value| !schema.always_has_given(&left.path, path, value);
+    let (lacking, having): (Vec<Value>, Vec<Value>) = schema.values_at(path)?.into_iter().partition(may_lack);
+    (!having.is_empty()).then(|| lacking.iter().flat_map(of_value).collect())
+}
+
+/// What falls back leaves nothing in any case, which is a matter of its own.
+fn falls_back(reader: &Reader<StepId>) -> bool {
+    match reader {
+        Reader::Otherwise(_) | Reader::Fallback(_) | Reader::FirstFallback(_) | Reader::Silence(_) => true,
+        Reader::Field { .. } | Reader::Tag { .. } | Reader::Judge { .. } | Reader::Said { .. } => false,
+    }
+}
+
+/// The outcomes that a value can be read as: as it is written, or by the word that it becomes.
+fn outcomes_of(words: &[(Str, Outcome)], value: &Value) -> Vec<Outcome> {
+    let word = value.as_str().map_or_else(|| value.to_string(), |text| text.trim().to_lowercase());
+    let is_it = |(name, means): &&(Str, Outcome)| **name == *word || value == &*means.to_string();
+    words.iter().filter(is_it).map(|(_, means)| means.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::checks::testing::{codes_of, draft, hand_on, need, schema};
+    use crate::model::Draft;
+
+    /// `c` reads the plan of `a`, of whose schema this is said besides.
+    fn reads(text: &str, beside: Value) -> Vec<&'static str> {
+        codes_of(reading(text, beside))
+    }
+
+    fn reading(text: &str, beside: Value) -> Draft {
+        let mut draft = draft(text);
+        let mut whole = json!({"type": "object", "required": ["action"], "properties":
+            {"action": {"enum": ["next", "other"]}, "plan": {"type": "string"}}});
+        whole.as_object_mut().expect("one").extend(beside.as_object().expect("one").clone());
+        hand_on(&mut draft, 0, "plan");
+        schema(&mut draft, 0, whole);
+        let last = draft.steps.len() - 1;
+        need(&mut draft, last, "a", "plan");
+        draft
+    }
+
+    const BY_NEXT: &str = "a: next → c, other → b\nb: done → end\nc: done → end";
+    const BY_BOTH: &str = "a: next → c, other → b\nb: done → c\nc: done → end";
+    const AGAIN: &str = "a: next → c, other → b\nb: done → a\nc: done → end";
+
+    fn says(word: &str) -> Value {
+        json!({"properties": {"action": {"const": word}}})
+    }
+
+    #[test]
+    fn what_an_outcome_requires_is_there_behind_it() {
+        let plan = json!({"required": ["plan"]});
+        let with = |word: &str| json!({"properties": {"action": {"const": word}}, "required": ["plan"]});
+        for beside in [
+            json!({"if": says("next"), "then": plan}),
+            json!({"if": says("other"), "else": plan}),
+            json!({"if": {"not": says("next")}, "then": {}, "else": plan}),
+            json!({"allOf": [{"if": says("next"), "then": plan}]}),
+            json!({"oneOf": [with("next"), says("other")]}),
+            json!({"anyOf": [with("next"), says("other")]}),
+            json!({"if": says("next"), "then": {"if": says("other"), "else": plan}}),
+        ] {
+            assert!(reads(BY_NEXT, beside.clone()).is_empty(), "{beside}");
+            assert!(reads(AGAIN, beside.clone()).is_empty(), "{beside}");
+            assert_eq!(reads(BY_BOTH, beside.clone()), ["maybe-unassigned"], "{beside}");
+        }
+        for beside in [
+            json!({"if": says("other"), "then": plan}),
+            json!({"if": says("next"), "else": plan}),
+            json!({"if": {"required": ["plan"]}, "then": plan}),
+            json!({"oneOf": [with("other"), says("next")]}),
+            json!({"anyOf": [with("next"), plan, {}]}),
+            json!({"$schema": "http://json-schema.org/draft-06/schema#", "if": says("next"), "then": plan}),
+            json!({"if": says("next"), "then": {"properties": {"plan": {"type": "string"}}}}),
+        ] {
+            assert_eq!(reads(BY_NEXT, beside.clone()), ["maybe-unassigned"], "{beside}");
+        }
+    }
+
+    #[test]
+    fn null_is_nothing_there_either() {
+        let beside = |kind: Value| {
+            json!({"properties": {"action": {"enum": ["next", "other"]}, "plan": {"type": ["string", "null"]}},
+                "if": says("next"), "then": {"required": ["plan"], "properties": {"plan": {"type": kind}}}})
+        };
+        assert!(reads(BY_NEXT, beside(json!("string"))).is_empty());
+        assert_eq!(reads(BY_NEXT, beside(json!(["null", "string"]))), ["maybe-unassigned"]);
+    }
+}

@@ -1,0 +1,144 @@
+//! What states remember besides the step, each thing that can be remembered with a number.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::rc::Rc;
+
+use foldhash::fast::FixedState;
+
+use crate::model::monitor_watch::forget;
+use crate::model::{Monitor, StepId};
+
+/// What counters came to that are followed, by their places: those that are not 0.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Spent(Vec<(u32, u32)>);
+
+impl Spent {
+    /// What one came to.
+    pub(super) fn of(&self, place: u32) -> u32 {
+        self.0.iter().find(|(known, _)| *known == place).map_or(0, |(_, count)| *count)
+    }
+
+    fn with(&self, place: u32, count: u32) -> Spent {
+        let others = self.0.iter().copied().filter(|(known, _)| *known != place);
+        let mut all: Vec<(u32, u32)> = others.chain((count > 0).then_some((place, count))).collect();
+        all.sort_unstable();
+        Spent(all)
+    }
+}
+
+/// Who handed off to a step last, in the order of those steps.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Origins(Vec<(StepId, StepId)>);
+
+impl Origins {
+    /// Who handed off to a step.
+    pub(super) fn of(&self, to: StepId) -> Option<StepId> {
+        let at = self.0.binary_search_by_key(&to, |(to, _)| *to).ok()?;
+        Some(self.0[at].1)
+    }
+
+    fn with(&self, to: StepId, from: StepId) -> Origins {
+        let mut all = self.0.clone();
+        match all.binary_search_by_key(&to, |(to, _)| *to) {
+            Ok(at) => all[at].1 = from,
+            Err(at) => all.insert(at, (to, from)),
+        }
+        Origins(all)
+    }
+}
+
+/// Things, each once, with a number. That of nothing is 0.
+#[derive(Debug)]
+pub(super) struct Numbered<T> {
+    all: Vec<Rc<T>>,
+    numbers: HashMap<Rc<T>, u32, FixedState>,
+}
+
+impl<T: Default + Eq + Hash> Default for Numbered<T> {
+    fn default() -> Numbered<T> {
+        let mut none = Numbered { all: Vec::new(), numbers: HashMap::default() };
+        none.number(T::default());
+        none
+    }
+}
+
+impl<T: Eq + Hash> Numbered<T> {
+    /// The thing that has a number.
+    pub(super) fn of(&self, number: u32) -> &T {
+        &self.all[number as usize]
+    }
+
+    /// The same, to keep.
+    pub(super) fn get(&self, number: u32) -> Rc<T> {
+        self.all[number as usize].clone()
+    }
+
+    fn number(&mut self, thing: T) -> u32 {
+        if let Some(known) = self.numbers.get(&thing) {
+            return *known;
+        }
+        let (thing, number) = (Rc::new(thing), self.all.len() as u32);
+        self.all.push(thing.clone());
+        self.numbers.insert(thing, number);
+        number
+    }
+}
+
+/// Everything that some state remembers.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// What counters came to.
+    pub(super) spent: Numbered<Spent>,
+    /// Who handed off to a step last.
+    pub(super) origins: Numbered<Origins>,
+    /// Visits, as far back as a monitor looks.
+    pub(super) histories: Numbered<Vec<StepId>>,
+    /// What such visits are with one more.
+    further: HashMap<(u32, StepId), u32, FixedState>,
+}
+
+impl Memory {
+    /// A counter counts one more.
+    pub(super) fn spend(&mut self, spent: u32, place: u32) -> u32 {
+        let before = self.spent.of(spent);
+        let after = before.with(place, before.of(place) + 1);
+        self.spent.number(after)
+    }
+
+    /// A counter begins anew.
+    pub(super) fn reset(&mut self, spent: u32, place: u32) -> u32 {
+        let before = self.spent.of(spent);
+        if before.of(place) == 0 {
+            return spent;
+        }
+        let after = before.with(place, 0);
+        self.spent.number(after)
+    }
+
+    /// A step hands off to another one.
+    pub(super) fn hand_off(&mut self, origins: u32, to: StepId, from: StepId) -> u32 {
+        let before = self.origins.of(origins);
+        if before.of(to) == Some(from) {
+            return origins;
+        }
+        let after = before.with(to, from);
+        self.origins.number(after)
+    }
+
+    /// A visit is over.
+    pub(super) fn visit(&mut self, monitors: &[Monitor<StepId>], history: u32, visit: StepId) -> u32 {
+        if monitors.is_empty() {
+            return history;
+        }
+        if let Some(known) = self.further.get(&(history, visit)) {
+            return *known;
+        }
+        let mut after = self.histories.of(history).clone();
+        after.push(visit);
+        forget(monitors, &mut after);
+        let number = self.histories.number(after);
+        self.further.insert((history, visit), number);
+        number
+    }
+}

@@ -1,0 +1,313 @@
+//! The one key that would lower a bound most.
+//!
+//! Each key is tried at half of its value, rounded down, and never below what it can have: so keys of different size are
+//! compared by what the same change does. The one with the fewest asks then is named, or with the least money where asks
+//! differ in it; of equal ones the first, and keys of the definition come before settings.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use super::unroll::STEPS_MAX;
+use super::variants::Way;
+use super::verdict_counters::iterations_of;
+use super::weights::Measure;
+use super::{Dear, Terms, Walked, money, tries_of, walk};
+use crate::{
+    Str,
+    diagnostics::Span,
+    model::{Act, CounterId, Flow, Key, StepId, Turn, Verdict},
+};
+
+/// How many keys are tried.
+const KEYS_MAX: usize = 32;
+/// How many steps they are tried on, all together, unrolled ones where a flow is unrolled: of a flow with more of them
+/// fewer keys are tried, and at least the limit of iterations and one more.
+const STEPS_TRIED_MAX: usize = 64 * STEPS_MAX;
+
+/// A key, and what lowering it does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lever {
+    /// What it is called where it is written.
+    pub key: Str,
+    /// Where it is written; `None` for a setting.
+    pub span: Option<Span>,
+    /// Its value.
+    pub from: u64,
+    /// A lower one.
+    pub to: u64,
+    /// The most asks with that.
+    pub asks: u64,
+    /// The most tokens with that; `None` = not bounded.
+    pub tokens: Option<u64>,
+    /// The most millionths of a US dollar with that; `None` = not bounded.
+    pub usd_micro: Option<u64>,
+}
+
+/// The key of one of some flows (`at`) whose half would lower what is dear most of all of them; `None` when no key lowers
+/// it.
+pub(super) fn best(ways: &[Way<'_>], at: usize, by: Dear) -> Option<Lever> {
+    let Way { flow, terms, walked } = &ways[at];
+    let mut keys = keys_of(flow, terms);
+    let all_keys: Vec<Vec<Key>> = ways.iter().map(|way| keys_of(way.flow, way.terms)).collect();
+    let steps = walked.ways.steps.len() + walked.followed.as_ref().map_or(0, |_| flow.steps.len());
+    let tried = (STEPS_TRIED_MAX / steps.max(1)).clamp(2, KEYS_MAX);
+    if keys.len() > tried {
+        // The limit and the repairs are about all of a run, so that they come first where not all can be tried.
+        keys.sort_by_key(|key| !(key.turns.is_empty() || key.turns == [Turn::Iterations]));
+        keys.truncate(tried);
+    }
+    let nows: Vec<u64> = ways.iter().map(|way| way.dearest(by)).collect();
+    let now = nows[at];
+    let walks: Vec<Dearest<'_>> =
+        ways.iter().map(|way| Dearest { way, by, places: OnceCell::new() }).collect();
+    // A key of the same name and place is the same one in all flows.
+    let own = |way: usize, key: &Key| {
+        let same = |other: &&Key| (&other.name, other.span, other.value) == (&key.name, key.span, key.value);
+        all_keys[way].iter().find(same)
+    };
+    let mut best: Option<(u64, Key, u32)> = None;
+    for key in keys {
+        let to = (key.value / 2).max(key.least);
+        let stays =
+            |way: usize| nows[way] == now && own(way, &key).is_none_or(|own| walks[way].stays(own, to));
+        if to >= key.value || (0..ways.len()).any(stays) {
+            continue;
+        }
+        let lowered = |way: usize| match own(way, &key) {
+            Some(own) => with(&ways[way], (own, to), |_, terms, walked| walked.dearest(terms, by)),
+            None => nows[way],
+        };
+        let lowered = (0..ways.len()).map(lowered).max().unwrap_or(now);
+        if lowered < best.as_ref().map_or(now, |(least, ..)| *least) {
+            best = Some((lowered, key, to));
+        }
+    }
+    let (_, key, to) = best?;
+    let of = |way: usize| {
+        let comes_to = |flow: &Flow, terms: &Terms, walked: &Walked<'_>| Cost::of(flow, terms, walked);
+        match own(way, &key) {
+            Some(own) => with(&ways[way], (own, to), comes_to),
+            None => comes_to(ways[way].flow, &ways[way].found(), &ways[way].walked),
+        }
+    };
+    let cost = (0..ways.len()).map(of).reduce(Cost::max)?;
+    Some(Lever {
+        from: u64::from(key.value),
+        to: u64::from(to),
+        asks: cost.asks,
+        tokens: cost.tokens,
+        usd_micro: cost.usd_micro,
+        key: key.name,
+        span: key.span,
+    })
+}
+
+/// What a run costs at most.
+struct Cost {
+    asks: u64,
+    tokens: Option<u64>,
+    usd_micro: Option<u64>,
+}
+
+impl Cost {
+    fn of(flow: &Flow, terms: &Terms, walked: &Walked<'_>) -> Cost {
+        let asks = walked.most(terms, Measure::Asks);
+        let tries = tries_of(asks, terms);
+        Cost {
+            asks: asks.min(terms.asks.unwrap_or(u64::MAX)),
+            tokens: terms.tokens_of(tries),
+            usd_micro: money(flow, terms, tries, || walked.most(terms, Measure::Money)),
+        }
+    }
+
+    /// What holds for both.
+    fn max(self, other: Cost) -> Cost {
+        let bounded = |one: Option<u64>, other: Option<u64>| Some(one?.max(other?));
+        Cost {
+            asks: self.asks.max(other.asks),
+            tokens: bounded(self.tokens, other.tokens),
+            usd_micro: bounded(self.usd_micro, other.usd_micro),
+        }
+    }
+}
+
+/// Looks at what is walked where a key has another value.
+fn with<A>(
+    Way { flow, terms, walked }: &Way<'_>,
+    (key, to): (&Key, u32),
+    look: impl FnOnce(&Flow, &Terms, &Walked<'_>) -> A,
+) -> A {
+    let counts_visits = walked.followed.as_ref().is_some_and(|followed| followed.visits);
+    let is_same = |turn: &Turn| match turn {
+        Turn::Iterations => !counts_visits,
+        Turn::Mends => true,
+        Turn::Counter(_) | Turn::Monitor(_) | Turn::Part(_) => false,
+    };
+    let (mut other, terms) = (Cow::Borrowed(*flow), lowered_terms(terms, key, to));
+    if key.turns.iter().any(|turn| *turn != Turn::Iterations) {
+        lower_steps(other.to_mut(), key, to);
+    }
+    let mut verdict = other.verdict.clone();
+    if key.turns.contains(&Turn::Iterations) && key.span.is_some() {
+        lower(&mut verdict, to);
+    }
+    let walked = match walked.is_settled() && key.turns.iter().all(is_same) {
+        true => Walked::again(&other, &verdict, &terms, walked),
+        false => {
+            other.to_mut().verdict = verdict;
+            Walked::like(&other, &terms, walked)
+        }
+    };
+    let terms = Terms { iterations_max: walked.iterations_max, ..terms };
+    look(walked.flow, &terms, &walked)
+}
+
+/// A dearest walk, and what it is one of.
+struct Dearest<'d> {
+    way: &'d Way<'d>,
+    /// What it is dearest by.
+    by: Dear,
+    /// Its places, once somebody asked; none where it is not known.
+    places: OnceCell<Option<Vec<u32>>>,
+}
+
+impl Dearest<'_> {
+    /// Whether it is still a walk of a flow with a key at a lower value, so that this lowers nothing. Not where that takes
+    /// more than a look.
+    fn stays(&self, key: &Key, to: u32) -> bool {
+        let stays = |turn: &Turn| match turn {
+            Turn::Counter(counter) => self.stays_below(*counter, key.value - to),
+            Turn::Monitor(at) => self.sets_off_none(*at),
+            Turn::Iterations | Turn::Mends | Turn::Part(_) => false,
+        };
+        // What is not followed for now is perhaps where numbers are lower.
+        self.way.walked.is_settled() && !key.turns.is_empty() && key.turns.iter().all(stays)
+    }
+
+    /// Whether no bound of a counter is come to, though it is lower by so much.
+    fn stays_below(&self, counter: CounterId, less: u32) -> bool {
+        let edges = self.way.flow.steps.iter().flat_map(|step| &step.edges);
+        let bounds = edges.filter_map(|edge| edge.bound).filter(|bound| bound.counter == counter);
+        let Some(least) = bounds.map(|bound| bound.max.saturating_sub(less)).min() else { return true };
+        let spent = match &self.way.walked.followed {
+            // Where nothing is counted, only what is never open makes a difference.
+            None => Some(0),
+            Some(followed) => self.places().and_then(|places| followed.spent(counter, places)),
+        };
+        spent.is_some_and(|spent| spent < least)
+    }
+
+    /// Whether a monitor does not act, however few rounds it waits for.
+    fn sets_off_none(&self, monitor: u32) -> bool {
+        // Where monitors are not followed, fewer rounds are more judges.
+        if self.way.walked.followed.is_none() {
+            return true;
+        }
+        let (Some(monitor), Some(places)) = (self.way.flow.monitors.get(monitor as usize), self.places())
+        else {
+            return false;
+        };
+        let is_missed =
+            |step: &StepId| !places.iter().any(|at| self.way.walked.ways.steps[*at as usize] == *step);
+        monitor.cycle.iter().any(is_missed)
+    }
+
+    fn places(&self) -> Option<&[u32]> {
+        let find = || {
+            let terms = self.way.found();
+            let measure = self.by.measure();
+            let weights = self.way.walked.weights(&terms, measure).at(&self.way.walked.ways.steps);
+            let found = walk::places(&self.way.walked.ways, &weights, self.way.walked.iterations_max);
+            // What judges of monitors cost, where that is counted apart, is no part of a walk.
+            found.filter(|(cost, _)| *cost >= self.way.walked.most(&terms, measure)).map(|(_, places)| places)
+        };
+        self.places.get_or_init(find).as_deref()
+    }
+}
+
+/// The keys that can be lowered: those of the definition, then what the run is begun with.
+fn keys_of(flow: &Flow, terms: &Terms) -> Vec<Key> {
+    // Where a flow has too many steps for what it counts to be followed, no counter and no monitor lowers anything.
+    let followed = flow.steps.len() <= STEPS_MAX;
+    let counts = |key: &Key| {
+        key.turns.iter().all(|turn| matches!(turn, Turn::Counter(_) | Turn::Monitor(_)))
+            && !key.turns.is_empty()
+    };
+    let holds = |key: &&Key| match key.turns.as_slice() {
+        // What was given goes before it; the verdict still counts up to it.
+        [Turn::Iterations] => !terms.given || iterations_of(&flow.verdict).is_some(),
+        _ => followed || !counts(key),
+    };
+    let mut keys: Vec<Key> = flow.keys.iter().filter(holds).cloned().collect();
+    let setting =
+        |name: &str, value, least, turns| Key { name: name.into(), span: None, value, least, turns };
+    if terms.given || !keys.iter().any(|key| key.turns == [Turn::Iterations]) {
+        keys.push(setting("--max-iterations", terms.iterations_max, 1, vec![Turn::Iterations]));
+    }
+    keys.push(setting("repairs_max", terms.repairs_max, 0, Vec::new()));
+    keys
+}
+
+/// Terms with a key at another value.
+fn lowered_terms(terms: &Terms, key: &Key, to: u32) -> Terms {
+    let mut terms = terms.clone();
+    if key.turns.is_empty() {
+        terms.repairs_max = to;
+    }
+    if key.turns.contains(&Turn::Iterations) && (key.span.is_none() || !terms.given) {
+        terms.iterations_max = terms.iterations_max.min(to);
+    }
+    terms
+}
+
+/// Puts a key at another value wherever it stands in steps and monitors.
+fn lower_steps(flow: &mut Flow, key: &Key, to: u32) {
+    let less = key.value - to;
+    for turn in &key.turns {
+        match turn {
+            Turn::Iterations => {}
+            Turn::Part(at) => lower_part(&mut flow.verdict, &mut { *at }, to),
+            Turn::Monitor(at) => {
+                let monitor = flow.monitors.get_mut(*at as usize);
+                monitor.into_iter().for_each(|monitor| monitor.threshold = to);
+            }
+            Turn::Counter(counter) => {
+                let edges = flow.steps.iter_mut().flat_map(|step| &mut step.edges);
+                let bounds = edges.filter_map(|edge| edge.bound.as_mut());
+                let counted = bounds.filter(|bound| bound.counter == *counter);
+                counted.for_each(|bound| bound.max = bound.max.saturating_sub(less));
+            }
+            Turn::Mends => {
+                for step in &mut flow.steps {
+                    if let Act::Ask(ask) = &mut step.act {
+                        ask.guard.iter_mut().for_each(|guard| guard.mends_max = guard.mends_max.min(to));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Puts what a part of the verdict counts at another value; `at` says how many parts are before it.
+fn lower_part(verdict: &mut Verdict, at: &mut u32, to: u32) {
+    let is_it = *at == 0;
+    *at = at.wrapping_sub(1);
+    match verdict {
+        Verdict::Iterations(max) | Verdict::Checks { max, .. } if is_it => *max = to,
+        Verdict::Any(parts) | Verdict::First(parts) | Verdict::Every(parts) => {
+            parts.iter_mut().for_each(|part| lower_part(part, at, to));
+        }
+        _ => {}
+    }
+}
+
+/// A limit of iterations stands in the verdict, too.
+fn lower(verdict: &mut Verdict, to: u32) {
+    match verdict {
+        Verdict::Iterations(max) => *max = (*max).min(to),
+        Verdict::Any(parts) | Verdict::First(parts) | Verdict::Every(parts) => {
+            parts.iter_mut().for_each(|part| lower(part, to));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,409 @@
+//! A flow with its memory unrolled: a step for each way in which control can stand on one, so that walks over it take
+//! no edge that a run could not take.
+//!
+//! What decides later ways besides the step is part of such a state: counters of bounded edges, who handed off, what a
+//! monitor saw, how many visits and checks a verdict counted, and which judge is asked. A definition with too many states is
+//! unrolled without its largest counters, which makes the bound a larger one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+
+use foldhash::fast::FixedState;
+
+use super::edges::{Way, Ways};
+use super::memory::{Memory, Spent};
+use super::successors::{Known, closed};
+use super::verdict_counters::{Counted, Said};
+use crate::analysis::graph::{falls_first, judges, targets};
+use crate::model::monitor_watch::seen;
+use crate::{
+    Str,
+    model::{CounterId, Edge, Flow, Monitor, StepId, Target},
+};
+
+/// The most states of an unrolled flow.
+const STATES_MAX: usize = 4_096;
+/// The most states times iterations: what is walked for each number.
+const WORK_MAX: usize = 1_000_000;
+/// The most steps of a flow that is unrolled.
+pub(super) const STEPS_MAX: usize = 1_024;
+
+/// An unrolled flow.
+pub(super) struct Unrolled {
+    /// The ways between states.
+    pub(super) ways: Ways,
+    /// What of the flow's memory is followed.
+    pub(super) followed: Followed,
+}
+
+/// What of a flow's memory is followed.
+pub(super) struct Followed {
+    /// Names of the counters that are not.
+    pub(super) loose: Vec<Str>,
+    /// Whether visits that a verdict counts are.
+    pub(super) visits: bool,
+    /// Whether nothing is left out.
+    pub(super) is_all: bool,
+    /// The counters that are.
+    counters: Vec<CounterId>,
+    /// By state: what these came to.
+    spent: Vec<Rc<Spent>>,
+    /// What can follow on steps, whatever bounds come to.
+    known: Rc<Known>,
+}
+
+impl Followed {
+    /// The most that a counter comes to on a walk; `None` when nobody followed it.
+    pub(super) fn spent(&self, counter: CounterId, walk: &[u32]) -> Option<u32> {
+        let place = self.counters.iter().position(|known| *known == counter)? as u32;
+        walk.iter().map(|state| self.spent[*state as usize].of(place)).max()
+    }
+}
+
+/// How control stands on a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct State {
+    step: StepId,
+    /// The place of the judge that is asked about the step's answer.
+    judge: Option<u32>,
+    /// The step whose visit is open.
+    visit: StepId,
+    /// Whether a monitor acted in that visit.
+    judged: bool,
+    /// What the counters came to that are followed, by its number.
+    spent: u32,
+    /// Who handed off to a step last, by its number.
+    origins: u32,
+    /// The visits before this one, as far back as a monitor looks, by their number.
+    history: u32,
+    /// Visits that are over, up to what the verdict waits for.
+    finished: u32,
+    /// Answers that the verdict counts, the same.
+    checks: u32,
+    /// Whether this is the first iteration, where a step falls back to something in that one only.
+    first: bool,
+}
+
+/// Few large words are hashed in less time than many small ones.
+impl Hash for State {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let two = |one: u32, other: u32| u64::from(one) << 32 | u64::from(other);
+        hasher.write_u64(two(self.step.0, self.visit.0));
+        hasher.write_u64(two(self.judge.unwrap_or(u32::MAX), u32::from(self.judged)));
+        hasher.write_u64(two(self.spent, self.origins));
+        hasher.write_u64(two(self.history, self.finished));
+        hasher.write_u64(two(self.checks, u32::from(self.first)));
+    }
+}
+
+/// What is followed.
+struct Unroll<'f> {
+    flow: &'f Flow,
+    known: Rc<Known>,
+    /// By counter: whether it can be used up.
+    bounds: Vec<bool>,
+    /// By counter: its place among those that are followed.
+    places: Vec<Option<u32>>,
+    /// By step: the monitors whose rounds begin with it.
+    watching: Vec<Vec<&'f Monitor<StepId>>>,
+    /// How far the verdict's counts are followed.
+    counted: Counted,
+    returns: bool,
+    states_max: usize,
+}
+
+impl Unrolled {
+    /// Unrolls a flow; `None` when there are too many states whatever is left out, or when nobody can tell which judge
+    /// asks the questions that the definition answers.
+    ///
+    /// What is known of a flow that differs in numbers only (`like`) is not looked for again.
+    pub(super) fn of(flow: &Flow, iterations_max: u32, like: Option<&Followed>) -> Option<Unrolled> {
+        if !is_unrolled(flow) {
+            return None;
+        }
+        let edges = || flow.steps.iter().flat_map(|step| &step.edges);
+        let mut counts = counts(flow, iterations_max);
+        let counted = Counted::of(&flow.verdict);
+        counts.extend(counted.visits.map(|max| (max, Count::Visits)));
+        counts.extend(counted.checks.map(|max| (max, Count::Checks)));
+        counts.sort();
+        let bounded: Vec<CounterId> = counts.iter().filter_map(|(_, count)| count.counter()).collect();
+        let known = like.map(|like| &like.known).filter(|known| known.closed == closed(flow));
+        let mut unroll = Unroll {
+            flow,
+            known: known.cloned().unwrap_or_else(|| Known::of(flow)),
+            bounds: vec![false; flow.counters.len()],
+            places: vec![None; flow.counters.len()],
+            watching: watching(flow),
+            counted,
+            returns: edges().any(|edge| matches!(edge.to, Target::Origin { .. })),
+            states_max: STATES_MAX.min(WORK_MAX / (iterations_max as usize).max(1)),
+        };
+        bounded.iter().for_each(|counter| unroll.bounds[counter.0 as usize] = true);
+        // The most of the smallest that are not too many together.
+        let (mut least, mut most) = (0, counts.len() + 1);
+        let mut found = None;
+        let mut followed = counts.len();
+        while least < most {
+            let counters = unroll.follow(&counts[..followed], counted);
+            match unroll.states() {
+                Some(states) => {
+                    found = Some((states, counters, followed));
+                    least = followed + 1;
+                }
+                None => most = followed,
+            }
+            // Where there are too many though nothing is counted, counting some would mostly not help.
+            followed = if found.is_none() { 0 } else { (least + most) / 2 };
+        }
+        let (States { steps, out, spent }, counters, followed) = found?;
+        let loose = counts[followed..].iter().filter_map(|(_, count)| count.counter());
+        let loose = loose.map(|counter| flow.counter(counter).name.clone()).collect();
+        let visits = counts[..followed].iter().any(|(_, count)| *count == Count::Visits);
+        let is_all = followed == counts.len();
+        let followed = Followed { loose, visits, is_all, counters, spent, known: unroll.known };
+        Some(Unrolled { ways: Ways::between(flow, steps, out), followed })
+    }
+}
+
+/// Whether a flow is unrolled, unless that comes to too many states.
+pub(super) fn is_unrolled(flow: &Flow) -> bool {
+    let asks_judges = || flow.steps.iter().any(|step| judges(&step.gate).next().is_some());
+    flow.steps.len() <= STEPS_MAX && !(flow.conduct.auto_response.is_some() && asks_judges())
+}
+
+/// By step: the monitors whose rounds begin with it.
+fn watching(flow: &Flow) -> Vec<Vec<&Monitor<StepId>>> {
+    let mut found = vec![Vec::new(); flow.steps.len()];
+    for monitor in &flow.monitors {
+        if let Some(first) = monitor.cycle.first() {
+            found[first.0 as usize].push(monitor);
+        }
+    }
+    found
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Count {
+    /// How often edges were taken.
+    Edges(CounterId),
+    /// Visits, by the verdict.
+    Visits,
+    /// Answers of steps that check, by the verdict.
+    Checks,
+}
+
+impl Count {
+    fn counter(self) -> Option<CounterId> {
+        match self {
+            Count::Edges(counter) => Some(counter),
+            Count::Visits | Count::Checks => None,
+        }
+    }
+}
+
+/// How far each counter counts, those left out that cannot be used up: each edge that counts on them begins an iteration,
+/// and there are not as many.
+fn counts(flow: &Flow, iterations_max: u32) -> Vec<(u32, Count)> {
+    let mut largest: BTreeMap<CounterId, (u32, bool)> = BTreeMap::new();
+    for edge in flow.steps.iter().flat_map(|step| &step.edges) {
+        let Some(bound) = edge.bound else { continue };
+        let begins = flow.monitors.is_empty() && targets(&edge.to).iter().all(|to| flow.step(*to).counts);
+        let (max, free) = largest.entry(bound.counter).or_insert((0, true));
+        *max = (*max).max(bound.max);
+        *free &= begins && bound.max >= iterations_max;
+    }
+    let used = largest.into_iter().filter(|(_, (_, free))| !free);
+    used.map(|(counter, (max, _))| (max, Count::Edges(counter))).collect()
+}
+
+/// All states that runs come to, the first of them first, and the ways between them.
+struct States {
+    steps: Vec<StepId>,
+    out: Vec<Vec<Way>>,
+    spent: Vec<Rc<Spent>>,
+}
+
+impl Unroll<'_> {
+    /// Says what is followed: these counters.
+    fn follow(&mut self, counts: &[(u32, Count)], counted: Counted) -> Vec<CounterId> {
+        let counters: Vec<CounterId> = counts.iter().filter_map(|(_, count)| count.counter()).collect();
+        self.places.fill(None);
+        for (place, counter) in (0..).zip(&counters) {
+            self.places[counter.0 as usize] = Some(place);
+        }
+        let is_followed = |what| counts.iter().any(|(_, count)| *count == what);
+        self.counted = Counted {
+            visits: counted.visits.filter(|_| is_followed(Count::Visits)),
+            checks: counted.checks.filter(|_| is_followed(Count::Checks)),
+        };
+        counters
+    }
+
+    /// All states that runs come to, and the ways between them; `None` when there are too many.
+    fn states(&self) -> Option<States> {
+        let first = State {
+            step: self.flow.entry,
+            judge: None,
+            visit: self.flow.entry,
+            judged: false,
+            spent: 0,
+            origins: 0,
+            history: 0,
+            finished: 0,
+            checks: 0,
+            first: self.counted.checks.is_some() && falls_first(self.flow),
+        };
+        let mut memory = Memory::default();
+        let mut known: HashMap<State, u32, FixedState> = HashMap::default();
+        known.insert(first, 0);
+        let mut states = vec![first];
+        let mut out: Vec<Vec<Way>> = Vec::new();
+        let mut next = Vec::new();
+        while let Some(state) = states.get(out.len()).copied() {
+            next.clear();
+            self.after(state, &mut memory, &mut next);
+            let ways = next.iter().map(|(next, remedy)| {
+                let to = *known.entry(*next).or_insert_with(|| {
+                    states.push(*next);
+                    states.len() as u32 - 1
+                });
+                Way { to, remedy: *remedy }
+            });
+            out.push(ways.collect());
+            if states.len() > self.states_max {
+                return None;
+            }
+        }
+        let steps = states.iter().map(|state| self.stands_for(state)).collect();
+        let spent = states.iter().map(|state| memory.spent.get(state.spent)).collect();
+        Some(States { steps, out, spent })
+    }
+
+    /// The step that is done in a state.
+    fn stands_for(&self, state: &State) -> StepId {
+        match state.judge {
+            Some(place) => self.known.judges[state.step.0 as usize][place as usize],
+            None => state.step,
+        }
+    }
+
+    /// The states that can follow, and whether the step is asked with a remedy there.
+    fn after(&self, state: State, memory: &mut Memory, found: &mut Vec<(State, bool)>) {
+        let step = self.flow.step(state.step);
+        let judges = &self.known.judges[state.step.0 as usize];
+        let further = state.judge.map_or(0, |place| place + 1);
+        if (further as usize) < judges.len() {
+            found.push((State { judge: Some(further), ..state }, false));
+        }
+        for leaving in self.known.leaving(self.flow, state.step, state.judge) {
+            for (index, targets) in &leaving.edges {
+                let edge = &step.edges[*index];
+                let (is_open, is_last) = self.is_open(edge, state, memory);
+                if is_open {
+                    let origin = self.origin(state, edge, memory).map(|to| (to, leaving.said));
+                    for (to, said) in targets.iter().chain(&origin) {
+                        let answered = State { checks: self.checked(state, *said), ..state };
+                        found.extend(self.go(answered, leaving.failed, edge, *to, memory));
+                    }
+                }
+                if is_last {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Whether an edge can be taken in a state, and whether none after it can.
+    fn is_open(&self, edge: &Edge<StepId>, state: State, memory: &Memory) -> (bool, bool) {
+        let Some(bound) = edge.bound.filter(|bound| self.bounds[bound.counter.0 as usize]) else {
+            return (true, true);
+        };
+        match self.places[bound.counter.0 as usize] {
+            Some(place) => {
+                let is_left = memory.spent.of(state.spent).of(place) < bound.max;
+                (is_left, is_left)
+            }
+            None => (bound.max > 0, false),
+        }
+    }
+
+    /// Who handed off, where an edge leads back to them.
+    fn origin(&self, state: State, edge: &Edge<StepId>, memory: &Memory) -> Option<StepId> {
+        let Target::Origin { among } = &edge.to else { return None };
+        let origin = memory.origins.of(state.origins).of(state.visit).filter(|origin| among.contains(origin));
+        Some(origin.unwrap_or(state.visit))
+    }
+
+    /// How many answers count after this one.
+    fn checked(&self, state: State, said: Said) -> u32 {
+        let counts = match said {
+            Said::Always => true,
+            Said::AfterFirst => !state.first,
+            Said::Never => false,
+        };
+        self.counted.checks.map_or(0, |max| (state.checks + u32::from(counts)).min(max))
+    }
+
+    /// The state after an edge, and whether it is asked with a remedy there; `None` when the verdict ends the run.
+    fn go(
+        &self,
+        state: State,
+        failed: bool,
+        edge: &Edge<StepId>,
+        to: StepId,
+        memory: &mut Memory,
+    ) -> Option<(State, bool)> {
+        let mut next = State { step: to, judge: None, ..state };
+        let place = |counter: CounterId| self.places[counter.0 as usize];
+        if let Some(place) = edge.bound.and_then(|bound| place(bound.counter)) {
+            next.spent = memory.spend(next.spent, place);
+        }
+        for place in edge.resets.iter().filter_map(|counter| place(*counter)) {
+            next.spent = memory.reset(next.spent, place);
+        }
+        if edge.hands_off && self.returns {
+            next.origins = memory.hand_off(next.origins, to, state.visit);
+        }
+        // A step that does not count belongs to the visit that led to it.
+        if !self.flow.step(to).counts {
+            return Some((next, false));
+        }
+        if edge.remedy.is_none()
+            && let Some(judge) = self.fired(state, to, memory)
+        {
+            next.history = 0;
+            next.judged = true;
+            next.step = judge;
+            if !self.flow.step(judge).counts {
+                return Some((next, false));
+            }
+        }
+        let redone = failed && (edge.remedy.is_some() || edge.again);
+        next.finished = self.counted.visits.map_or(0, |max| (state.finished + 1).min(max));
+        if !redone && self.flow.verdict.holds(next.finished, next.checks, false) {
+            return None;
+        }
+        // Who mends takes the place of what was mended in what monitors see.
+        let mended = edge.remedy.is_some() && to == state.visit;
+        if !(next.judged || mended) {
+            next.history = memory.visit(&self.flow.monitors, next.history, state.visit);
+        }
+        next.judged = false;
+        next.first = false;
+        next.visit = next.step;
+        Some((next, edge.remedy.is_some()))
+    }
+
+    /// The judge of the monitor that acts when control goes to a step that counts.
+    fn fired(&self, state: State, to: StepId, memory: &Memory) -> Option<StepId> {
+        if state.judged && !self.flow.step(state.step).counts {
+            return None;
+        }
+        let mut monitors = self.watching[to.0 as usize].iter();
+        let history = memory.histories.of(state.history);
+        monitors.find(|monitor| seen(monitor, history, state.visit)).map(|monitor| monitor.judge)
+    }
+}

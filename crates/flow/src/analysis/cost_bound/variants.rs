@@ -1,0 +1,87 @@
+//! The most that a run can do that is of one of several flows, nobody knows of which.
+
+use super::{Certificate, Dear, Terms, Walked, certify, sensitivity};
+use crate::model::Flow;
+
+/// A flow, the terms that it runs on, and what is walked of it.
+pub(super) struct Way<'w> {
+    pub(super) flow: &'w Flow,
+    pub(super) terms: &'w Terms,
+    pub(super) walked: Walked<'w>,
+}
+
+impl<'w> Way<'w> {
+    fn of((flow, terms): (&'w Flow, &'w Terms)) -> Way<'w> {
+        Way { flow, terms, walked: Walked::of(flow, terms) }
+    }
+
+    /// The terms with the iterations that are walked.
+    pub(super) fn found(&self) -> Terms {
+        Terms { iterations_max: self.walked.iterations_max, ..self.terms.clone() }
+    }
+
+    /// The most of what is dear.
+    pub(super) fn dearest(&self, by: Dear) -> u64 {
+        self.walked.dearest(&self.found(), by)
+    }
+}
+
+/// The most that a run of a flow, or of one of some others, can do under its terms: each number is the most of all of
+/// them. The second part says which of them has the dearest walk, which is the one that is told, 0 being the first; the
+/// key that lowers most is looked for in that one, and what it comes to then holds for all.
+pub fn price_any(first: (&Flow, &Terms), others: &[(&Flow, &Terms)]) -> (Certificate, usize) {
+    let all = std::iter::once(first).chain(others.iter().copied());
+    let ways: Vec<Way<'_>> = all.map(Way::of).collect();
+    let by = Dear::of_all(&ways);
+    let dearest = match ways.len() {
+        1 => 0,
+        _ => (0..ways.len()).rev().max_by_key(|at| ways[*at].dearest(by)).unwrap_or(0),
+    };
+    let of = |way: &Way<'_>| certify(way.flow, way.terms, &way.walked, by);
+    let mut found = of(&ways[dearest]);
+    for (_, other) in ways.iter().enumerate().filter(|(at, _)| *at != dearest) {
+        found = at_most(found, of(other));
+    }
+    found.lever = sensitivity::best(&ways, dearest, by);
+    (found, dearest)
+}
+
+impl Dear {
+    /// By what the walks of all flows are compared.
+    fn of_all(ways: &[Way<'_>]) -> Dear {
+        let differs = ways.iter().any(|way| way.walked.dear(way.terms) == Dear::Money);
+        let is_known = |way: &Way<'_>| super::is_known(way.flow, way.terms);
+        if differs && ways.iter().all(is_known) { Dear::Money } else { Dear::Asks }
+    }
+}
+
+/// What holds for two: the walk and what ends it are those of the first.
+fn at_most(one: Certificate, other: Certificate) -> Certificate {
+    let by_role = super::AskRole::ALL.into_iter().filter_map(|role| {
+        let of = |found: &Certificate| {
+            found.by_role.iter().find(|(known, _)| *known == role).map(|(_, most)| *most)
+        };
+        Some((role, of(&one).max(of(&other))?))
+    });
+    let by_role = by_role.collect();
+    // What nothing bounds in one of them is not bounded.
+    let bounded = |one: Option<u64>, other: Option<u64>| Some(one?.max(other?));
+    let both = |one: Vec<String>, other: Vec<String>| {
+        let mut all = one;
+        let new: Vec<String> = other.into_iter().filter(|said| !all.contains(said)).collect();
+        all.extend(new);
+        all
+    };
+    Certificate {
+        visits: one.visits.max(other.visits),
+        iterations: one.iterations.max(other.iterations),
+        asks: one.asks.max(other.asks),
+        by_role,
+        tokens: bounded(one.tokens, other.tokens),
+        usd_micro: bounded(one.usd_micro, other.usd_micro),
+        assumptions: both(one.assumptions, other.assumptions),
+        unbounded_because: both(one.unbounded_because, other.unbounded_because),
+        endless: one.endless || other.endless,
+        ..one
+    }
+}

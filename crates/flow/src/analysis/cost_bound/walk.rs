@@ -1,0 +1,262 @@
+//! The dearest walk, iteration by iteration; of long runs in large flows, by what can be gained on their pace.
+
+use super::edges::Ways;
+use super::weights::Weights;
+use super::{
+    search,
+    search::{Answer, Question, search},
+};
+use crate::analysis::components::Components;
+use crate::{Str, model::Flow};
+
+/// A dearest walk.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    /// How many iterations it has.
+    pub(super) iterations: u64,
+    /// Its steps, and how often each is done back to back.
+    pub(super) legs: Vec<(Str, u64)>,
+}
+
+impl Walk {
+    /// One more leg, or the last one once more.
+    fn go(&mut self, flow: &Flow, ways: &Ways, place: u32) {
+        let name = &ways.step(flow, place).name;
+        match self.legs.last_mut() {
+            Some((last, times)) if last == name => *times += 1,
+            _ => self.legs.push((name.clone(), 1)),
+        }
+    }
+}
+
+/// More places than this are not remembered: the walk is then told up to where memory ends.
+pub(super) const PLACES_MAX: usize = 20_000_000;
+
+/// More hops than this, iterations × ways, are not walked one by one.
+const HOPS_MAX: u64 = 100_000;
+/// What costs more is walked one by one: a sum of so many such costs is exact.
+const COST_MAX: u64 = 1 << 40;
+
+/// Longer runs than this are not followed to their end: what is said of them is an upper bound, and the walk that is told
+/// has so many iterations.
+pub(super) const FOLLOWED_MAX: u32 = 100_000;
+
+/// What the most that walks to each step cost; `None` where none comes.
+type Costs = Vec<Option<u64>>;
+
+/// The most that a walk of at most `max` iterations costs.
+pub(super) fn most(ways: &Ways, weights: &Weights, max: u32) -> u64 {
+    if weights.dearest() == 0 {
+        return 0;
+    }
+    if max > FOLLOWED_MAX {
+        return upper(ways, weights, max);
+    }
+    if is_large(ways, max) {
+        let searched = searched(ways, weights, max, Goal::Cost);
+        if let Some(found) = searched {
+            return u64::try_from(found.cost).unwrap_or(u64::MAX);
+        }
+    }
+    walked(ways, weights, max)
+}
+
+/// More than any walk costs, without following one.
+fn upper(ways: &Ways, weights: &Weights, max: u32) -> u64 {
+    let paced = asked(ways, weights, max, Goal::Cost, search::upper);
+    let each = |step: usize| weights.of(step, false).max(weights.of(step, true));
+    // In an iteration each step is done once at most, where none go round without one.
+    let all = || (0..ways.steps.len()).map(each).fold(0, u64::saturating_add).saturating_mul(u64::from(max));
+    paced.map_or_else(all, |cost| u64::try_from(cost).unwrap_or(u64::MAX))
+}
+
+/// The same, walked one by one.
+fn walked(ways: &Ways, weights: &Weights, max: u32) -> u64 {
+    let mut most = 0;
+    walk(ways, weights, max, |_, costs, _| {
+        most = costs.iter().flatten().copied().fold(most, u64::max);
+        true
+    });
+    most
+}
+
+/// A walk that costs the most, the longest of those.
+pub(super) fn dearest(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> Walk {
+    if max > FOLLOWED_MAX {
+        return Walk { iterations: longest(ways, max), ..dearest(flow, ways, weights, FOLLOWED_MAX) };
+    }
+    if is_large(ways, max)
+        && let Some(found) = searched(ways, weights, max, Goal::Longest)
+    {
+        let iterations = longest(ways, max);
+        let counted = found.steps.into_iter().filter(|step| ways.counts(*step));
+        let mut walk = Walk { iterations, legs: Vec::new() };
+        counted.for_each(|step| walk.go(flow, ways, step));
+        return walk;
+    }
+    dearest_walked(flow, ways, weights, max)
+}
+
+/// The same, walked one by one.
+fn dearest_walked(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> Walk {
+    let (longest, found) = tracked(ways, weights, max, Goal::Longest);
+    let mut walk = Walk { iterations: u64::from(longest), legs: Vec::new() };
+    let (_, places) = found.unwrap_or_default();
+    places.into_iter().filter(|place| ways.counts(*place)).for_each(|place| walk.go(flow, ways, place));
+    walk
+}
+
+/// The places of a walk that costs the most, and what it costs; `None` where none is known without much ado.
+pub(super) fn places(ways: &Ways, weights: &Weights, max: u32) -> Option<(u64, Vec<u32>)> {
+    match is_large(ways, max) {
+        _ if max > FOLLOWED_MAX => None,
+        true => {
+            let found = searched(ways, weights, max, Goal::Cost)?;
+            Some((u64::try_from(found.cost).ok()?, found.steps))
+        }
+        false => tracked(ways, weights, max, Goal::Cost).1,
+    }
+}
+
+/// How long walks are, and the dearest one as far as memory lasts, walked one by one.
+fn tracked(ways: &Ways, weights: &Weights, max: u32, goal: Goal) -> (u32, Option<(u64, Vec<u32>)>) {
+    let mut came: Vec<Vec<u32>> = Vec::new();
+    let mut best: Option<(u64, usize, u32)> = None;
+    let mut longest = 0;
+    walk(ways, weights, max, |iteration, costs, from| {
+        longest = iteration;
+        for (place, cost) in costs.iter().enumerate() {
+            if let Some(cost) = cost
+                && (goal == Goal::Cost || ways.counts[place])
+                && best.is_none_or(|(most, ..)| *cost >= most)
+            {
+                best = Some((*cost, came.len(), place as u32));
+            }
+        }
+        came.push(from.to_vec());
+        came.len() * ways.steps.len() < PLACES_MAX
+    });
+    let Some((cost, mut level, mut place)) = best else { return (longest, None) };
+    let mut places = vec![place];
+    loop {
+        let from = came[level][place as usize];
+        if from == u32::MAX || (level == 0 && ways.counts(place)) {
+            break;
+        }
+        level -= usize::from(ways.counts(place));
+        place = from;
+        places.push(place);
+    }
+    places.reverse();
+    (longest, Some((cost, places)))
+}
+
+/// The steps that lead to each other, of those that a walk comes to.
+fn components(ways: &Ways, entry: u32) -> Components {
+    Components::of(&ways.out, |way| Some(way.to), [entry])
+}
+
+/// Whether a run is so long, in a flow so large, that it is not walked one by one.
+fn is_large(ways: &Ways, max: u32) -> bool {
+    let hops: usize = ways.out.iter().map(Vec::len).sum();
+    u64::from(max).saturating_mul(hops as u64) > HOPS_MAX
+}
+
+/// Which walk is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    /// One that costs the most, wherever it ends.
+    Cost,
+    /// One that costs the most at a step that counts, the longest of those.
+    Longest,
+}
+
+/// The dearest walk without walking one by one; `None` where that has to be done.
+fn searched(ways: &Ways, weights: &Weights, max: u32, goal: Goal) -> Option<Answer> {
+    asked(ways, weights, max, goal, search)
+}
+
+/// Puts the question for the dearest walk; `None` where it has no answer, or cannot be put.
+fn asked<A>(
+    ways: &Ways,
+    weights: &Weights,
+    max: u32,
+    goal: Goal,
+    find: impl FnOnce(&Question<'_>) -> Option<A>,
+) -> Option<A> {
+    if max == 0 || weights.dearest() > COST_MAX || !ways.endless.is_empty() {
+        return None;
+    }
+    // An iteration more is worth less than any cost.
+    let scale = |cost: u64, counts: bool| match goal {
+        Goal::Cost => i128::from(cost),
+        Goal::Longest => i128::from(cost) * (i128::from(max) + 1) + i128::from(counts),
+    };
+    let costs: Vec<[i128; 2]> = (0..ways.steps.len())
+        .map(|step| [false, true].map(|remedy| scale(weights.of(step, remedy), ways.counts[step])))
+        .collect();
+    let entry = ways.entry;
+    find(&Question {
+        ways,
+        components: ways.components.get_or_init(|| components(ways, entry)),
+        counts: &ways.counts,
+        costs: &costs,
+        entry,
+        iterations: max,
+        ends_counted: goal == Goal::Longest,
+    })
+}
+
+/// How many iterations the longest walk has, at most `max`.
+fn longest(ways: &Ways, max: u32) -> u64 {
+    let components = ways.components.get_or_init(|| components(ways, ways.entry));
+    let mut longest = vec![0_u64; ways.steps.len()];
+    for members in components.iter() {
+        for step in members {
+            let after = ways.out[*step as usize].iter().map(|way| match way.to {
+                // In a round there is always another iteration.
+                to if components.of[to as usize] == components.of[*step as usize] => u64::from(max),
+                to => longest[to as usize].saturating_add(u64::from(ways.counts(to))),
+            });
+            longest[*step as usize] = after.max().unwrap_or(0);
+        }
+        let most = members.iter().map(|step| longest[*step as usize]).max().unwrap_or(0);
+        members.iter().for_each(|step| longest[*step as usize] = most);
+    }
+    // The step that a walk begins with stands in the first iteration whether it counts or not.
+    longest[ways.entry as usize].saturating_add(1).min(u64::from(max))
+}
+
+/// Calls `each` for every iteration with what the most to each step costs and whence it came, until it says no.
+fn walk(ways: &Ways, weights: &Weights, max: u32, mut each: impl FnMut(u32, &[Option<u64>], &[u32]) -> bool) {
+    let steps = ways.steps.len();
+    let mut costs: Costs = vec![None; steps];
+    let mut from = vec![u32::MAX; steps];
+    let entry = ways.entry as usize;
+    costs[entry] = Some(weights.of(entry, false));
+    for iteration in 1..=max {
+        let mut next: Costs = vec![None; steps];
+        let mut next_from = vec![u32::MAX; steps];
+        let counted = (0..steps as u32).filter(|step| ways.counts(*step));
+        for step in counted.chain(ways.uncounted.iter().copied()) {
+            let Some(cost) = costs[step as usize] else { continue };
+            for way in &ways.out[step as usize] {
+                let to = way.to as usize;
+                let there = cost.saturating_add(weights.of(to, way.remedy));
+                let (costs, from) =
+                    if ways.counts[to] { (&mut next, &mut next_from) } else { (&mut costs, &mut from) };
+                if costs[to].is_none_or(|known| known < there) {
+                    costs[to] = Some(there);
+                    from[to] = step;
+                }
+            }
+        }
+        if !each(iteration, &costs, &from) || next.iter().all(Option::is_none) {
+            return;
+        }
+        (costs, from) = (next, next_from);
+    }
+}
+
+#[cfg(test)]
+mod tests;

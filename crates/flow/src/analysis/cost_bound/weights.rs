@@ -1,0 +1,267 @@
+//! What one visit of a step costs at most.
+
+use std::collections::BTreeSet;
+
+use super::Terms;
+use crate::analysis::graph::{judges, outcomes_of_readers};
+use crate::model::{Act, Ask, Conduct, Edge, Flow, Gate, Outcome, Reader, Role, Step, StepId, Target};
+
+/// What an ask is for, as it is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AskRole {
+    /// The work of a step.
+    Work,
+    /// A report that a step owes.
+    Report,
+    /// A decision between outcomes.
+    Judge,
+    /// A check of another step's work.
+    Check,
+    /// A second try after an answer that could not be used.
+    Repair,
+    /// Work after a failed validator.
+    Remedy,
+}
+
+impl AskRole {
+    /// All of them, in the order in which they are printed.
+    pub const ALL: [AskRole; 6] =
+        [AskRole::Work, AskRole::Report, AskRole::Judge, AskRole::Check, AskRole::Repair, AskRole::Remedy];
+
+    /// The word that is printed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            AskRole::Work => "work",
+            AskRole::Report => "report",
+            AskRole::Judge => "judge",
+            AskRole::Check => "check",
+            AskRole::Repair => "repair",
+            AskRole::Remedy => "remedy",
+        }
+    }
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Measure {
+    Visits,
+    Asks,
+    Role(AskRole),
+    Money,
+}
+
+/// What each step costs in one measure: asked as usual, and with a remedy.
+pub(super) struct Weights {
+    usual: Vec<u64>,
+    remedy: Vec<u64>,
+    /// What each monitor's judge costs; walks take them for nothing, because they are counted apart.
+    monitors: Vec<u64>,
+}
+
+impl Weights {
+    /// `apart` says that control goes to judges: then they are no part of what asks for them, but for members, and those
+    /// of monitors are counted where it goes to them.
+    /// `rejected` is what [`rejected`] says of the flow.
+    pub(super) fn new(
+        (flow, rejected): (&Flow, &[bool]),
+        apart: bool,
+        terms: &Terms,
+        measure: Measure,
+    ) -> Weights {
+        let scale = Scale { flow, rejected, apart, terms, measure };
+        let of = |remedy: bool| (0..flow.steps.len()).map(|at| scale.visit(at, remedy)).collect();
+        let mut weights = Weights { usual: of(false), remedy: of(true), monitors: Vec::new() };
+        if apart {
+            return weights;
+        }
+        for monitor in &flow.monitors {
+            weights.monitors.push(scale.visit(monitor.judge.0 as usize, false));
+        }
+        for monitor in flow.monitors.iter().filter(|monitor| !flow.step(monitor.judge).counts) {
+            weights.usual[monitor.judge.0 as usize] = 0;
+        }
+        weights
+    }
+
+    /// The same by the place, each of them a step.
+    pub(super) fn at(&self, steps: &[StepId]) -> Weights {
+        let all = |costs: &[u64]| steps.iter().map(|step| costs[step.0 as usize]).collect();
+        Weights { usual: all(&self.usual), remedy: all(&self.remedy), monitors: Vec::new() }
+    }
+
+    pub(super) fn of(&self, step: usize, remedy: bool) -> u64 {
+        if remedy { self.remedy[step] } else { self.usual[step] }
+    }
+
+    /// What all costs can be divided by, and what they are then; `None` where nothing costs anything.
+    pub(super) fn shape(&self) -> Option<(u64, Vec<u64>)> {
+        let all = || self.usual.iter().chain(&self.remedy).copied();
+        let unit = all().fold(0, common);
+        (unit > 0).then(|| (unit, all().map(|cost| cost / unit).collect()))
+    }
+
+    /// The most that a visit of any step costs.
+    pub(super) fn dearest(&self) -> u64 {
+        self.usual.iter().chain(&self.remedy).copied().max().unwrap_or(0)
+    }
+
+    /// What the judges of monitors cost in so many iterations. Whichever acts, all begin anew, so that no two act on the
+    /// same rounds.
+    pub(super) fn of_monitors(&self, flow: &Flow, iterations: u32) -> u64 {
+        if self.monitors.is_empty() {
+            return 0;
+        }
+        let rounds = |monitor: &crate::model::Monitor<StepId>| {
+            u64::from(monitor.threshold.max(1)).saturating_mul(monitor.cycle.len().max(1) as u64)
+        };
+        let Some(shortest) = flow.monitors.iter().map(rounds).min() else { return 0 };
+        (u64::from(iterations) / shortest).saturating_mul(self.of_monitor())
+    }
+
+    /// What the dearest judge of a monitor costs.
+    pub(super) fn of_monitor(&self) -> u64 {
+        self.monitors.iter().copied().max().unwrap_or(0)
+    }
+}
+
+/// The largest number that divides both; the other one of 0.
+fn common(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { common(other, one % other) }
+}
+
+struct Scale<'s> {
+    flow: &'s Flow,
+    rejected: &'s [bool],
+    apart: bool,
+    terms: &'s Terms,
+    measure: Measure,
+}
+
+impl Scale<'_> {
+    /// A visit: what its step does, and the questions that the definition answers.
+    fn visit(&self, at: usize, remedy: bool) -> u64 {
+        let usual = self.step(at, remedy, !self.apart);
+        if self.measure == Measure::Visits || self.flow.conduct.auto_response.is_none() {
+            return usual;
+        }
+        // A question is put again as what it was asked in: any ask of the visit can be the one.
+        let each = match self.measure {
+            Measure::Money => self.terms.dearest(self.flow).unwrap_or(0),
+            _ => u64::from(usual > 0),
+        };
+        usual.saturating_add(u64::from(Conduct::QUESTIONS_MAX).saturating_mul(each))
+    }
+
+    /// A member that mends what its commands found is asked again with all that follows.
+    fn step(&self, at: usize, remedy: bool, judged: bool) -> u64 {
+        let once = self.once(at, remedy, judged);
+        match &self.flow.steps[at].act {
+            Act::Ask(Ask { guard: Some(guard), .. }) if self.measure != Measure::Visits => {
+                let again = self.once(at, true, judged).saturating_mul(u64::from(guard.mends_max));
+                once.saturating_add(again)
+            }
+            _ => once,
+        }
+    }
+
+    fn once(&self, at: usize, remedy: bool, judged: bool) -> u64 {
+        let step = &self.flow.steps[at];
+        let own = match &step.act {
+            Act::Ask(ask) => {
+                let role = match ask.role {
+                    Role::Work if remedy => AskRole::Remedy,
+                    Role::Work => AskRole::Work,
+                    Role::Judge => AskRole::Judge,
+                    Role::Check => AskRole::Check,
+                };
+                let visit = u64::from(self.measure == Measure::Visits && step.counts);
+                let repairs = if self.rejected[at] { self.terms.repairs_max } else { 0 };
+                let reports = self.ask(ask, AskRole::Report, self.terms.repairs_max);
+                visit + self.ask(ask, role, repairs) + reports * ask.reports.len() as u64
+            }
+            Act::All { members, .. } => {
+                let member = |id: &StepId| {
+                    let counts = self.flow.step(*id).counts;
+                    let visit = u64::from(self.measure == Measure::Visits && !counts);
+                    visit + self.step(id.0 as usize, false, true)
+                };
+                members.iter().map(member).fold(0, u64::saturating_add)
+            }
+            Act::Exec { .. } | Act::Person { .. } => {
+                u64::from(self.measure == Measure::Visits && step.counts)
+            }
+        };
+        if judged { own.saturating_add(self.judges(step)) } else { own }
+    }
+
+    /// The judges of a step's answer, each of them.
+    fn judges(&self, step: &Step<StepId>) -> u64 {
+        let asks = judges(&step.gate).filter_map(|judge| match &self.flow.step(judge).act {
+            Act::Ask(ask) => Some(self.ask(ask, AskRole::Judge, self.terms.repairs_max)),
+            _ => None,
+        });
+        asks.fold(0, u64::saturating_add)
+    }
+
+    /// One ask, and as many repairs of its answer as there may be.
+    fn ask(&self, ask: &Ask, role: AskRole, repairs: u32) -> u64 {
+        let repairs = u64::from(repairs);
+        match self.measure {
+            Measure::Visits => 0,
+            Measure::Asks => 1 + repairs,
+            Measure::Role(AskRole::Repair) => repairs,
+            Measure::Role(wanted) => u64::from(wanted == role),
+            Measure::Money => {
+                let each = self.terms.usd_of(self.flow, ask).unwrap_or(0);
+                each.saturating_mul(1 + repairs)
+            }
+        }
+    }
+}
+
+/// By step: whether an answer of it can be one that is asked again.
+pub(super) fn rejected(flow: &Flow) -> Vec<bool> {
+    let rejected = |step: &Step<StepId>| match &step.act {
+        Act::Ask(ask) => can_be_rejected(step, ask),
+        _ => false,
+    };
+    flow.steps.iter().map(rejected).collect()
+}
+
+/// Whether an answer can be one that is asked again. It never is where its definition says at once what an unusable one
+/// means, or leaves that to a judge, and nothing else can be wrong with it: an answer of several parts can be half an
+/// answer, a target can lead nowhere, an empty text can be none, and who may not write can have written.
+fn can_be_rejected(step: &Step<StepId>, ask: &Ask) -> bool {
+    let unbound = step.edges.iter().filter(|edge| edge.bound.is_none());
+    let open: BTreeSet<&Outcome> = unbound.map(|edge| &edge.on).collect();
+    let leads = |edge: &Edge<StepId>| {
+        let named = match &edge.to {
+            Target::Select { .. } => true,
+            Target::Jump { field, .. } => field.is_some(),
+            _ => false,
+        };
+        !named && open.contains(&edge.on)
+    };
+    // What only a judge says is the judge's to say otherwise.
+    let own = match &step.gate {
+        Gate::Readers(readers) => Some(outcomes_of_readers(readers).into_iter().collect::<BTreeSet<_>>()),
+        _ => None,
+    };
+    let says = |edge: &&Edge<StepId>| own.as_ref().is_none_or(|own| own.contains(&edge.on));
+    if ask.fused.is_some()
+        || ask.blocked_mark.is_some()
+        || !step.boundary.permission.may_write()
+        || !step.edges.iter().filter(says).all(leads)
+    {
+        return true;
+    }
+    let Gate::Readers(readers) = &step.gate else { return ask.schema.is_some() };
+    let has = |wanted: fn(&Reader<StepId>) -> bool| readers.iter().any(wanted);
+    if has(|reader| matches!(reader, Reader::Otherwise(_))) {
+        return false;
+    }
+    // A field that names nothing decides where a tag could have said so too.
+    let decides = has(|reader| matches!(reader, Reader::Field { .. }))
+        && has(|reader| matches!(reader, Reader::Tag { .. }));
+    ask.schema.is_some() || decides || !has(|reader| matches!(reader, Reader::Judge { .. }))
+}

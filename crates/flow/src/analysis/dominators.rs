@@ -1,0 +1,171 @@
+//! Which steps stand on every walk to a step.
+
+use super::reachability::Live;
+use crate::model::{Flow, StepId};
+
+/// Not found on any walk.
+const NONE: u32 = u32::MAX;
+
+/// The dominators of the steps that a run comes to: one pass over all walks, instead of one walk for each question.
+///
+/// The algorithm is that of Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001), with a root of its
+/// own that all entries follow.
+pub(crate) struct Dominance {
+    /// By step: when the tree of dominators comes to it and leaves it; `None` where no walk comes.
+    spans: Vec<Option<(u32, u32)>>,
+}
+
+impl Dominance {
+    /// Of the walks that [`Live::shortest`] goes.
+    pub(crate) fn of(flow: &Flow, live: &Live) -> Dominance {
+        let leads = |at: usize| live.walks(flow, StepId(at as u32)).map(|way| way.to.0).collect::<Vec<u32>>();
+        let ways: Vec<Vec<u32>> = (0..flow.steps.len()).map(leads).collect();
+        let entries: Vec<u32> = live.entries().iter().map(|entry| entry.0).collect();
+        Dominance::over(&ways, &entries)
+    }
+
+    /// Of the walks from some entries by the ways out of each step.
+    pub(crate) fn over(ways: &[Vec<u32>], entries: &[u32]) -> Dominance {
+        let count = ways.len();
+        // The root is one more than the last step.
+        let root = count as u32;
+        let order = postorder(ways, entries);
+        let mut rank = vec![NONE; count + 1];
+        order.iter().enumerate().for_each(|(at, step)| rank[*step as usize] = at as u32);
+        rank[root as usize] = order.len() as u32;
+        let mut before: Vec<Vec<u32>> = vec![Vec::new(); count];
+        entries.iter().for_each(|entry| before[*entry as usize].push(root));
+        for from in &order {
+            ways[*from as usize].iter().for_each(|to| before[*to as usize].push(*from));
+        }
+        let mut above = vec![NONE; count + 1];
+        above[root as usize] = root;
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for step in order.iter().rev() {
+                let mut known = before[*step as usize].iter().filter(|from| above[**from as usize] != NONE);
+                let Some(first) = known.next() else { continue };
+                let found = known.fold(*first, |found, from| meet(found, *from, &above, &rank));
+                changed |= std::mem::replace(&mut above[*step as usize], found) != found;
+            }
+        }
+        Dominance { spans: spans(&above, &order, root) }
+    }
+
+    /// Whether a run can come to a step without passing another one before it. A step is never passed before itself.
+    pub(crate) fn is_avoidable(&self, step: StepId, passed: StepId) -> bool {
+        let Some((at, _)) = self.spans[step.0 as usize] else { return false };
+        let Some((from, to)) = self.spans[passed.0 as usize] else { return true };
+        step == passed || !(from <= at && at < to)
+    }
+}
+
+/// The steps that walks come to, each after those that it leads to first. Walks can be as long as a flow is large, so
+/// that nothing here calls itself.
+pub(crate) fn postorder(ways: &[Vec<u32>], entries: &[u32]) -> Vec<u32> {
+    let (mut seen, mut order) = (vec![false; ways.len()], Vec::new());
+    for entry in entries {
+        let mut open: Vec<(u32, usize)> = Vec::new();
+        if !std::mem::replace(&mut seen[*entry as usize], true) {
+            open.push((*entry, 0));
+        }
+        while let Some((step, next)) = open.last_mut() {
+            match ways[*step as usize].get(*next) {
+                Some(to) => {
+                    *next += 1;
+                    if !std::mem::replace(&mut seen[*to as usize], true) {
+                        open.push((*to, 0));
+                    }
+                }
+                None => {
+                    order.push(*step);
+                    open.pop();
+                }
+            }
+        }
+    }
+    order
+}
+
+/// The nearest step above two others.
+fn meet(mut one: u32, mut other: u32, above: &[u32], rank: &[u32]) -> u32 {
+    while one != other {
+        while rank[one as usize] < rank[other as usize] {
+            one = above[one as usize];
+        }
+        while rank[other as usize] < rank[one as usize] {
+            other = above[other as usize];
+        }
+    }
+    one
+}
+
+/// When a walk through the tree of dominators comes to each step and has left it: what stands below a step lies within.
+fn spans(above: &[u32], order: &[u32], root: u32) -> Vec<Option<(u32, u32)>> {
+    let mut below: Vec<Vec<u32>> = vec![Vec::new(); above.len()];
+    for step in order.iter().filter(|step| above[**step as usize] != NONE) {
+        below[above[*step as usize] as usize].push(*step);
+    }
+    let mut spans = vec![None; above.len() - 1];
+    let (mut time, mut open) = (0, vec![(root, 0)]);
+    while let Some((step, next)) = open.last_mut() {
+        let at = *step as usize;
+        if let Some(inner) = below[at].get(*next) {
+            *next += 1;
+            spans[*inner as usize] = Some((time, time));
+            time += 1;
+            open.push((*inner, 0));
+        } else {
+            if let Some(Some((_, end))) = spans.get_mut(at) {
+                *end = time;
+            }
+            open.pop();
+        }
+    }
+    spans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dominance, Live};
+    use crate::checks::{
+        check,
+        testing::{Dice, draft},
+    };
+    use crate::model::{Flow, StepId};
+
+    fn random(dice: &mut Dice) -> Flow {
+        let steps = 2 + dice.below(9);
+        let line = |step: u64, dice: &mut Dice| {
+            let edges: Vec<String> = (0..=dice.below(3))
+                .map(|edge| match dice.below(steps + 1) {
+                    to if to == steps => format!("o{edge} → end"),
+                    to => format!("o{edge} → s{to}"),
+                })
+                .collect();
+            format!("s{step}: {}", edges.join(", "))
+        };
+        let text: Vec<String> = (0..steps).map(|step| line(step, dice)).collect();
+        let checked = check(draft(&text.join("\n")));
+        checked.flow.or(checked.unsound).unwrap()
+    }
+
+    #[test]
+    fn says_what_walking_around_says() {
+        let mut dice = Dice(5);
+        for _ in 0..2_000 {
+            let flow = random(&mut dice);
+            let entries = [flow.entry, StepId(dice.below(flow.steps.len() as u64) as u32)];
+            let live = Live::of(&flow, &entries[..1 + dice.below(2) as usize], true);
+            let dominance = Dominance::of(&flow, &live);
+            for step in (0..flow.steps.len() as u32).map(StepId) {
+                for passed in (0..flow.steps.len() as u32).map(StepId) {
+                    let avoid = (step != passed).then_some(passed);
+                    let walked = live.shortest(&flow, step, avoid).is_some();
+                    assert_eq!(dominance.is_avoidable(step, passed), walked, "{step:?} {passed:?} {flow:?}");
+                }
+            }
+        }
+    }
+}

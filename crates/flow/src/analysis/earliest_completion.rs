@@ -1,0 +1,115 @@
+//! After how many iterations a verdict can hold, at the earliest.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::paths::{FAR, Walks};
+use crate::{
+    Str,
+    model::{Act, StepId, Verdict},
+};
+
+/// How many situations are looked at: where more would be, only the way to the first answer is measured, and each
+/// further one is taken to be an iteration.
+const SITUATIONS_MAX: usize = 20_000;
+
+/// After how many iterations at least a verdict can hold: never too many, 0 where that is not known, [`FAR`] where it
+/// holds at no count.
+pub(crate) fn holds_after(walks: &Walks<'_>, verdict: &Verdict) -> u32 {
+    let parts = verdict.parts().iter().map(|part| holds_after(walks, part));
+    match verdict {
+        Verdict::Flow => FAR,
+        Verdict::Iterations(max) => *max,
+        Verdict::Checks { max, of } => checked_after(walks, *max, of),
+        Verdict::Keyword(_) | Verdict::Signal(_) | Verdict::Poll(_) | Verdict::Handler(_) => 0,
+        Verdict::Every(_) => parts.max().unwrap_or(FAR),
+        Verdict::Any(_) | Verdict::First(_) => parts.min().unwrap_or(FAR),
+    }
+}
+
+/// After how many iterations at least some steps have given so many answers.
+pub(crate) fn checked_after(walks: &Walks<'_>, max: u32, of: &[Str]) -> u32 {
+    let counting: Vec<u32> = (0..walks.out.len()).map(|step| answers(walks, step, of)).collect();
+    let far = |step: usize| (counting[step] > 0).then_some(walks.far[step]);
+    let Some(first) = (0..counting.len()).filter_map(far).min() else { return FAR };
+    if first == FAR {
+        return FAR;
+    }
+    if counting.len().saturating_mul(max as usize) <= SITUATIONS_MAX {
+        return walked(walks, max, &counting);
+    }
+    // Who is asked without an iteration, or together with others, answers as often as may be.
+    let is_simple = (0..counting.len()).all(|step| counting[step] <= walks.cost(step));
+    if is_simple { first.saturating_add(max.saturating_sub(1)) } else { first }
+}
+
+/// How many answers count of those that are asked for when control comes to a step.
+fn answers(walks: &Walks<'_>, step: usize, of: &[Str]) -> u32 {
+    let counts = |id: &StepId| of.contains(&walks.flow.step(*id).name);
+    match &walks.flow.steps[step].act {
+        Act::All { members, .. } => members.iter().filter(|id| counts(id)).count() as u32,
+        _ => u32::from(counts(&StepId(step as u32))),
+    }
+}
+
+/// The shortest walk on which so many answers are given, in iterations.
+fn walked(walks: &Walks<'_>, max: u32, counting: &[u32]) -> u32 {
+    let entry = walks.flow.entry.0 as usize;
+    let mut known: HashMap<(usize, u32), u32> = HashMap::new();
+    let mut queue = VecDeque::from([(entry, counting[entry], walks.cost(entry))]);
+    while let Some((at, given, far)) = queue.pop_front() {
+        if given >= max {
+            return far;
+        }
+        if known.get(&(at, given)).is_some_and(|known| *known <= far) {
+            continue;
+        }
+        known.insert((at, given), far);
+        for hop in &walks.out[at] {
+            let given = given.saturating_add(counting[hop.to]);
+            match walks.cost(hop.to) {
+                0 => queue.push_front((hop.to, given, far)),
+                cost => queue.push_back((hop.to, given, far + cost)),
+            }
+        }
+    }
+    FAR
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        analysis::reachability::Live,
+        checks::{resolve::resolve, testing::draft},
+    };
+
+    fn after(text: &str, verdict: &Verdict) -> u32 {
+        let flow = resolve(draft(text), &[], &mut Vec::new()).unwrap().flow;
+        let live = Live::of(&flow, &[flow.entry], true);
+        holds_after(&Walks::of(&flow, &live), verdict)
+    }
+
+    fn checks(max: u32, of: &str) -> Verdict {
+        Verdict::Checks { max, of: vec![of.into()] }
+    }
+
+    #[test]
+    fn answers_are_measured_where_they_are_given() {
+        let line = "a: next → b\nb: next → c, back → a\nc: done → end, again → b";
+        assert_eq!(after(line, &checks(1, "c")), 3);
+        assert_eq!(after(line, &checks(2, "c")), 5, "by way of `b`");
+        assert_eq!(after("a: next → b\nb: done → end", &checks(2, "b")), FAR);
+        assert_eq!(after("a: next → a, done → end", &checks(30_000, "a")), 30_000, "not walked");
+    }
+
+    #[test]
+    fn what_is_composed_holds_by_its_parts() {
+        let line = "a: next → b\nb: next → a, done → end";
+        let of = |make: fn(Vec<Verdict>) -> Verdict, parts: &[Verdict]| after(line, &make(parts.to_vec()));
+        let (iterations, checks) = (Verdict::Iterations(7), checks(2, "b"));
+        assert_eq!(of(Verdict::Every, &[iterations.clone(), checks.clone()]), 7);
+        assert_eq!(of(Verdict::Any, &[iterations.clone(), checks.clone(), Verdict::Flow]), 4);
+        assert_eq!(of(Verdict::First, &[iterations, checks, Verdict::Keyword("DONE".into())]), 0);
+        assert_eq!(of(Verdict::Every, &[Verdict::Flow, Verdict::Iterations(1)]), FAR);
+    }
+}

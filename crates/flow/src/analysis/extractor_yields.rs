@@ -1,0 +1,44 @@
+//! What extractors take out of a command's output, by its shape.
+
+use crate::model::Extractor;
+
+/// The shape of what an extractor yields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Yields {
+    /// Text, or nothing.
+    Text,
+    /// A number, or nothing.
+    Number,
+    /// A list of texts.
+    Texts,
+    /// A list of objects that have these fields.
+    Objects(&'static [&'static str]),
+    /// Nothing, ever.
+    Nothing,
+}
+
+impl Extractor {
+    /// The shape of what it yields.
+    pub fn yields(self) -> Yields {
+        match self {
+            Extractor::Stdout
+            | Extractor::Stderr
+            | Extractor::ErrorOutput
+            | Extractor::Diff
+            | Extractor::BranchName
+            | Extractor::RemoteStatus
+            | Extractor::MergeStatus => Yields::Text,
+            Extractor::ExitCode => Yields::Number,
+            Extractor::ChangedFiles
+            | Extractor::UntrackedFiles
+            | Extractor::StagedFiles
+            | Extractor::UnstagedFiles
+            | Extractor::Files
+            | Extractor::UnformattedFiles => Yields::Texts,
+            Extractor::FailedTests => Yields::Objects(&["name", "error", "file"]),
+            Extractor::TypeErrors => Yields::Objects(&["file", "line", "column", "message"]),
+            Extractor::LintErrors => Yields::Objects(&["file", "line", "column", "message", "rule"]),
+            Extractor::Unknown => Yields::Nothing,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Where answers that cannot be used lead on, and leave nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::graph::{Fallback, fallback};
+use super::reachability::{Live, Way};
+use crate::{
+    diagnostics::Trace,
+    model::{Edge, Flow, Selector, StepId, Target},
+};
+
+/// How many steps are looked at for each step of the flow, before no more is said.
+const WORK_MAX: usize = 64;
+
+/// How many walks are looked for in one flow.
+const WALKS_MAX: usize = 64;
+
+/// The walks on which a step was passed and left nothing.
+pub(crate) struct Unread<'f> {
+    flow: &'f Flow,
+    live: &'f Live,
+    /// By step, where walks may come when it was left by its fallback, and not passed again.
+    known: BTreeMap<StepId, BTreeSet<StepId>>,
+    work: usize,
+    walks: usize,
+}
+
+impl<'f> Unread<'f> {
+    pub(crate) fn of(flow: &'f Flow, live: &'f Live) -> Unread<'f> {
+        let work = WORK_MAX * flow.steps.len() + 10_000;
+        Unread { flow, live, known: BTreeMap::new(), work, walks: WALKS_MAX }
+    }
+
+    /// A shortest walk to a step on which another one was passed, and left by its fallback each time.
+    pub(crate) fn walk(&mut self, passed: StepId, to: StepId) -> Option<Trace> {
+        let begins = self.live.entries().contains(&passed);
+        let fallback = fallback(self.flow.step(passed), begins)?;
+        if !self.may_come(passed, &fallback, to) || self.walks == 0 {
+            return None;
+        }
+        self.walks -= 1;
+        // The same flow, in which that step does nothing else.
+        let mut flow = self.flow.clone();
+        let step = &mut flow.steps[passed.0 as usize];
+        step.edges.retain_mut(|edge| edge.on == *fallback.outcome && unanswered(edge, &fallback));
+        step.handoff.clear();
+        let live = Live::of(&flow, self.live.entries(), true);
+        live.steps[to.0 as usize].then(|| live.shortest(&flow, to, None)).flatten()
+    }
+
+    /// Whether walks may come to a step so, as far as that is seen without following what selects. It is seldom so.
+    fn may_come(&mut self, passed: StepId, fallback: &Fallback<'_>, to: StepId) -> bool {
+        let (live, flow) = (self.live, self.flow);
+        if !self.known.contains_key(&passed) {
+            let edges = &flow.step(passed).edges;
+            let falls = |way: &&Way| way.edge.is_some_and(|at| fallback.leads(&edges[at], way.to));
+            let mut seen = BTreeSet::new();
+            let mut open: Vec<StepId> = live.walks(flow, passed).filter(falls).map(|way| way.to).collect();
+            while let Some(at) = open.pop().filter(|_| self.work > 0) {
+                if at != passed && seen.insert(at) {
+                    self.work -= 1;
+                    open.extend(live.walks(flow, at).map(|way| way.to));
+                }
+            }
+            self.known.insert(passed, seen);
+        }
+        self.known[&passed].contains(&to)
+    }
+}
+
+/// Leads an edge where it does when there is no answer that selects or names a step; whether it leads anywhere then.
+fn unanswered(edge: &mut Edge<StepId>, fallback: &Fallback<'_>) -> bool {
+    let default = match &edge.to {
+        Target::Select { by: Selector::Handoff(_), .. } if !fallback.first => return true,
+        Target::Select { default, .. } | Target::Jump { default, .. } => *default,
+        _ => return true,
+    };
+    edge.to = default.map_or_else(|| edge.to.clone(), Target::Step);
+    default.is_some()
+}

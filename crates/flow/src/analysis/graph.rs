@@ -1,0 +1,140 @@
+//! What the parts of a flow can lead to.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::model::{Act, Edge, Flow, Gate, Outcome, Reader, Selector, Step, StepId, Target};
+
+/// Whether the first step falls back to something in the first iteration only.
+pub(crate) fn falls_first(flow: &Flow) -> bool {
+    let Gate::Readers(readers) = &flow.step(flow.entry).gate else { return false };
+    readers.iter().any(|reader| matches!(reader, Reader::FirstFallback(_)))
+}
+
+/// The steps that a target can lead to.
+pub(crate) fn targets(to: &Target<StepId>) -> Vec<StepId> {
+    match to {
+        Target::Step(step) => vec![*step],
+        Target::End(_) => Vec::new(),
+        Target::Origin { among } => among.clone(),
+        Target::Select { cases, default, .. } => {
+            cases.iter().map(|(_, step)| *step).chain(*default).collect()
+        }
+        Target::Jump { among, default, .. } => among.iter().copied().chain(*default).collect(),
+    }
+}
+
+/// Whether an edge can ever be taken when its outcome comes: its bound is not 0, and no edge before it takes every such
+/// outcome.
+pub(crate) fn is_takeable(step: &Step<StepId>, edge: usize) -> bool {
+    let taken = &step.edges[edge];
+    let shadowed = step.edges[..edge].iter().any(|before| before.on == taken.on && before.bound.is_none());
+    !shadowed && taken.bound.is_none_or(|bound| bound.max > 0)
+}
+
+/// Of so many edges it is looked one by one which of them comes first.
+pub(crate) const FEW: usize = 16;
+
+/// The edges of a step that [`is_takeable`] says of that they are, in their order.
+pub(crate) fn takeable(step: &Step<StepId>) -> Vec<usize> {
+    if step.edges.len() <= FEW {
+        return (0..step.edges.len()).filter(|edge| is_takeable(step, *edge)).collect();
+    }
+    let (mut found, mut taken) = (Vec::new(), HashSet::new());
+    for (at, edge) in step.edges.iter().enumerate() {
+        if !taken.contains(&edge.on) && edge.bound.is_none_or(|bound| bound.max > 0) {
+            found.push(at);
+        }
+        if edge.bound.is_none() {
+            taken.insert(&edge.on);
+        }
+    }
+    found
+}
+
+/// The first edge of each outcome, by its place.
+pub(crate) fn by_outcome(step: &Step<StepId>) -> HashMap<&Outcome, usize> {
+    let mut first = HashMap::new();
+    for (at, edge) in step.edges.iter().enumerate() {
+        first.entry(&edge.on).or_insert(at);
+    }
+    first
+}
+
+/// Who is asked where control stands on a step: the step, or its members.
+pub(crate) fn asked(flow: &Flow, at: usize) -> impl Iterator<Item = StepId> + '_ {
+    let (members, step) = match &flow.steps[at].act {
+        Act::All { members, .. } => (members.as_slice(), None),
+        _ => (&[][..], Some(StepId(at as u32))),
+    };
+    members.iter().copied().chain(step)
+}
+
+/// The steps that are asked when a gate cannot read an outcome by itself.
+pub(crate) fn judges(gate: &Gate<StepId>) -> impl Iterator<Item = StepId> {
+    let (readers, joining): (&[Reader<StepId>], &[StepId]) = match gate {
+        Gate::Readers(readers) => (readers, &[]),
+        Gate::Join { judges, .. } => (&[], judges),
+        Gate::Exit | Gate::Always(_) => (&[], &[]),
+    };
+    let reading = readers.iter().filter_map(|reader| match reader {
+        Reader::Judge { step } => Some(*step),
+        _ => None,
+    });
+    reading.chain(joining.iter().copied())
+}
+
+/// What a step comes to when its answer cannot be used, and leaves nothing.
+pub(crate) struct Fallback<'f> {
+    pub(crate) outcome: &'f Outcome,
+    /// Whether it is so in the first iteration of a run only.
+    pub(crate) first: bool,
+}
+
+impl Fallback<'_> {
+    /// Whether an edge can be taken so to a step: there is no answer that selects or names one.
+    pub(crate) fn leads(&self, edge: &Edge<StepId>, to: StepId) -> bool {
+        let default = match &edge.to {
+            Target::Select { by: Selector::Handoff(_), .. } if !self.first => {
+                return edge.on == *self.outcome;
+            }
+            Target::Select { default, .. } | Target::Jump { default, .. } => *default,
+            _ => return edge.on == *self.outcome,
+        };
+        edge.on == *self.outcome && default == Some(to)
+    }
+}
+
+/// The fallback of a step; one for the first iteration is only of a step that runs begin with.
+pub(crate) fn fallback(step: &Step<StepId>, begins: bool) -> Option<Fallback<'_>> {
+    let Gate::Readers(readers) = &step.gate else { return None };
+    readers.iter().find_map(|reader| match reader {
+        Reader::Fallback(outcome) | Reader::Otherwise(outcome) => Some(Fallback { outcome, first: false }),
+        Reader::FirstFallback(outcome) if begins => Some(Fallback { outcome, first: true }),
+        _ => None,
+    })
+}
+
+/// What readers of an answer can make of it themselves.
+pub(crate) fn outcomes_of_readers(readers: &[Reader<StepId>]) -> Vec<Outcome> {
+    let mut all = Vec::new();
+    for (index, reader) in readers.iter().enumerate() {
+        match reader {
+            // The next reader takes what this one leaves.
+            Reader::Field { words, .. } => all.extend(
+                words
+                    .iter()
+                    .map(|(_, outcome)| outcome.clone())
+                    .filter(|outcome| *outcome != Outcome::None || index + 1 == readers.len()),
+            ),
+            Reader::Tag { outcomes, .. } => {
+                all.extend(outcomes.iter().filter(|outcome| **outcome != Outcome::None).cloned());
+            }
+            Reader::Said { words, .. } => all.extend(words.iter().map(|(_, outcome)| outcome.clone())),
+            Reader::Judge { .. } | Reader::Silence(_) => {}
+            Reader::Otherwise(outcome) | Reader::Fallback(outcome) | Reader::FirstFallback(outcome) => {
+                all.push(outcome.clone());
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,140 @@
+//! Ways back to who handed off: those that some run can take.
+
+use std::collections::BTreeSet;
+
+use super::{dominators::Dominance, paths::Hop, reachability::Live};
+use crate::model::{Flow, StepId, Target};
+
+/// Keeps of the ways back to who handed off those to steps that did: to one that leads to the visit by handing off, or,
+/// where a run can come to the visit by no handing off, back to it itself.
+///
+/// Each is asked about by itself: which of several handed off on a walk is not followed.
+pub(crate) fn keep_possible(flow: &Flow, live: &Live, out: &mut [Vec<Hop>]) {
+    let (back, on): (Vec<Hop>, Vec<Hop>) = out.iter().flatten().partition(|hop| goes_back(flow, hop));
+    if back.is_empty() {
+        return;
+    }
+    let origins = Origins::of(flow, live, &on);
+    let mut possible: BTreeSet<(usize, usize)> = BTreeSet::new();
+    for from in back.iter().map(|hop| hop.from).collect::<BTreeSet<usize>>() {
+        for visit in origins.visits(from) {
+            possible.extend(origins.of_visit(visit).into_iter().map(|origin| (from, origin)));
+        }
+    }
+    for hops in out {
+        hops.retain(|hop| !goes_back(flow, hop) || possible.contains(&(hop.from, hop.to)));
+    }
+}
+
+fn goes_back(flow: &Flow, hop: &Hop) -> bool {
+    let edge = hop.edge.map(|edge| &flow.steps[hop.from].edges[edge]);
+    edge.is_some_and(|edge| matches!(edge.to, Target::Origin { .. }))
+}
+
+struct Origins<'o> {
+    flow: &'o Flow,
+    live: &'o Live,
+    /// By step: the ways to it, but for those back to who handed off.
+    into: Vec<Vec<Hop>>,
+    /// What walks pass. Ways back lead only to where a walk has been.
+    passed: Dominance,
+}
+
+impl<'o> Origins<'o> {
+    fn of(flow: &'o Flow, live: &'o Live, on: &[Hop]) -> Origins<'o> {
+        let mut into = vec![Vec::new(); flow.steps.len()];
+        let mut ways = vec![Vec::new(); flow.steps.len()];
+        for hop in on {
+            into[hop.to].push(*hop);
+            ways[hop.from].push(hop.to as u32);
+        }
+        Origins { flow, live, into, passed: Dominance::over(&ways, &[flow.entry.0]) }
+    }
+
+    /// The steps that count to whose visits a step belongs.
+    fn visits(&self, step: usize) -> BTreeSet<usize> {
+        let (mut found, mut seen, mut queue) = (BTreeSet::new(), BTreeSet::from([step]), vec![step]);
+        while let Some(at) = queue.pop() {
+            if self.flow.steps[at].counts {
+                found.insert(at);
+                continue;
+            }
+            let before = self.into[at].iter().map(|hop| hop.from);
+            queue.extend(before.filter(|from| seen.insert(*from)));
+        }
+        found
+    }
+
+    /// Who can have handed off to a visit of a step; itself where nobody has.
+    fn of_visit(&self, visit: usize) -> BTreeSet<usize> {
+        let hands_off =
+            |hop: &&Hop| hop.edge.is_some_and(|edge| self.flow.steps[hop.from].edges[edge].hands_off);
+        let id = StepId(visit as u32);
+        let (handing, other): (Vec<&Hop>, Vec<&Hop>) = self.into[visit].iter().partition(hands_off);
+        let mut found: BTreeSet<usize> = handing.iter().flat_map(|hop| self.visits(hop.from)).collect();
+        // Who came by a handing off once is never without one again.
+        let is_first =
+            |hop: &&Hop| hop.from != visit && self.passed.is_avoidable(StepId(hop.from as u32), id);
+        if self.live.entries().contains(&id) || other.iter().any(is_first) {
+            found.insert(visit);
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::Target;
+    use crate::{
+        analysis::{paths::Walks, reachability::Live},
+        checks::{
+            resolve::resolve,
+            testing::{draft, name},
+        },
+    };
+
+    /// Where the check of `c` can lead back to, when `handing` are the steps whose ways to `c` hand off.
+    fn back(text: &str, handing: &[&str]) -> Vec<String> {
+        let mut draft = draft(text);
+        let among: Vec<_> = ["a", "b"].into_iter().map(name).collect();
+        for step in &mut draft.steps {
+            let hands = handing.contains(&&*step.name);
+            for edge in &mut step.edges {
+                let to_c = matches!(&edge.to, Target::Step(to) if *to.text == *"c");
+                edge.hands_off = hands && to_c;
+            }
+            if *step.name == *"c@check" {
+                step.counts = false;
+                step.edges[0].to = Target::Origin { among: among.clone() };
+            }
+        }
+        let flow = resolve(draft, &[], &mut Vec::new()).unwrap().flow;
+        let live = Live::of(&flow, &[flow.entry], true);
+        let walks = Walks::of(&flow, &live);
+        let check = flow.steps.iter().position(|step| *step.name == *"c@check").unwrap();
+        let back = walks.out[check].iter().filter(|hop| hop.edge == Some(0));
+        back.map(|hop| flow.steps[hop.to].name.to_string()).collect()
+    }
+
+    const LINE: &str = "a: next → b\nb: next → c\nc: done → c@check\nc@check: bad → c, ok → end";
+
+    #[test]
+    fn back_to_the_only_one_who_hands_off() {
+        assert_eq!(back(LINE, &["b"]), ["b"]);
+    }
+
+    #[test]
+    fn back_to_itself_where_nobody_hands_off() {
+        assert_eq!(back(LINE, &[]), ["c"]);
+        let both = "a: next → b, skip → c\nb: next → c\nc: done → c@check\nc@check: bad → c, ok → end";
+        assert_eq!(back(both, &["b"]), ["b", "c"], "`a` leads there without");
+        assert_eq!(back(both, &["a", "b"]), ["a", "b"]);
+    }
+
+    #[test]
+    fn who_came_by_a_handing_off_is_not_without_again() {
+        let again =
+            "a: next → b\nb: next → c\nc: done → c@check, more → d\nd: next → c\nc@check: bad → c, ok → end";
+        assert_eq!(back(again, &["b"]), ["b"]);
+    }
+}

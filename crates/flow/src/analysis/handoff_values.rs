@@ -1,0 +1,482 @@
+//! What the newest handed-on values that select can be, step by step.
+//!
+//! Values are numbers by name, and sets of them rows of bits that are shared where they are equal. A step has a set only
+//! for names whose newest value still matters when it is entered: one that is answered anew before anything selects by it
+//! is followed no farther. So what this takes grows with the ways on which a value is awaited, not with all ways.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::bit_set::Row;
+use super::graph::{asked, fallback, judges, targets};
+use super::{
+    newest_values,
+    newest_values::{Value, Values},
+};
+use crate::{
+    Str,
+    model::{Act, FieldPath, Flow, Selector, Step, StepId, Target},
+};
+
+/// The number of the value that there is none.
+pub(crate) const ABSENT: u32 = 0;
+
+/// What the newest value of some names can be, by number of the name, ascending.
+pub(crate) type Newest = Vec<(u32, Arc<Row>)>;
+
+/// A name of values that select: all that selects or is handed on by it, sorted. The values are numbered as they are
+/// sorted: none, each text, each object or list, and anything else.
+#[derive(Debug)]
+struct Key {
+    name: Str,
+    /// Texts, objects and lists.
+    listed: Vec<Value>,
+    /// By the bits of a number, the texts that read as it.
+    numbers: HashMap<u64, Vec<u32>>,
+}
+
+/// What answers of a step leave under a name.
+#[derive(Debug)]
+struct Left {
+    key: u32,
+    /// Without [`ABSENT`].
+    values: Arc<Row>,
+    /// Whether they may leave nothing, so that what was there stays.
+    may_miss: bool,
+}
+
+/// Where the values of a name lead from an edge.
+#[derive(Debug)]
+struct Choice {
+    key: u32,
+    /// Where cases lead, each place once, and the values that choose it.
+    places: Vec<(StepId, Arc<Row>)>,
+    /// All values that have a case.
+    known: Row,
+    /// Each case by its number, and where it leads.
+    cases: Vec<(u32, StepId)>,
+    default: Option<StepId>,
+}
+
+/// What is known of values before any way is followed, and what they can be as far as ways have been followed.
+#[derive(Debug, Default)]
+pub(crate) struct Carried {
+    keys: Vec<Key>,
+    /// By step: what it hands on itself.
+    left: Vec<Vec<Left>>,
+    /// By step and edge: where values lead.
+    choices: HashMap<(usize, usize), Choice>,
+    /// By step: what matters when it is entered, and what it can be there.
+    entered: Vec<Newest>,
+}
+
+impl Carried {
+    /// For a flow whose steps lead on by these edges, where walks begin at some steps.
+    pub(crate) fn of(flow: &Flow, open: &[Vec<usize>], entries: &[StepId]) -> Carried {
+        let names = newest_values::keys(flow);
+        if names.is_empty() {
+            return Carried::default();
+        }
+        let answers = Answers::of(flow, &names);
+        let mut carried = Carried { keys: numbered(flow, names, &answers), ..Carried::default() };
+        carried.left = answers.numbered(&carried.keys);
+        carried.choose(flow);
+        carried.entered = carried.awaited(flow, open, entries);
+        carried
+    }
+
+    /// Whether nothing selects by what is handed on.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// What can be when a step is entered.
+    pub(crate) fn entered(&self, at: usize) -> Newest {
+        self.entered.get(at).cloned().unwrap_or_default()
+    }
+
+    /// A run comes to a step where nothing was handed on yet; whether that is new.
+    pub(crate) fn begin(&mut self, to: usize) -> bool {
+        let nothing = Arc::new(Row::one(ABSENT));
+        let Some(entered) = self.entered.get_mut(to) else { return false };
+        entered.iter_mut().fold(false, |is_new, (_, known)| join(known, &nothing) || is_new)
+    }
+
+    /// A run comes to a step with such values; whether some of them are new.
+    pub(crate) fn come(&mut self, to: usize, values: &Newest) -> bool {
+        let Some(entered) = self.entered.get_mut(to) else { return false };
+        let mut is_new = false;
+        for (key, known) in entered {
+            if let Ok(at) = values.binary_search_by_key(key, |(key, _)| *key) {
+                is_new |= join(known, &values[at].1);
+            }
+        }
+        is_new
+    }
+
+    /// What can be when a step is left after an answer.
+    pub(crate) fn leaving(&self, flow: &Flow, at: usize) -> Newest {
+        let Some(entered) = self.entered.get(at) else { return Newest::new() };
+        let members = members(&flow.steps[at]);
+        let speakers = || members.iter().map(|member| member.0 as usize);
+        let own = std::iter::once(at).chain(speakers()).flat_map(|step| &self.left[step]);
+        let mut keys: Vec<u32> =
+            entered.iter().map(|(key, _)| *key).chain(own.map(|left| left.key)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let one = |key: u32| {
+            let known = entered.binary_search_by_key(&key, |(key, _)| *key).map(|at| &entered[at].1);
+            let mut values = self.after(at, key, known.ok());
+            // Members answer in any order, so that each of them may be the last that leaves it.
+            for member in speakers() {
+                _ = join(&mut values, &self.after(member, key, known.ok()));
+            }
+            (key, values)
+        };
+        keys.into_iter().map(one).collect()
+    }
+
+    /// What the newest value of a name can be when a step has answered.
+    fn after(&self, at: usize, key: u32, before: Option<&Arc<Row>>) -> Arc<Row> {
+        let before = || before.cloned().unwrap_or_default();
+        let Some(left) = self.left_by(at, key) else { return before() };
+        let mut values = left.values.clone();
+        if left.may_miss {
+            _ = join(&mut values, &before());
+        }
+        values
+    }
+
+    fn left_by(&self, at: usize, key: u32) -> Option<&Left> {
+        let left = &self.left[at];
+        left.binary_search_by_key(&key, |left| left.key).ok().map(|at| &left[at])
+    }
+
+    /// Where an edge leads by what was handed on, and which values lead there. `values` gets what it is then, place by
+    /// place.
+    pub(crate) fn select(&self, (at, edge): (usize, usize), values: &Newest) -> Vec<(StepId, Newest)> {
+        let Some(choice) = self.choices.get(&(at, edge)) else { return Vec::new() };
+        let key = values.binary_search_by_key(&choice.key, |(key, _)| *key);
+        let Ok(place) = key else { return Vec::new() };
+        let chosen = choice.of(&values[place].1, self.keys[choice.key as usize].other());
+        let with = |(to, row): (StepId, Arc<Row>)| {
+            let mut values = values.clone();
+            values[place].1 = row;
+            (to, values)
+        };
+        chosen.into_iter().map(with).collect()
+    }
+
+    /// The values that an edge has no case for, of those that there can be when a step is left.
+    pub(crate) fn without_case(&self, flow: &Flow, (at, edge): (usize, usize)) -> Uncovered {
+        let Some(choice) = self.choices.get(&(at, edge)) else { return Uncovered::default() };
+        let values = self.leaving(flow, at);
+        let key = &self.keys[choice.key as usize];
+        let bad = match values.binary_search_by_key(&choice.key, |(key, _)| *key) {
+            Ok(place) => values[place].1.minus(&choice.known),
+            Err(_) => return Uncovered::default(),
+        };
+        let mut own = Row::default();
+        let mut leaves = false;
+        for left in asked(flow, at).filter_map(|step| self.left_by(step.0 as usize, choice.key)) {
+            leaves = true;
+            own.add(&left.values);
+        }
+        let mut others = bad.minus(&own);
+        let absent = bad.has(ABSENT);
+        others.remove(ABSENT);
+        Uncovered {
+            leaves,
+            absent,
+            last: bad.last().map(|value| key.value(value)),
+            own: bad.and(&own).last().map(|value| key.value(value)),
+            other: others.first().map(|value| key.value(value)),
+        }
+    }
+
+    /// Whether answers of a step can leave a value under a name.
+    pub(crate) fn can_leave(&self, at: usize, name: &str, value: &Value) -> bool {
+        let Some((key, number)) = self.number(name, value) else { return false };
+        self.left_by(at, key).is_some_and(|left| left.values.has(number))
+    }
+
+    /// Whether all answers of a step leave something under a name.
+    pub(crate) fn always_leaves(&self, at: usize, name: &str) -> bool {
+        let key = self.keys.binary_search_by(|key| (*key.name).cmp(name)).ok();
+        key.and_then(|key| self.left_by(at, key as u32)).is_some_and(|left| !left.may_miss)
+    }
+
+    fn number(&self, name: &str, value: &Value) -> Option<(u32, u32)> {
+        let key = self.keys.binary_search_by(|key| (*key.name).cmp(name)).ok()?;
+        Some((key as u32, self.keys[key].number(value)?))
+    }
+
+    /// Finds out where each value leads from each edge that selects.
+    fn choose(&mut self, flow: &Flow) {
+        for (at, step) in flow.steps.iter().enumerate() {
+            for (index, edge) in step.edges.iter().enumerate() {
+                let Target::Select { by: Selector::Handoff(name), cases, default } = &edge.to else {
+                    continue;
+                };
+                if let Ok(key) = self.keys.binary_search_by(|key| key.name.cmp(name)) {
+                    let choice = Choice::new(key as u32, &self.keys[key], cases, *default);
+                    self.choices.insert((at, index), choice);
+                }
+            }
+        }
+    }
+
+    /// By step: the names whose newest value matters when it is entered. Found backwards from where values select, as far
+    /// as nothing leaves another one for certain.
+    fn awaited(&self, flow: &Flow, open: &[Vec<usize>], entries: &[StepId]) -> Vec<Newest> {
+        let before = before(flow, open);
+        let mut selecting: Vec<Vec<usize>> = vec![Vec::new(); self.keys.len()];
+        for (at, edges) in open.iter().enumerate() {
+            for choice in edges.iter().filter_map(|edge| self.choices.get(&(at, *edge))) {
+                selecting[choice.key as usize].push(at);
+            }
+        }
+        let replaces = |at: usize, key: u32| {
+            let step = &flow.steps[at];
+            members(step).is_empty()
+                && self.left_by(at, key).is_some_and(|left| !left.may_miss)
+                && fallback(step, entries.contains(&StepId(at as u32))).is_none()
+        };
+        let mut awaited: Vec<Newest> = vec![Newest::new(); flow.steps.len()];
+        let nothing = Arc::<Row>::default();
+        for (key, from) in (0..).zip(selecting) {
+            let mut open: Vec<usize> = from.into_iter().filter(|at| !replaces(*at, key)).collect();
+            while let Some(at) = open.pop() {
+                if awaited[at].last().is_some_and(|(known, _)| *known == key) {
+                    continue;
+                }
+                awaited[at].push((key, nothing.clone()));
+                let others = before[at].iter().filter(|(from, inner)| *inner || !replaces(*from, key));
+                open.extend(others.map(|(from, _)| *from));
+            }
+        }
+        awaited
+    }
+}
+
+/// What there is no case for.
+#[derive(Debug, Default)]
+pub(crate) struct Uncovered {
+    /// Whether who answers there leaves the value at all.
+    pub(crate) leaves: bool,
+    /// Whether there may be no value.
+    pub(crate) absent: bool,
+    /// The last of them.
+    pub(crate) last: Option<Value>,
+    /// The last of those that who answers there leaves.
+    pub(crate) own: Option<Value>,
+    /// The first of those that only others leave.
+    pub(crate) other: Option<Value>,
+}
+
+impl Key {
+    fn other(&self) -> u32 {
+        self.listed.len() as u32 + 1
+    }
+
+    fn number(&self, value: &Value) -> Option<u32> {
+        match value {
+            Value::Absent => Some(ABSENT),
+            Value::Is(_) | Value::Whole(_) => self.listed.binary_search(value).ok().map(|at| at as u32 + 1),
+            Value::Other => Some(self.other()),
+        }
+    }
+
+    fn value(&self, number: u32) -> Value {
+        match number.checked_sub(1).map(|at| self.listed.get(at as usize)) {
+            None => Value::Absent,
+            Some(Some(value)) => value.clone(),
+            Some(None) => Value::Other,
+        }
+    }
+}
+
+impl Choice {
+    fn new(number: u32, key: &Key, cases: &[(Str, StepId)], default: Option<StepId>) -> Choice {
+        let (mut places, mut by_place) = (Vec::<(StepId, Row)>::new(), HashMap::new());
+        let (mut known, mut numbers) = (Row::default(), Vec::new());
+        let mut taken = std::collections::HashSet::new();
+        for (case, to) in cases {
+            let own = key.number(&Value::Is(case.clone()));
+            numbers.extend(own.map(|own| (own, *to)));
+            let same = newest_values::number(case).and_then(|number| key.numbers.get(&number));
+            for value in own.into_iter().chain(same.into_iter().flatten().copied()) {
+                // The first case that a value is, is its.
+                if taken.insert(value) {
+                    let at = *by_place.entry(*to).or_insert(places.len());
+                    if at == places.len() {
+                        places.push((*to, Row::default()));
+                    }
+                    places[at].1.insert(value);
+                    known.insert(value);
+                }
+            }
+        }
+        let places = places.into_iter().map(|(to, row)| (to, Arc::new(row))).collect();
+        Choice { key: number, places, known, cases: numbers, default }
+    }
+
+    /// Where values lead, each with those that lead there, in the order of the values.
+    fn of(&self, values: &Row, other: u32) -> Vec<(StepId, Arc<Row>)> {
+        let mut found: Vec<((u32, usize), StepId, Row)> = Vec::new();
+        for (to, row) in &self.places {
+            let chosen = values.and(row);
+            found.extend(chosen.first().map(|first| ((first, 0), *to, chosen)));
+        }
+        if values.has(other) {
+            // It may be any of the cases as well.
+            let cases = self.cases.iter().enumerate();
+            found.extend(cases.map(|(at, (case, to))| ((other, at), *to, Row::one(*case))));
+        }
+        if let Some(default) = self.default {
+            let rest = values.minus(&self.known);
+            let first = rest.first().map(|first| (first, if first == other { usize::MAX } else { 0 }));
+            found.extend(first.map(|first| (first, default, rest)));
+        }
+        found.sort_by_key(|(first, ..)| *first);
+        let (mut places, mut by_place) = (Vec::<(StepId, Arc<Row>)>::new(), HashMap::new());
+        for (_, to, row) in found {
+            let at = *by_place.entry(to).or_insert(places.len());
+            match places.get_mut(at) {
+                Some((_, known)) => Arc::make_mut(known).add(&row),
+                None => places.push((to, Arc::new(row))),
+            }
+        }
+        places
+    }
+}
+
+/// What answers leave under names that select, before values have numbers: by step, name and values.
+struct Answers(Vec<Vec<(u32, Arc<Values>)>>);
+
+impl Answers {
+    fn of<'f>(flow: &'f Flow, names: &[Str]) -> Answers {
+        // Steps may share a schema of many values.
+        let mut known: BTreeMap<(Option<u32>, &'f FieldPath), Arc<Values>> = BTreeMap::new();
+        let of_step = |step: &'f Step<StepId>| {
+            let mut found: Vec<(u32, Arc<Values>)> = Vec::new();
+            let schema = match &step.act {
+                Act::Ask(ask) => ask.schema,
+                _ => None,
+            };
+            for handoff in &step.handoff {
+                let Ok(key) = names.binary_search(&handoff.key) else { continue };
+                let values = known.entry((schema.map(|id| id.0), &handoff.path)).or_insert_with(|| {
+                    Arc::new(newest_values::answered(schema.map(|id| flow.schema(id)), &handoff.path))
+                });
+                found.push((key as u32, values.clone()));
+            }
+            found.sort_by_key(|(key, _)| *key);
+            // The first of a name counts.
+            found.dedup_by_key(|(key, _)| *key);
+            found
+        };
+        Answers(flow.steps.iter().map(of_step).collect())
+    }
+
+    /// The same by numbers.
+    fn numbered(&self, keys: &[Key]) -> Vec<Vec<Left>> {
+        let mut known: HashMap<(u32, *const Values), Arc<Row>> = HashMap::new();
+        let mut left = |(key, values): &(u32, Arc<Values>)| {
+            let row = known.entry((*key, Arc::as_ptr(values))).or_insert_with(|| {
+                let present = values.iter().filter(|value| **value != Value::Absent);
+                let mut row = Row::default();
+                present
+                    .filter_map(|value| keys[*key as usize].number(value))
+                    .for_each(|value| row.insert(value));
+                Arc::new(row)
+            });
+            Left { key: *key, values: row.clone(), may_miss: values.contains(&Value::Absent) }
+        };
+        self.0.iter().map(|of_step| of_step.iter().map(&mut left).collect()).collect()
+    }
+}
+
+/// The names with all values that select or are handed on by them.
+fn numbered(flow: &Flow, names: Vec<Str>, answers: &Answers) -> Vec<Key> {
+    let mut listed: Vec<Values> = vec![Values::new(); names.len()];
+    let mut seen = std::collections::HashSet::new();
+    for (key, values) in answers.0.iter().flatten() {
+        if seen.insert((*key, Arc::as_ptr(values))) {
+            let own = values.iter().filter(|value| matches!(value, Value::Is(_) | Value::Whole(_)));
+            listed[*key as usize].extend(own.cloned());
+        }
+    }
+    for edge in flow.steps.iter().flat_map(|step| &step.edges) {
+        let Target::Select { by: Selector::Handoff(name), cases, .. } = &edge.to else { continue };
+        if let Ok(key) = names.binary_search(name) {
+            listed[key].extend(cases.iter().map(|(case, _)| Value::Is(case.clone())));
+        }
+    }
+    let key = |(name, listed): (Str, Values)| {
+        let (listed, mut numbers) = (Vec::from_iter(listed), HashMap::<u64, Vec<u32>>::new());
+        for (at, value) in (1..).zip(&listed) {
+            if let Value::Is(text) = value
+                && let Some(number) = newest_values::number(text)
+            {
+                numbers.entry(number).or_default().push(at);
+            }
+        }
+        Key { name, listed, numbers }
+    };
+    names.into_iter().zip(listed).map(key).collect()
+}
+
+fn members(step: &Step<StepId>) -> &[StepId] {
+    match &step.act {
+        Act::All { members, .. } => members,
+        _ => &[],
+    }
+}
+
+/// By step: from which steps ways may lead to it, and whether they hand it what they were entered with.
+fn before(flow: &Flow, open: &[Vec<usize>]) -> Vec<Vec<(usize, bool)>> {
+    let mut before: Vec<Vec<(usize, bool)>> = vec![Vec::new(); flow.steps.len()];
+    for (at, step) in flow.steps.iter().enumerate() {
+        let inner = members(step).iter().copied().chain(judges(&step.gate));
+        inner.for_each(|to| before[to.0 as usize].push((at, true)));
+        for edge in &open[at] {
+            targets(&step.edges[*edge].to).into_iter().for_each(|to| before[to.0 as usize].push((at, false)));
+        }
+    }
+    for monitor in &flow.monitors {
+        if let Some(last) = monitor.cycle.last() {
+            before[monitor.judge.0 as usize].push((last.0 as usize, false));
+        }
+    }
+    // Who goes back to who handed off may go to the step of its own visit as well.
+    let goes_back = |at: &usize| open[*at].iter().any(|edge| is_origin(&flow.steps[*at].edges[*edge].to));
+    for at in (0..flow.steps.len()).filter(goes_back) {
+        let (mut seen, mut queue) = (BTreeSet::from([at]), vec![at]);
+        while let Some(step) = queue.pop() {
+            if flow.steps[step].counts {
+                before[step].push((at, false));
+                continue;
+            }
+            queue.extend(before[step].iter().map(|(from, _)| *from).filter(|from| seen.insert(*from)));
+        }
+    }
+    before
+}
+
+fn is_origin(to: &Target<StepId>) -> bool {
+    matches!(to, Target::Origin { .. })
+}
+
+/// Adds values to others; whether some of them were new. What is equal is shared.
+pub(crate) fn join(known: &mut Arc<Row>, values: &Arc<Row>) -> bool {
+    if Arc::ptr_eq(known, values) || known.holds(values) {
+        return false;
+    }
+    if values.holds(known) {
+        *known = values.clone();
+    } else {
+        Arc::make_mut(known).add(values);
+    }
+    true
+}

@@ -1,0 +1,209 @@
+//! Which rules over members can be the first that fit.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use crate::model::{JoinPattern, JoinRule, Outcome};
+
+/// Members that come to one of their outcomes each, or to none.
+pub(crate) struct Members<'m> {
+    outcomes: &'m [BTreeSet<Outcome>],
+    /// How many members can come to each.
+    having: HashMap<&'m Outcome, usize>,
+}
+
+/// What earlier rules take.
+#[derive(Default)]
+struct Taken<'r> {
+    /// What one member is enough for.
+    any: HashSet<&'r Outcome>,
+    /// What all members have to come to.
+    exactly: HashSet<Exactly<'r>>,
+}
+
+/// One outcome for each of all members.
+#[derive(PartialEq, Eq, Hash)]
+enum Exactly<'r> {
+    /// There are no members.
+    Nobody,
+    /// All the same.
+    Same(&'r Outcome),
+    /// Not all the same.
+    Each(Vec<&'r Outcome>),
+}
+
+impl<'m> Members<'m> {
+    pub(crate) fn of(outcomes: &'m [BTreeSet<Outcome>]) -> Members<'m> {
+        let mut having = HashMap::new();
+        outcomes.iter().flatten().for_each(|outcome| *having.entry(outcome).or_default() += 1);
+        Members { outcomes, having }
+    }
+
+    /// By rule: whether it can be the first that fits.
+    pub(crate) fn firing(&self, rules: &[JoinRule]) -> Vec<bool> {
+        let mut taken = Taken::default();
+        let mut firing = Vec::with_capacity(rules.len());
+        for rule in rules {
+            firing.push(self.fires(&rule.pattern, &taken));
+            match &rule.pattern {
+                JoinPattern::Any(any) => taken.any.extend(any),
+                JoinPattern::All(_) | JoinPattern::Each(_) => {
+                    taken.exactly.extend(self.exactly(&rule.pattern));
+                }
+            }
+        }
+        firing
+    }
+
+    /// Whether a rule can fit when it is the only one.
+    pub(crate) fn fires_alone(&self, rule: &JoinRule) -> bool {
+        self.fires(&rule.pattern, &Taken::default())
+    }
+
+    fn fires(&self, pattern: &JoinPattern, taken: &Taken<'_>) -> bool {
+        let can = |outcome: &Outcome| self.having(outcome) > 0 && !taken.any.contains(outcome);
+        match pattern {
+            // Beside the one that has it the others may come to nothing, which fits no rule about all of them.
+            JoinPattern::Any(any) if self.outcomes.len() > 1 => any.iter().any(can),
+            JoinPattern::Any(any) if self.outcomes.len() == 1 => {
+                any.iter().any(|outcome| can(outcome) && !taken.exactly.contains(&Exactly::Same(outcome)))
+            }
+            JoinPattern::Any(_) => false,
+            JoinPattern::All(_) | JoinPattern::Each(_) => self.exactly(pattern).is_some_and(|exactly| {
+                let possible = match &exactly {
+                    Exactly::Nobody => true,
+                    Exactly::Same(outcome) => {
+                        self.having(outcome) == self.outcomes.len() && !taken.any.contains(outcome)
+                    }
+                    Exactly::Each(each) => {
+                        let mut each = each.iter().zip(self.outcomes);
+                        each.all(|(outcome, own)| own.contains(*outcome) && !taken.any.contains(*outcome))
+                    }
+                };
+                possible && !taken.exactly.contains(&exactly)
+            }),
+        }
+    }
+
+    fn having(&self, outcome: &Outcome) -> usize {
+        self.having.get(outcome).copied().unwrap_or(0)
+    }
+
+    /// What a rule about all of them wants; `None` of one that is about more or fewer.
+    fn exactly<'r>(&self, pattern: &'r JoinPattern) -> Option<Exactly<'r>> {
+        match pattern {
+            JoinPattern::All(outcome) if !self.outcomes.is_empty() => Some(Exactly::Same(outcome)),
+            JoinPattern::All(_) => Some(Exactly::Nobody),
+            JoinPattern::Each(each) if each.len() == self.outcomes.len() => {
+                Some(exactly(each.iter().collect()))
+            }
+            JoinPattern::Each(_) | JoinPattern::Any(_) => None,
+        }
+    }
+}
+
+fn exactly(each: Vec<&Outcome>) -> Exactly<'_> {
+    match each.first() {
+        None => Exactly::Nobody,
+        Some(first) if each.iter().all(|other| other == first) => Exactly::Same(first),
+        Some(_) => Exactly::Each(each),
+    }
+}
+
+/// What rules about all members fit, to ask for many cases.
+pub(crate) struct Cases<'r>(HashSet<Exactly<'r>>);
+
+impl<'r> Cases<'r> {
+    /// What some rules fit. There are so many members.
+    pub(crate) fn of(
+        rules: impl IntoIterator<Item = &'r JoinRule>,
+        members: &'r [BTreeSet<Outcome>],
+    ) -> Cases<'r> {
+        let members = Members { outcomes: members, having: HashMap::new() };
+        Cases(rules.into_iter().filter_map(|rule| members.exactly(&rule.pattern)).collect())
+    }
+
+    /// Whether one of them fits when the members say these.
+    pub(crate) fn fit(&self, case: &[&Outcome]) -> bool {
+        self.0.contains(&exactly(case.to_vec()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::Members;
+    use crate::checks::testing::Dice;
+    use crate::model::{JoinPattern, JoinRule, Outcome};
+
+    fn word(dice: &mut Dice) -> Outcome {
+        Outcome::Named(["x", "y", "z"][dice.below(3) as usize].into())
+    }
+
+    fn words(dice: &mut Dice, most: u64) -> Vec<Outcome> {
+        (0..dice.below(most + 1)).map(|_| word(dice)).collect()
+    }
+
+    fn fits(pattern: &JoinPattern, said: &[Option<Outcome>]) -> bool {
+        match pattern {
+            JoinPattern::All(wanted) => said.iter().all(|said| said.as_ref() == Some(wanted)),
+            JoinPattern::Each(each) => each.iter().map(Some).eq(said.iter().map(Option::as_ref)),
+            JoinPattern::Any(any) => said.iter().flatten().any(|said| any.contains(said)),
+        }
+    }
+
+    /// All that members can say together.
+    fn cases(members: &[BTreeSet<Outcome>]) -> Vec<Vec<Option<Outcome>>> {
+        let mut cases = vec![Vec::new()];
+        for member in members {
+            let said = || member.iter().cloned().map(Some).chain([None]);
+            cases = cases
+                .into_iter()
+                .flat_map(|case: Vec<_>| said().map(move |said| [case.clone(), vec![said]].concat()))
+                .collect();
+        }
+        cases
+    }
+
+    #[test]
+    fn a_rule_fires_where_some_case_is_its_own() {
+        let mut dice = Dice(11);
+        for _ in 0..4_000 {
+            let members: Vec<BTreeSet<Outcome>> =
+                (0..1 + dice.below(3)).map(|_| words(&mut dice, 2).into_iter().collect()).collect();
+            let pattern = |dice: &mut Dice| match dice.below(3) {
+                0 => JoinPattern::All(word(dice)),
+                1 => JoinPattern::Each(words(dice, 3)),
+                _ => JoinPattern::Any(words(dice, 2)),
+            };
+            let rules: Vec<JoinRule> = (0..1 + dice.below(4))
+                .map(|_| JoinRule { pattern: pattern(&mut dice), outcome: word(&mut dice) })
+                .collect();
+            let first = |case: &Vec<Option<Outcome>>| rules.iter().position(|rule| fits(&rule.pattern, case));
+            let firsts: BTreeSet<usize> = cases(&members).iter().filter_map(first).collect();
+            let told = Members::of(&members);
+            let expected: Vec<bool> = (0..rules.len()).map(|rule| firsts.contains(&rule)).collect();
+            assert_eq!(told.firing(&rules), expected, "{rules:?} {members:?}");
+            for rule in &rules {
+                assert_eq!(
+                    told.fires_alone(rule),
+                    cases(&members).iter().any(|case| fits(&rule.pattern, case))
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn many_rules_over_many_members_are_looked_at_once() {
+        // Each rule is about one member and follows all the others: compared in pairs they would be a thousand million.
+        let named = |at: usize| Outcome::Named(format!("r{at}").as_str().into());
+        let count = 50_000;
+        let members: Vec<BTreeSet<Outcome>> = (0..count).map(|at| BTreeSet::from([named(at)])).collect();
+        let rules: Vec<JoinRule> = (0..count)
+            .flat_map(|at| [JoinPattern::All(named(at)), JoinPattern::Any(vec![named(at)])])
+            .map(|pattern| JoinRule { pattern, outcome: named(0) })
+            .collect();
+        let firing = Members::of(&members).firing(&rules);
+        assert!(firing.iter().enumerate().all(|(at, fires)| *fires == (at % 2 == 1)));
+    }
+}

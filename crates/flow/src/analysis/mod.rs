@@ -1,0 +1,25 @@
+//! What can be computed about a flow without running it: reachable steps, values that are handed on, the answers that
+//! a schema allows, the graph of run states, and the most that a run can cost.
+
+pub(crate) mod bit_set;
+pub(crate) mod components;
+pub(crate) mod conditional_fields;
+pub mod cost_bound;
+pub(crate) mod dominators;
+pub(crate) mod earliest_completion;
+pub(crate) mod extractor_yields;
+pub(crate) mod fallback_edges;
+pub(crate) mod graph;
+pub(crate) mod handoff_origins;
+pub(crate) mod handoff_values;
+pub(crate) mod join_rules;
+pub(crate) mod newest_values;
+pub(crate) mod paths;
+pub(crate) mod reachability;
+pub(crate) mod schema;
+pub mod state_graph;
+pub mod threads;
+pub mod variants;
+
+pub use extractor_yields::Yields;
+pub use schema::Impossible;

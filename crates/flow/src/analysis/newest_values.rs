@@ -1,0 +1,177 @@
+//! What the newest handed-on values can be, where values select the way.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::{
+    Str,
+    model::{Act, FieldPath, Flow, Schema, Selector, Step, StepId, Target},
+};
+
+/// A value that selects.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Value {
+    /// There is none; `null` counts as none.
+    Absent,
+    /// This text.
+    Is(Str),
+    /// This object or list, which equals no case.
+    Whole(Str),
+    /// Something that no list names.
+    Other,
+}
+
+/// What a value can be.
+pub(crate) type Values = BTreeSet<Value>;
+
+/// What an answer can hold at a path. A schema that lists nothing allows everything.
+pub(crate) fn answered(schema: Option<&Schema>, path: &FieldPath) -> Values {
+    let Some(schema) = schema else { return BTreeSet::from([Value::Absent, Value::Other]) };
+    let Some(listed) = schema.values_at(path) else {
+        let mut values = Values::from([unlisted(schema, path)]);
+        values.extend((!schema.always_has(path)).then_some(Value::Absent));
+        return values;
+    };
+    let mut values: Values = listed
+        .iter()
+        .map(|value| match value {
+            serde_json::Value::Null => Value::Absent,
+            serde_json::Value::String(text) => Value::Is(text.as_str().into()),
+            whole if whole.is_object() || whole.is_array() => Value::Whole(whole.to_string().into()),
+            other => Value::Is(other.to_string().into()),
+        })
+        .collect();
+    if !schema.always_has(path) {
+        values.insert(Value::Absent);
+    }
+    values
+}
+
+/// What a schema allows that lists nothing at a path.
+fn unlisted(schema: &Schema, path: &FieldPath) -> Value {
+    // `null` counts as none.
+    if schema.can_be(path, &["string", "number", "boolean"]) {
+        return Value::Other;
+    }
+    Value::Whole(if schema.can_be(path, &["array"]) { "[…]".into() } else { "{…}".into() })
+}
+
+/// The schema of a step's answers.
+pub(crate) fn schema_of<'f>(flow: &'f Flow, step: &Step<StepId>) -> Option<&'f Schema> {
+    match &step.act {
+        Act::Ask(ask) => ask.schema.map(|id| flow.schema(id)),
+        _ => None,
+    }
+}
+
+/// The names of handed-on values that select somewhere.
+pub(crate) fn keys(flow: &Flow) -> Vec<Str> {
+    let edges = flow.steps.iter().flat_map(|step| &step.edges);
+    let mut keys: Vec<Str> = edges
+        .filter_map(|edge| match &edge.to {
+            Target::Select { by: Selector::Handoff(key), .. } => Some(key.clone()),
+            _ => None,
+        })
+        .collect();
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+/// Where values select.
+pub(crate) fn select(values: &Values, cases: &[(Str, StepId)], default: Option<StepId>) -> Vec<StepId> {
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+    let mut add = |to: StepId| {
+        if seen.insert(to) {
+            found.push(to);
+        }
+    };
+    let places_of_cases = Cases::of(cases.iter().map(|(case, _)| case));
+    for value in values {
+        let chosen = match value {
+            Value::Is(text) => places_of_cases.first(text).map(|at| cases[at].1),
+            Value::Absent | Value::Whole(_) => None,
+            Value::Other => {
+                // It may be any of the cases as well.
+                cases.iter().for_each(|(_, to)| add(*to));
+                None
+            }
+        };
+        chosen.or(default).into_iter().for_each(&mut add);
+    }
+    found
+}
+
+/// Cases by what they say, so that each of many values finds its own at once.
+#[derive(Debug, Default)]
+pub(crate) struct Cases {
+    texts: HashMap<Str, usize>,
+    numbers: HashMap<u64, usize>,
+}
+
+impl Cases {
+    pub(crate) fn of<'c>(cases: impl IntoIterator<Item = &'c Str>) -> Cases {
+        let mut found = Cases::default();
+        for (at, case) in cases.into_iter().enumerate() {
+            found.texts.entry(case.clone()).or_insert(at);
+            if let Some(number) = number(case) {
+                found.numbers.entry(number).or_insert(at);
+            }
+        }
+        found
+    }
+
+    /// The first case that a text is, by its place: the same text, or the same number, however it is written.
+    pub(crate) fn first(&self, text: &str) -> Option<usize> {
+        let by_number = number(text).and_then(|number| self.numbers.get(&number));
+        self.texts.get(text).into_iter().chain(by_number).min().copied()
+    }
+}
+
+/// The bits of a number that a text is; equal numbers have equal bits. What is no number equals nothing.
+pub(crate) fn number(text: &str) -> Option<u64> {
+    let number = text.parse::<f64>().ok().filter(|number| !number.is_nan())?;
+    // Both zeros are one.
+    Some((number + 0.0).to_bits())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers are equal however they are written.
+    fn is_case(case: &str, text: &str) -> bool {
+        let number = |text: &str| text.parse::<f64>().ok();
+        case == text || (number(case).is_some() && number(case) == number(text))
+    }
+
+    #[test]
+    fn what_is_no_text_number_or_truth_value_equals_no_case() {
+        let answered = |kind: serde_json::Value| {
+            let schema =
+                serde_json::json!({"type": "object", "required": ["kind"], "properties": {"kind": kind}});
+            answered(Some(&Schema::new(schema).unwrap()), &FieldPath::parse("kind").unwrap())
+        };
+        let list = || Value::Whole("[…]".into());
+        assert_eq!(answered(serde_json::json!({"type": "array"})), Values::from([list()]));
+        assert_eq!(
+            answered(serde_json::json!({"type": ["array", "null"]})),
+            Values::from([Value::Absent, list()])
+        );
+        assert_eq!(
+            answered(serde_json::json!({"type": "object"})),
+            Values::from([Value::Whole("{…}".into())])
+        );
+        assert_eq!(answered(serde_json::json!({"type": ["object", "string"]})), Values::from([Value::Other]));
+    }
+
+    #[test]
+    fn cases_are_found_as_they_are_compared() {
+        let texts = ["a", "1.0", "1", "nan", "-0", "0", "a", "1e0", "inf", "Infinity", "NaN", "", "b"];
+        let cases: Vec<Str> = texts.map(Str::from).to_vec();
+        let found = Cases::of(&cases);
+        for text in texts.into_iter().chain(["01", "c", "0.0", "+1"]) {
+            let first = cases.iter().position(|case| is_case(case, text));
+            assert_eq!(found.first(text), first, "{text}");
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! What a JSON Schema says about the answers that fit it, as far as that is certain without trying them.
+
+pub(crate) mod allowed;
+pub(crate) mod always_present;
+pub(crate) mod fit;
+pub(crate) mod given_outcome;
+pub(crate) mod listed_values;
+pub(crate) mod required_fields;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use allowed::Impossible;

@@ -1,0 +1,253 @@
+//! What can be said at a step, whatever stands in the run: its outcomes, how they are come to, what is handed on.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::members::{Said, together};
+use super::{Choice, Left, Pick};
+use crate::analysis::graph;
+use crate::analysis::{
+    newest_values,
+    newest_values::{Cases, Value},
+};
+use crate::{
+    Str,
+    analysis::variants,
+    model::{
+        Act, Edge, Flow, Gate, Handoff, JoinRule, Outcome, Reader, Schema, Selector, Step, StepId, Target,
+    },
+};
+
+/// The most that is told apart at one step.
+const SAYINGS_MAX: usize = 256;
+
+/// Everything that can be said at a step. Edges are taken later.
+pub(super) fn sayings(flow: &Flow, keys: &[Key], id: StepId) -> Vec<Choice> {
+    let step = flow.step(id);
+    let place = |key: &Str| keys.binary_search_by(|known| known.name.cmp(key)).ok();
+    // By name, the first that is left under each.
+    let mut left: Vec<(usize, &Handoff)> =
+        step.handoff.iter().filter_map(|handoff| Some((place(&handoff.key)?, handoff))).collect();
+    left.sort_by_key(|(key, _)| *key);
+    left.dedup_by_key(|(key, _)| *key);
+    let mut found = match (&step.gate, &step.act) {
+        (Gate::Join { rules, judges }, Act::All { members, .. }) => joins(flow, members, rules, judges),
+        (Gate::Readers(readers), _) => read(flow, id, readers),
+        _ => variants::outcomes(flow, step).into_iter().map(Choice::plain).collect(),
+    };
+    for (key, handoff) in left {
+        let schema = newest_values::schema_of(flow, step);
+        let cases = &keys[key].cases;
+        let values = expanded(schema, &newest_values::answered(schema, &handoff.path), cases, &handoff.path);
+        let key = &handoff.key;
+        let with = |choice: &Choice, value: &Left| {
+            let mut choice = choice.clone();
+            choice.leaves.push((key.clone(), value.clone()));
+            choice
+        };
+        // Who leaves it to a judge says it in words, in which nothing is handed on.
+        let says = |choice: &Choice| choice.by.is_none() && !choice.unusable;
+        let all = |choice: &Choice| -> Vec<Choice> {
+            match says(choice) {
+                true => values.iter().map(|value| with(choice, value)).collect(),
+                false => vec![choice.clone()],
+            }
+        };
+        found = found.iter().flat_map(all).take(SAYINGS_MAX).collect();
+    }
+    found
+}
+
+/// The values that can select, by each case that something else can be.
+fn expanded(
+    schema: Option<&Schema>,
+    values: &BTreeSet<Value>,
+    cases: &[Str],
+    path: &crate::model::FieldPath,
+) -> Vec<Left> {
+    let mut found: Vec<Left> = values.iter().map(Left::from).collect();
+    if values.contains(&Value::Other) {
+        let can = |case: &&Str| schema.is_none_or(|schema| schema.can_read(path, case));
+        found.extend(cases.iter().filter(can).map(|case| Left::Is(case.clone())));
+    }
+    found
+}
+
+/// A name of handed-on values that select.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) name: Str,
+    /// The cases by which they select anywhere, sorted, each once.
+    pub(super) cases: Vec<Str>,
+    /// The same by what they say.
+    pub(super) by_text: Cases,
+}
+
+/// All names of handed-on values that select, sorted.
+pub(super) fn values(flow: &Flow) -> Vec<Key> {
+    let mut found: BTreeMap<&Str, BTreeSet<&Str>> = BTreeMap::new();
+    for edge in flow.steps.iter().flat_map(|step| &step.edges) {
+        if let Target::Select { by: Selector::Handoff(by), cases, .. } = &edge.to {
+            found.entry(by).or_default().extend(cases.iter().map(|(case, _)| case));
+        }
+    }
+    let key = |(name, cases): (&Str, BTreeSet<&Str>)| Key {
+        name: name.clone(),
+        by_text: Cases::of(cases.iter().copied()),
+        cases: cases.into_iter().cloned().collect(),
+    };
+    found.into_iter().map(key).collect()
+}
+
+/// What answers come to that a gate reads.
+fn read(flow: &Flow, id: StepId, readers: &[Reader<StepId>]) -> Vec<Choice> {
+    let outcomes = variants::outcomes(flow, flow.step(id));
+    let falls = |reader: &Reader<StepId>| matches!(reader, Reader::Fallback(_) | Reader::FirstFallback(_));
+    let mut found = Vec::new();
+    let own = |reader: &&Reader<StepId>| !falls(reader) && !matches!(reader, Reader::Judge { .. });
+    let all = |which: &dyn Fn(&&Reader<StepId>) -> bool| -> HashSet<Outcome> {
+        readers.iter().filter(which).flat_map(|reader| variants::told(flow, id, reader)).collect()
+    };
+    let (own, fallen) = (all(&own), all(&|reader| falls(reader)));
+    for outcome in &outcomes {
+        let said = own.contains(outcome);
+        if said {
+            found.push(Choice::plain(outcome.clone()));
+        }
+        // What is fallen back to is come to without what an answer says beside it.
+        if fallen.contains(outcome) {
+            found.push(Choice { unusable: true, ..Choice::plain(outcome.clone()) });
+        }
+    }
+    found.extend(judged(flow, graph::judges(&flow.step(id).gate)));
+    found
+}
+
+/// Whether a step falls back to an outcome: some do in the first iteration only.
+pub(super) fn falls_back(step: &Step<StepId>, outcome: &Outcome, is_first: bool) -> bool {
+    let Gate::Readers(readers) = &step.gate else { return false };
+    readers.iter().any(|reader| match reader {
+        Reader::Fallback(falls) => falls == outcome,
+        Reader::FirstFallback(falls) => falls == outcome && is_first,
+        _ => false,
+    })
+}
+
+/// What judges come to.
+fn judged(flow: &Flow, judges: impl IntoIterator<Item = StepId>) -> Vec<Choice> {
+    let mut found = Vec::new();
+    for judge in judges {
+        let (outcomes, sayable) =
+            (variants::outcomes(flow, flow.step(judge)), variants::sayable(flow, judge));
+        let can = |outcome: &Outcome| sayable.as_ref().is_none_or(|sayable| sayable.contains(outcome));
+        let said = outcomes.into_iter().filter(|outcome| *outcome != Outcome::None && can(outcome));
+        found.extend(said.map(|outcome| Choice { by: Some(judge), ..Choice::plain(outcome) }));
+    }
+    found
+}
+
+/// What the members of a parallel step come to together: each outcome of it, and each of theirs.
+fn joins(flow: &Flow, members: &[StepId], rules: &[JoinRule], judges: &[StepId]) -> Vec<Choice> {
+    let said: Vec<Vec<Said>> = members.iter().map(|member| said_by(flow, *member)).collect();
+    let mut seen = HashSet::new();
+    let new = rules.iter().filter(|rule| seen.insert(&rule.outcome));
+    let mut wanted: Vec<Choice> = new.map(|rule| Choice::plain(rule.outcome.clone())).collect();
+    wanted.extend(judged(flow, judges.iter().copied()));
+    let way = |choice: &Choice, said: &[Vec<Said>]| {
+        let by_rule = choice.by.is_none() && choice.outcome != Outcome::None;
+        let members = together(rules, said, by_rule.then_some(&choice.outcome))?;
+        Some(Choice { members, ..choice.clone() })
+    };
+    let mut found: Vec<Choice> =
+        wanted.iter().filter_map(|choice| way(choice, &said)).take(SAYINGS_MAX).collect();
+    // At last, what no rule fits, when nobody decides then.
+    wanted.push(Choice::plain(Outcome::None));
+    for (member, all) in said.iter().enumerate() {
+        for one in all.iter().filter(|one| one.is_some()) {
+            if found.len() >= SAYINGS_MAX {
+                return found;
+            }
+            if found.iter().any(|choice| choice.members[member] == *one) {
+                continue;
+            }
+            let mut said = said.clone();
+            said[member] = vec![one.clone()];
+            found.extend(wanted.iter().find_map(|choice| way(choice, &said)));
+        }
+    }
+    found
+}
+
+/// What a member can come to; at last nothing.
+fn said_by(flow: &Flow, member: StepId) -> Vec<Said> {
+    let (outcomes, told) = (variants::outcomes(flow, flow.step(member)), told(flow, member));
+    let told = |outcome: &Outcome| told.as_ref().is_none_or(|told| told.contains(outcome));
+    let named = |outcome: &Outcome| *outcome != Outcome::None && told(outcome);
+    outcomes.into_iter().filter(named).map(Some).chain([None]).collect()
+}
+
+/// What a member's answer can come to, where it is read: a bad one is none, whatever its definition falls back to.
+fn told(flow: &Flow, member: StepId) -> Option<HashSet<Outcome>> {
+    let Gate::Readers(readers) = &flow.step(member).gate else { return None };
+    let falls = |reader: &&Reader<StepId>| !matches!(reader, Reader::Fallback(_) | Reader::FirstFallback(_));
+    Some(readers.iter().filter(falls).flat_map(|reader| variants::told(flow, member, reader)).collect())
+}
+
+/// What an answer can say that selects among the steps that an edge can lead to, and to which of them that leads. Nothing
+/// where something else selects.
+pub(super) fn picks(flow: &Flow, step: &Step<StepId>, edge: &Edge<StepId>) -> Vec<(Pick, StepId)> {
+    let schema = newest_values::schema_of(flow, step);
+    match &edge.to {
+        Target::Select { by: Selector::Field(path), cases, default } => {
+            let values = newest_values::answered(schema, path);
+            let mut found: Vec<Left> = values.iter().map(Left::from).collect();
+            if values.contains(&Value::Other) {
+                let can = |case: &&Str| schema.is_none_or(|schema| schema.can_read(path, case));
+                found.extend(
+                    cases.iter().map(|(case, _)| case).filter(can).map(|case| Left::Is(case.clone())),
+                );
+            }
+            let by_text = Cases::of(cases.iter().map(|(case, _)| case));
+            let leads = |value: Left| Some((selected((cases, &by_text), *default, &value)?, value));
+            found.into_iter().filter_map(leads).map(|(to, value)| (Pick::Field(value), to)).collect()
+        }
+        Target::Jump { field: Some(path), among, default } => {
+            let listed = schema.and_then(|schema| schema.values_at(path));
+            let can = schema.is_none_or(|schema| schema.can_produce(path));
+            let texts = listed.as_ref().map(|all| all.iter().filter_map(|value| value.as_str()).collect());
+            let texts: Option<HashSet<&str>> = texts;
+            let named = |to: &&StepId| {
+                let name = &*flow.step(**to).name;
+                can && texts.as_ref().is_none_or(|texts| texts.contains(name))
+                    && schema.is_none_or(|schema| schema.can_read(path, name))
+            };
+            let mut found: Vec<(Pick, StepId)> =
+                among.iter().filter(named).map(|to| (Pick::Named(*to), *to)).collect();
+            // `null` names nothing.
+            let silent = schema.is_none_or(|schema| {
+                !schema.requires(path)
+                    || listed
+                        .as_ref()
+                        .map_or(schema.can_be(path, &["null"]), |all| all.contains(&serde_json::Value::Null))
+            });
+            found.extend(default.filter(|_| silent).map(|to| (Pick::Unnamed, to)));
+            found
+        }
+        Target::Jump { field: None, default, .. } => {
+            default.map(|to| (Pick::Unnamed, to)).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The step that a value selects.
+pub(super) fn selected(
+    (cases, by_text): (&[(Str, StepId)], &Cases),
+    default: Option<StepId>,
+    value: &Left,
+) -> Option<StepId> {
+    let case = match value {
+        Left::Is(text) => by_text.first(text).map(|at| cases[at].1),
+        Left::Absent | Left::Other => None,
+    };
+    case.or(default)
+}

@@ -1,0 +1,279 @@
+//! How far things are from each other.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+
+use super::explore::{END, Hop, Reach};
+use super::state::Move;
+use super::transitions::entered;
+use super::{Choice, Mark};
+use crate::model::StepId;
+
+/// Farther than anything is.
+pub const FAR: u32 = u32::MAX;
+
+/// What an iteration costs on the way to something, where a move within one costs 1: more than all moves within the
+/// iterations of a way come to, so that fewer iterations are always nearer.
+const ITERATION: u32 = 1 << 13;
+
+/// From where moves come: by situation, those that lead to it.
+#[derive(Debug)]
+pub(super) struct Before {
+    starts: Vec<u32>,
+    from: Vec<(u32, u32)>,
+}
+
+/// How far it is, from each situation, to something that is left to be come by.
+#[derive(Debug)]
+pub struct Goal {
+    /// To what leaves the run going on, and to what ends it.
+    going: Vec<u32>,
+    ending: Vec<u32>,
+    left: BTreeSet<Mark>,
+}
+
+impl Goal {
+    /// Something of it was come by. How far it is to what is left stays as it was.
+    pub fn came(&mut self, mark: &Mark) {
+        self.left.remove(mark);
+    }
+}
+
+/// How good a move is: the smaller, the better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank(u8, u32);
+
+impl Reach {
+    /// By situation, the fewest iterations with which a run is in it, without choices that are closed.
+    pub(super) fn fewest(&self, closed: &[bool]) -> Vec<u32> {
+        let mut fewest = vec![FAR; self.hops.len()];
+        fewest[0] = 1;
+        let mut queue = VecDeque::from([0]);
+        while let Some(at) = queue.pop_front() {
+            let hops = self.hops[at].iter().filter(|hop| hop.to != END && !closed[hop.choice as usize]);
+            for hop in hops {
+                let to = hop.to as usize;
+                let iterations = fewest[at].saturating_add(u32::from(hop.counts));
+                if iterations < fewest[to] {
+                    fewest[to] = iterations;
+                    match hop.counts {
+                        true => queue.push_back(to),
+                        false => queue.push_front(to),
+                    }
+                }
+            }
+        }
+        fewest
+    }
+
+    /// By what there is to come by, the iteration in which a run first can, without choices that are closed.
+    pub(super) fn firsts(&self, closed: &[bool]) -> BTreeMap<Mark, u32> {
+        let fewest = self.fewest(closed);
+        let mut first = BTreeMap::new();
+        let mut come = |mark: &Mark, at: u32| {
+            if at < FAR {
+                let known = first.entry(mark.clone()).or_insert(at);
+                *known = at.min(*known);
+            }
+        };
+        let (mut sets, mut steps) = (vec![FAR; self.sets.len()], BTreeMap::new());
+        for (situation, hops) in self.hops.iter().enumerate() {
+            let at = fewest[situation];
+            let known = steps.entry(self.ats[situation]).or_insert(FAR);
+            *known = at.min(*known);
+            for hop in hops.iter().filter(|hop| !closed[hop.choice as usize]) {
+                let known = &mut sets[hop.set as usize];
+                *known = at.min(*known);
+            }
+        }
+        for (step, at) in steps {
+            entered(self.flow(), step).iter().for_each(|mark| come(mark, at));
+        }
+        for (set, at) in self.sets.iter().zip(sets) {
+            set.iter().for_each(|mark| come(&self.marks[*mark as usize], at));
+        }
+        first
+    }
+
+    /// By what there is to come by, the iteration in which a run first can, where some things cannot be said
+    /// ([`Choice::said`]).
+    pub fn firsts_without(&self, unsaid: &BTreeSet<(StepId, Choice)>) -> BTreeMap<Mark, u32> {
+        self.firsts(&self.closed(unsaid))
+    }
+
+    fn closed(&self, unsaid: &BTreeSet<(StepId, Choice)>) -> Vec<bool> {
+        let is_closed =
+            |(at, choice): &(StepId, Choice)| !unsaid.is_empty() && unsaid.contains(&(*at, choice.said()));
+        self.choices.iter().map(is_closed).collect()
+    }
+
+    /// By situation, the most iterations that can still begin, the last of them where none is left, too; `None` where walks
+    /// go round.
+    pub(super) fn most(&self) -> Vec<Option<u32>> {
+        let before = self.before();
+        let mut open: Vec<usize> =
+            self.hops.iter().map(|hops| hops.iter().filter(|hop| hop.to != END).count()).collect();
+        let mut most = vec![None; self.hops.len()];
+        let mut ready: Vec<usize> =
+            (0..open.len()).filter(|at| open[*at] == 0 && !self.unseen[*at]).collect();
+        while let Some(at) = ready.pop() {
+            let further = |hop: &Hop| {
+                let to = if hop.to == END { Some(0) } else { most[hop.to as usize] };
+                to.map(|to| longer(to, hop.counts, hop.exhausts))
+            };
+            most[at] = Some(self.hops[at].iter().filter_map(further).max().unwrap_or(0));
+            for (from, _) in before.to(at) {
+                open[*from as usize] -= 1;
+                if open[*from as usize] == 0 {
+                    ready.push(*from as usize);
+                }
+            }
+        }
+        most
+    }
+
+    pub(super) fn before(&self) -> &Before {
+        self.before.get_or_init(|| {
+            let mut starts = vec![0_u32; self.hops.len() + 1];
+            let all = || {
+                self.hops.iter().enumerate().flat_map(|(from, hops)| {
+                    let hops = hops.iter().enumerate().filter(|(_, hop)| hop.to != END);
+                    hops.map(move |(place, hop)| (hop.to as usize, (from as u32, place as u32)))
+                })
+            };
+            all().for_each(|(to, _)| starts[to + 1] += 1);
+            (0..self.hops.len()).for_each(|at| starts[at + 1] += starts[at]);
+            let mut filled = starts.clone();
+            let mut from = vec![(0, 0); starts[self.hops.len()] as usize];
+            for (to, hop) in all() {
+                from[filled[to] as usize] = hop;
+                filled[to] += 1;
+            }
+            Before { starts, from }
+        })
+    }
+
+    /// How far it is to what is left, without what nobody can say ([`Choice::said`]).
+    pub fn goal(&self, left: &BTreeSet<Mark>, hopeless: &BTreeSet<(StepId, Choice)>) -> Goal {
+        let is_left: Vec<bool> = self.marks.iter().map(|mark| left.contains(mark)).collect();
+        let sets: Vec<bool> =
+            self.sets.iter().map(|set| set.iter().any(|mark| is_left[*mark as usize])).collect();
+        let enters: Vec<bool> = (0..self.flow().steps.len() as u32)
+            .map(|id| entered(self.flow(), StepId(id)).iter().any(|mark| left.contains(mark)))
+            .collect();
+        let closed = self.closed(hopeless);
+        let is_goal = |at: usize, ends: bool| {
+            let hops = self.hops[at].iter().filter(|hop| !closed[hop.choice as usize]);
+            let mut hops = hops.filter(|hop| (hop.to == END) == ends);
+            hops.any(|hop| sets[hop.set as usize]) || (!ends && enters[self.ats[at].0 as usize])
+        };
+        let going = self.distances(&closed, |at| is_goal(at, false));
+        let ending = self.distances(&closed, |at| is_goal(at, true));
+        Goal { going, ending, left: left.clone() }
+    }
+
+    /// How far it is to a good end of the flow.
+    pub fn to_completed(&self) -> Goal {
+        let closed = vec![false; self.choices.len()];
+        let completes = |at: usize| {
+            let completes = |choice: u32| {
+                let (step, choice) = &self.choices[choice as usize];
+                choice.completes(self.flow(), *step)
+            };
+            self.hops[at].iter().any(|hop| completes(hop.choice))
+        };
+        let going = vec![FAR; self.hops.len()];
+        let ending = self.distances(&closed, completes);
+        let completes = |step: &StepId| {
+            let edges = self.flow().step(*step).edges.iter().enumerate();
+            let edges = edges.filter(|(index, _)| {
+                let choice = Choice { edge: Some(*index), ..Choice::plain(crate::model::Outcome::None) };
+                choice.completes(self.flow(), *step)
+            });
+            edges.map(|(index, _)| Mark::Edge(*step, index, None)).collect::<Vec<_>>()
+        };
+        let left =
+            (0..self.flow().steps.len() as u32).map(StepId).flat_map(|step| completes(&step)).collect();
+        Goal { going, ending, left }
+    }
+
+    /// How far it is to any end.
+    fn home(&self) -> &[u32] {
+        self.home.get_or_init(|| {
+            let closed = vec![false; self.choices.len()];
+            self.distances(&closed, |at| self.hops[at].iter().any(|hop| hop.to == END))
+        })
+    }
+
+    fn distances(&self, closed: &[bool], is_goal: impl Fn(usize) -> bool) -> Vec<u32> {
+        let before = self.before();
+        let mut far = vec![FAR; self.hops.len()];
+        let mut queue = BinaryHeap::new();
+        for at in (0..far.len()).filter(|at| is_goal(*at)) {
+            far[at] = 0;
+            queue.push(Reverse((0, at as u32)));
+        }
+        while let Some(Reverse((cost, at))) = queue.pop() {
+            if cost > far[at as usize] {
+                continue;
+            }
+            for (from, place) in before.to(at as usize) {
+                let hop = self.hops[*from as usize][*place as usize];
+                let cost = cost.saturating_add(if hop.counts { ITERATION } else { 1 });
+                if !closed[hop.choice as usize] && cost < far[*from as usize] {
+                    far[*from as usize] = cost;
+                    queue.push(Reverse((cost, *from)));
+                }
+            }
+        }
+        far
+    }
+
+    /// How good a move is on the way to what is left, with so many iterations left; what ends the run comes last, or first
+    /// (`ends_first`).
+    pub fn rank(&self, goal: &Goal, going: &Move, left: u32, ends_first: bool) -> Rank {
+        let comes = going.marks.iter().any(|mark| goal.left.contains(mark));
+        let (to_end, to_others) = if ends_first { (0, 1) } else { (1, 0) };
+        let Some(next) = &going.next else {
+            return if comes { Rank(to_end, 0) } else { Rank(2, 0) };
+        };
+        let cost = if going.counts { ITERATION } else { 1 };
+        let most = left.saturating_mul(ITERATION).saturating_add(ITERATION - 1);
+        if comes {
+            return Rank(0, 0);
+        }
+        let Some(at) = self.place(next) else { return Rank(3, FAR) };
+        let of = |far: &[u32]| far[at as usize].saturating_add(cost);
+        match () {
+            () if ends_first && of(&goal.ending) <= most => Rank(to_end, of(&goal.ending)),
+            () if of(&goal.going) <= most => Rank(to_others, of(&goal.going)),
+            () if of(&goal.ending) <= most => Rank(to_end, of(&goal.ending)),
+            () => Rank(2, of(self.home())),
+        }
+    }
+
+    /// How good a move from a step is for a run that is to go on for so many iterations more.
+    pub fn rank_on(&self, at: StepId, going: &Move, left: u32) -> Rank {
+        let next = going.next.as_ref().and_then(|next| self.place(next));
+        let Some(next) = next else { return Rank(2, 0) };
+        let further = self.further[next as usize].map_or(FAR, |to| longer(to, going.counts, going.exhausts));
+        let bound = going.choice.edge.and_then(|edge| self.flow().step(at).edges[edge].bound);
+        // Where bounds are not followed, what has none leads on for longer.
+        Rank(u8::from(!self.is_exact() && bound.is_some()), FAR - further.min(left.saturating_add(1)))
+    }
+}
+
+/// How many iterations can begin on a walk with a move before it. The last is one with which a run is exhausted.
+fn longer(further: u32, counts: bool, exhausts: bool) -> u32 {
+    match counts {
+        true if further > 0 => further.saturating_add(1),
+        true => u32::from(exhausts),
+        false => further,
+    }
+}
+
+impl Before {
+    fn to(&self, at: usize) -> &[(u32, u32)] {
+        &self.from[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+}

@@ -1,0 +1,304 @@
+//! All situations that runs come to, and what is come by there.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, OnceLock};
+
+use super::distances::Before;
+use super::state::{Move, Situation};
+use super::transitions::Rules;
+use super::{Choice, Mark};
+use crate::model::monitor_watch::forget;
+use crate::{
+    Str,
+    model::{Ending, Flow, StepId, Target},
+};
+
+/// The most situations that are told apart.
+const SITUATIONS_MAX: usize = 100_000;
+/// The most things that can follow on all of them.
+const HOPS_MAX: usize = 600_000;
+/// The most visits that all situations remember together, for the sake of monitors.
+const REMEMBERED_MAX: usize = 4_000_000;
+/// From how many situations on those are not looked at that take more iterations than runs may have.
+const BEYOND_MAX: usize = 5_000;
+/// No situation: the run ends.
+pub(super) const END: u32 = u32::MAX;
+
+/// All situations that runs of a flow can be in, within any number of iterations.
+#[derive(Debug)]
+pub struct Reach {
+    flow: Arc<Flow>,
+    iterations_max: u32,
+    /// Within how many iterations all situations were looked at.
+    looked: u32,
+    /// What follows on situations that are told apart, and how those are told apart that are known.
+    exactly: Rules,
+    rules: Option<Rules>,
+    known: HashMap<Situation, u32>,
+    /// By situation: the step, and what can follow.
+    pub(super) ats: Vec<StepId>,
+    pub(super) hops: Vec<Vec<Hop>>,
+    /// By situation: whether it takes more iterations than runs may have, and was not looked at.
+    pub(super) unseen: Vec<bool>,
+    /// What is come by together, and all that there is to come by.
+    pub(super) sets: Vec<Vec<u32>>,
+    pub(super) marks: Vec<Mark>,
+    pub(super) choices: Vec<(StepId, Choice)>,
+    /// By situation: how many iterations can still begin; `None` = any number.
+    pub(super) further: Vec<Option<u32>>,
+    /// By what there is to come by: the iteration in which a run can first come by it.
+    first: BTreeMap<Mark, u32>,
+    pub(super) before: OnceLock<Before>,
+    /// By situation: how far it is to any end.
+    pub(super) home: OnceLock<Vec<u32>>,
+}
+
+/// A move between situations.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hop {
+    pub(super) choice: u32,
+    pub(super) set: u32,
+    pub(super) to: u32,
+    pub(super) counts: bool,
+    pub(super) exhausts: bool,
+}
+
+impl Reach {
+    /// Explores a flow; `iterations_max` is the most that its runs may have.
+    pub fn of(flow: Arc<Flow>, iterations_max: u32) -> Reach {
+        Reach::within(flow, iterations_max, SITUATIONS_MAX)
+    }
+
+    /// The same with so many situations.
+    pub(super) fn within(flow: Arc<Flow>, iterations_max: u32, situations_max: usize) -> Reach {
+        let rules = |exact| Rules::new(&flow, exact, iterations_max);
+        let mut found = Explored::default();
+        let (exactly, mut loosely) = (rules(true), None);
+        let own_max = iterations_max.max(flow.limits.iterations_max);
+        if !found.explore(&flow, &exactly, situations_max, (iterations_max, own_max)) {
+            found = Explored::default();
+            let rules = rules(false);
+            found.explore(&flow, &rules, usize::MAX, (iterations_max, own_max));
+            loosely = Some(rules);
+        }
+        let Explored { known, ats, hops, sets, marks, choices, looked, .. } = found;
+        let unseen: Vec<bool> = hops.iter().map(Option::is_none).collect();
+        let hops = hops.into_iter().map(Option::unwrap_or_default).collect();
+        let mut reach = Reach {
+            iterations_max,
+            looked,
+            unseen,
+            exactly,
+            rules: loosely,
+            known,
+            ats,
+            hops,
+            sets,
+            marks,
+            choices,
+            further: Vec::new(),
+            first: BTreeMap::new(),
+            before: OnceLock::new(),
+            home: OnceLock::new(),
+            flow,
+        };
+        reach.further = reach.most();
+        reach.first = reach.firsts(&vec![false; reach.choices.len()]);
+        reach
+    }
+
+    /// Whether situations are told apart by all that decides about what follows.
+    pub fn is_exact(&self) -> bool {
+        self.rules.is_none()
+    }
+
+    /// Whether nothing is known of what takes more iterations than runs may have.
+    pub fn is_cut(&self) -> bool {
+        self.unseen.contains(&true)
+    }
+
+    /// Within how many iterations all that runs can come to is known, at least as many as they may have; `u32::MAX` where
+    /// it is in any number.
+    pub fn looked(&self) -> u32 {
+        self.looked
+    }
+
+    /// The same flow with nothing counted and remembered: what runs cannot come by there they never can.
+    pub fn loosely(&self) -> Reach {
+        Reach::within(self.flow.clone(), self.iterations_max, 0)
+    }
+
+    /// How many situations there are.
+    pub fn situations(&self) -> usize {
+        self.ats.len()
+    }
+
+    /// The most iterations of the runs.
+    pub fn iterations_max(&self) -> u32 {
+        self.iterations_max
+    }
+
+    /// The flow.
+    pub fn flow(&self) -> &Arc<Flow> {
+        &self.flow
+    }
+
+    /// The names of the values that select, in the order in which situations have them.
+    pub fn keys(&self) -> &[Str] {
+        &self.exactly.keys
+    }
+
+    /// Everything that runs come by, if they may be as long as it takes, with the iteration in which they first can. Where
+    /// there are too many situations, only what takes no more iterations than they may have.
+    pub fn marks(&self) -> &BTreeMap<Mark, u32> {
+        &self.first
+    }
+
+    /// The iteration in which runs can first come by something; `None` where none does that is as long as they may be.
+    pub fn first(&self, mark: &Mark) -> Option<u32> {
+        match mark {
+            Mark::Exhausted => self.exceeds(self.iterations_max).then_some(self.iterations_max),
+            _ => self.first.get(mark).copied(),
+        }
+    }
+
+    /// The iteration in which runs can first end so.
+    pub fn ends(&self, ending: &Ending) -> Option<u32> {
+        let is = |mark: &Mark| match mark {
+            Mark::Edge(step, edge, None) => {
+                matches!(&self.flow.step(*step).edges[*edge].to, Target::End(end) if end == ending)
+            }
+            _ => false,
+        };
+        self.first.iter().filter(|(mark, _)| is(mark)).map(|(_, first)| *first).min()
+    }
+
+    /// Whether some run would have more iterations than this, if it might.
+    pub fn exceeds(&self, iterations: u32) -> bool {
+        self.further[0].is_none_or(|further| further.saturating_add(1) > iterations)
+    }
+
+    /// Everything that can follow on a situation.
+    pub fn moves(&self, situation: &Situation) -> Vec<Move> {
+        let mut situation = self.exactly.normal(situation.clone());
+        forget(&self.flow.monitors, &mut situation.history);
+        self.exactly.moves(&self.flow, &situation)
+    }
+
+    /// The situation in which every run begins.
+    #[cfg(test)]
+    pub(super) fn exactly_first(&self) -> Situation {
+        self.exactly.first(&self.flow)
+    }
+
+    /// The number of a situation; `None` when no run comes to it by itself.
+    pub(super) fn place(&self, situation: &Situation) -> Option<u32> {
+        let mut situation = self.rules.as_ref().unwrap_or(&self.exactly).normal(situation.clone());
+        forget(&self.flow.monitors, &mut situation.history);
+        self.known.get(&situation).copied()
+    }
+}
+
+/// What is known while it is explored.
+#[derive(Default)]
+struct Explored {
+    known: HashMap<Situation, u32>,
+    ats: Vec<StepId>,
+    hops: Vec<Option<Vec<Hop>>>,
+    sets: Vec<Vec<u32>>,
+    set_ids: HashMap<Vec<u32>, u32>,
+    marks: Vec<Mark>,
+    mark_ids: HashMap<Mark, u32>,
+    choices: Vec<(StepId, Choice)>,
+    choice_ids: HashMap<(StepId, Choice), u32>,
+    looked: u32,
+}
+
+impl Explored {
+    /// Looks at all situations, those first that take the fewest iterations. Whether that went far enough: as far as the
+    /// runs go that are looked for (`runs_max`); beyond what any may have (`own_max`) few of them have to do.
+    fn explore(
+        &mut self,
+        flow: &Flow,
+        rules: &Rules,
+        situations_max: usize,
+        (runs_max, own_max): (u32, u32),
+    ) -> bool {
+        let first = rules.first(flow);
+        let (mut all, mut fewest, mut count) = (vec![first.clone()], vec![1], 0);
+        self.known.insert(first, 0);
+        let (mut now, mut later, mut iteration) = (VecDeque::from([0]), VecDeque::new(), 1);
+        self.looked = u32::MAX;
+        let (mut remembered, is_bounded) = (0, situations_max < usize::MAX);
+        while let Some(at) = now.pop_front() {
+            if self.hops.get(at).is_none_or(Option::is_none) {
+                let mut hops = Vec::new();
+                for Move { choice, marks, next, counts, exhausts } in rules.moves(flow, &all[at]) {
+                    let to = next.map_or(END, |next| {
+                        *self.known.entry(next).or_insert_with_key(|next| {
+                            remembered += next.history.len();
+                            all.push(next.clone());
+                            fewest.push(u32::MAX);
+                            all.len() as u32 - 1
+                        })
+                    });
+                    let iterations = iteration + u32::from(counts);
+                    if to != END && iterations < fewest[to as usize] {
+                        fewest[to as usize] = iterations;
+                        let queue = if counts { &mut later } else { &mut now };
+                        queue.push_back(to as usize);
+                    }
+                    let (choice, set) = (self.choice(all[at].at, choice), self.set(marks));
+                    hops.push(Hop { choice, set, to, counts, exhausts });
+                }
+                count += hops.len();
+                self.hops.resize_with(all.len(), || None);
+                self.hops[at] = Some(hops);
+            }
+            let is_much = all.len() > situations_max || count > HOPS_MAX || remembered > REMEMBERED_MAX;
+            if is_bounded && is_much {
+                if iteration <= runs_max {
+                    return false;
+                }
+                self.looked = iteration - 1;
+                break;
+            }
+            if now.is_empty() {
+                std::mem::swap(&mut now, &mut later);
+                iteration += 1;
+                if iteration > own_max && is_bounded && all.len() > BEYOND_MAX {
+                    self.looked = iteration - 1;
+                    break;
+                }
+            }
+        }
+        self.ats = all.iter().map(|situation| situation.at).collect();
+        self.hops.resize_with(all.len(), || None);
+        true
+    }
+
+    fn choice(&mut self, at: StepId, choice: Choice) -> u32 {
+        *self.choice_ids.entry((at, choice)).or_insert_with_key(|choice| {
+            self.choices.push(choice.clone());
+            self.choices.len() as u32 - 1
+        })
+    }
+
+    fn set(&mut self, marks: Vec<Mark>) -> u32 {
+        let mut set: Vec<u32> = marks
+            .into_iter()
+            .map(|mark| {
+                *self.mark_ids.entry(mark).or_insert_with_key(|mark| {
+                    self.marks.push(mark.clone());
+                    self.marks.len() as u32 - 1
+                })
+            })
+            .collect();
+        set.sort_unstable();
+        set.dedup();
+        *self.set_ids.entry(set).or_insert_with_key(|set| {
+            self.sets.push(set.clone());
+            self.sets.len() as u32 - 1
+        })
+    }
+}

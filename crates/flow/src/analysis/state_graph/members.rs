@@ -1,0 +1,161 @@
+//! What the members of a parallel step say together, so that its rules come to what is wanted.
+
+use std::collections::BTreeSet;
+
+use crate::model::{JoinPattern, JoinRule, Outcome};
+
+/// What a member comes to; `None` where it ends without an outcome.
+pub type Said = Option<Outcome>;
+
+/// What each member comes to so that a wanted outcome is that of the first rule that fits; `None` wants that no rule
+/// fits. `said` has for each member what it can come to, what it had rather first. `None` when there is no such way.
+///
+/// An exact search: rules about some member only take outcomes away, and each rule about all of them spoils one way.
+pub(super) fn together(
+    rules: &[JoinRule],
+    said: &[Vec<Said>],
+    wanted: Option<&Outcome>,
+) -> Option<Vec<Said>> {
+    let Some(wanted) = wanted else { return search(rules, said, wanted, rules.len()) };
+    let places = (0..rules.len()).filter(|at| rules[*at].outcome == *wanted);
+    places.into_iter().find_map(|at| match &rules[at].pattern {
+        JoinPattern::All(outcome) => exactly(rules, said, wanted, vec![Some(outcome.clone()); said.len()]),
+        JoinPattern::Each(all) => exactly(rules, said, wanted, all.iter().cloned().map(Some).collect()),
+        JoinPattern::Any(any) => {
+            // Some member has one of these; the others say what they like.
+            (0..said.len()).find_map(|member| {
+                let one = said[member].iter().filter(|said| is_any(any, said));
+                one.into_iter().find_map(|one| {
+                    let mut said = said.to_vec();
+                    said[member] = vec![one.clone()];
+                    search(rules, &said, Some(wanted), at)
+                })
+            })
+        }
+    })
+}
+
+/// One certain way, where the members can say it and it comes to what is wanted.
+fn exactly(rules: &[JoinRule], said: &[Vec<Said>], wanted: &Outcome, way: Vec<Said>) -> Option<Vec<Said>> {
+    let sayable = way.len() == said.len() && way.iter().zip(said).all(|(one, all)| all.contains(one));
+    (sayable && joined(rules, &way) == Some(wanted)).then_some(way)
+}
+
+/// The first way that none of the rules before a place takes.
+fn search(
+    rules: &[JoinRule],
+    said: &[Vec<Said>],
+    wanted: Option<&Outcome>,
+    before: usize,
+) -> Option<Vec<Said>> {
+    let taken: BTreeSet<&Outcome> = rules[..before]
+        .iter()
+        .filter_map(|rule| match &rule.pattern {
+            JoinPattern::Any(outcomes) => Some(outcomes),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let is_free = |said: &&Said| said.as_ref().is_none_or(|outcome| !taken.contains(outcome));
+    let free: Vec<Vec<&Said>> = said.iter().map(|all| all.iter().filter(is_free).collect()).collect();
+    if free.iter().any(Vec::is_empty) {
+        return None;
+    }
+    let mut at = vec![0; free.len()];
+    // Each rule about all members takes one way, so that one more than there are rules are enough.
+    for _ in 0..=rules.len() {
+        let way: Vec<Said> = at.iter().zip(&free).map(|(place, all)| all[*place].clone()).collect();
+        if joined(rules, &way) == wanted {
+            return Some(way);
+        }
+        // The next way, as numbers count.
+        let next = (0..at.len()).rev().find(|member| at[*member] + 1 < free[*member].len())?;
+        at[next] += 1;
+        at[next + 1..].fill(0);
+    }
+    None
+}
+
+/// What the rules of a parallel step make of what its members came to; `None` when no rule fits.
+pub(super) fn joined<'r>(rules: &'r [JoinRule], said: &[Said]) -> Option<&'r Outcome> {
+    let fits = |rule: &&JoinRule| match &rule.pattern {
+        JoinPattern::All(wanted) => said.iter().all(|said| said.as_ref() == Some(wanted)),
+        JoinPattern::Each(wanted) => wanted.iter().map(Some).eq(said.iter().map(Option::as_ref)),
+        JoinPattern::Any(wanted) => said.iter().any(|said| is_any(wanted, said)),
+    };
+    rules.iter().find(fits).map(|rule| &rule.outcome)
+}
+
+fn is_any(wanted: &[Outcome], said: &Said) -> bool {
+    said.as_ref().is_some_and(|outcome| wanted.contains(outcome))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(text: &str) -> Outcome {
+        Outcome::Named(text.into())
+    }
+
+    fn rule(pattern: JoinPattern, outcome: &str) -> JoinRule {
+        JoinRule { pattern, outcome: named(outcome) }
+    }
+
+    #[test]
+    fn however_many_members_there_are() {
+        let rules =
+            [rule(JoinPattern::All(named("ok")), "all"), rule(JoinPattern::Any(vec![named("bad")]), "some")];
+        for members in [1, 2, 8, 12, 40] {
+            let said = vec![["bad", "ok", "odd"].map(|word| Some(named(word))).to_vec(); members];
+            for wanted in [None, Some(named("all")), Some(named("some"))] {
+                let found = together(&rules, &said, wanted.as_ref()).unwrap();
+                assert_eq!(joined(&rules, &found), wanted.as_ref(), "{members}");
+            }
+        }
+        let bad = vec![Some(named("bad"))];
+        assert_eq!(together(&rules, std::slice::from_ref(&bad), None), None);
+        // Who ends without an outcome fits no rule.
+        assert_eq!(together(&rules, &[[bad, vec![None]].concat()], None), Some(vec![None]));
+    }
+
+    /// What is found is right, and nothing that there is goes unfound: held against all ways there are.
+    #[test]
+    fn it_finds_a_way_where_there_is_one() {
+        let words = [Some(named("a")), Some(named("b")), Some(named("c")), None];
+        let mut seed = 7_u64;
+        let mut roll = |below: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize % below
+        };
+        for _ in 0..500 {
+            let members = 1 + roll(3);
+            let said: Vec<Vec<Said>> = (0..members).map(|_| words[roll(3)..2 + roll(3)].to_vec()).collect();
+            let said: Vec<Vec<Said>> = said.into_iter().filter(|all| !all.is_empty()).collect();
+            let mut word = || words[roll(3)].clone().unwrap();
+            let rules: Vec<JoinRule> = (0..4)
+                .map(|at| {
+                    let pattern = match (at + members) % 3 {
+                        0 => JoinPattern::All(word()),
+                        1 => JoinPattern::Each((0..members).map(|_| word()).collect()),
+                        _ => JoinPattern::Any(vec![word()]),
+                    };
+                    rule(pattern, ["x", "y"][at % 2])
+                })
+                .collect();
+            let mut ways: Vec<Vec<Said>> = vec![Vec::new()];
+            for all in &said {
+                ways = ways
+                    .iter()
+                    .flat_map(|way| all.iter().map(|one| [way.clone(), vec![one.clone()]].concat()))
+                    .collect();
+            }
+            for wanted in [None, Some(named("x")), Some(named("y"))] {
+                let there = ways.iter().any(|way| joined(&rules, way) == wanted.as_ref());
+                let found = together(&rules, &said, wanted.as_ref());
+                assert_eq!(found.is_some(), there, "{rules:?} {said:?} {wanted:?}");
+                assert!(found.is_none_or(|way| joined(&rules, &way) == wanted.as_ref()));
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::*;
+use crate::checks::{check, testing::draft};
+use crate::model::{Bound, CounterId, Limits};
+
+fn flow(text: &str, iterations_max: u32) -> Flow {
+    let checked = check(draft(text));
+    let flow = checked.flow.or(checked.unsound).unwrap();
+    Flow { limits: Limits { iterations_max }, ..flow }
+}
+
+fn edge(flow: &Flow, step: &str, edge: usize) -> Mark {
+    Mark::Edge(flow.find(step).unwrap(), edge, None)
+}
+
+/// `a` goes to `b` three times, then to `c`; `b` goes back.
+fn bounded(iterations_max: u32) -> Arc<Flow> {
+    let mut flow = flow("a: go → b, go → c\nb: back → a\nc: done → end", iterations_max);
+    flow.counters = vec![crate::model::Counter { name: "go".into() }];
+    flow.steps[0].edges[0].bound = Some(Bound { counter: CounterId(0), max: 3 });
+    Arc::new(flow)
+}
+
+#[test]
+fn how_far_everything_is() {
+    let flow = bounded(20);
+    let reach = Reach::of(flow.clone(), 20);
+    assert!(reach.is_exact() && !reach.is_cut());
+    let first = |mark: Mark| reach.first(&mark);
+    assert_eq!(first(edge(&flow, "a", 0)), Some(1));
+    assert_eq!(first(Mark::Spent(StepId(0), 0)), Some(7));
+    assert_eq!(first(Mark::Step(StepId(2))), Some(8));
+    assert_eq!(reach.ends(&Ending::Completed), Some(8));
+    // a b a b a b a c, and no more.
+    assert_eq!([7, 8].map(|iterations| reach.exceeds(iterations)), [true, false]);
+    assert_eq!(first(Mark::Exhausted), None);
+    assert_eq!(Reach::of(flow, 5).first(&Mark::Exhausted), Some(5));
+}
+
+/// Where there are too many situations nothing is counted: what is never come by is not, all else may be.
+#[test]
+fn too_many_situations() {
+    let flow = bounded(20);
+    let reach = Reach::within(flow.clone(), 20, 3);
+    assert!(!reach.is_exact());
+    assert!(reach.exceeds(1_000), "that the way is used up is not followed");
+    assert_eq!(reach.first(&Mark::Step(StepId(2))), Some(2), "no more than it takes");
+    assert_eq!(reach.first(&edge(&flow, "c", 7)), None);
+}
+
+#[test]
+fn what_is_in_the_way_is_named() {
+    let flow = bounded(6);
+    let reach = Reach::of(flow, 6);
+    let unmet = BTreeSet::from([Mark::Step(StepId(2))]);
+    let why = |reach: &Reach, max| reasons(reach, &unmet, max).remove(&Mark::Step(StepId(2)));
+    assert_eq!(why(&reach, 6).as_deref(), Some("needs 8 iterations, and the limit is 6"));
+    let mut flow = Arc::unwrap_or_clone(bounded(20));
+    flow.verdict = crate::model::Verdict::Iterations(4);
+    assert_eq!(why(&Reach::of(Arc::new(flow), 20), 20).as_deref(), Some("the verdict ends the run first"));
+}
+
+/// What nobody can say takes what hangs on it with it.
+#[test]
+fn without_what_cannot_be_said() {
+    let flow = Arc::new(flow("a: go → b, end → end\nb: done → end", 9));
+    let reach = Reach::of(flow, 9);
+    let go = Choice::plain(Outcome::Named("go".into()));
+    let left = reach.firsts_without(&BTreeSet::from([(StepId(0), go)]));
+    assert!(!left.contains_key(&Mark::Step(StepId(1))) && reach.marks().contains_key(&Mark::Step(StepId(1))));
+    assert!(left.contains_key(&Mark::Edge(StepId(0), 1, None)));
+}
+
+/// The rank of a move says where it leads: to what is left, before what ends the run.
+#[test]
+fn the_nearest_comes_first() {
+    let flow = bounded(20);
+    let reach = Reach::of(flow, 20);
+    let first = reach.exactly_first();
+    let rank = |left: &[Mark], iterations| {
+        let goal = reach.goal(&left.iter().cloned().collect(), &BTreeSet::new());
+        let moves = reach.moves(&first);
+        assert_eq!(moves.len(), 1);
+        reach.rank(&goal, &moves[0], iterations, false)
+    };
+    let end = Mark::Step(StepId(2));
+    assert!(rank(&[Mark::Step(StepId(1))], 19) < rank(std::slice::from_ref(&end), 19));
+    assert!(rank(std::slice::from_ref(&end), 19) < rank(&[end], 3), "out of reach");
+}
+
+/// What ends the run comes last, unless nothing else was come by for a while.
+#[test]
+fn what_ends_the_run_comes_last_or_first() {
+    let reach = Reach::of(Arc::new(flow("a: go → b, stop → end\nb: done → end", 9)), 9);
+    let left = BTreeSet::from([Mark::Step(StepId(1)), Mark::Edge(StepId(0), 1, None)]);
+    let goal = reach.goal(&left, &BTreeSet::new());
+    let moves = reach.moves(&reach.exactly_first());
+    let ends = |ends_first| {
+        let nearest = moves.iter().min_by_key(|going| reach.rank(&goal, going, 8, ends_first));
+        nearest.is_some_and(|going| going.next.is_none())
+    };
+    assert!(!ends(false) && ends(true));
+}

@@ -1,0 +1,226 @@
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::Code;
+use super::unmatched_join::{count, tell};
+use crate::analysis::join_rules::{Cases, Members};
+use crate::analysis::{graph, reachability::Yields};
+use crate::{
+    diagnostics::Diagnostic,
+    model::{Act, Flow, Gate, JoinPattern, JoinRule, Outcome, Step, StepId, Target},
+};
+
+pub(super) const CODE: Code = Code {
+    name: "ambiguous-join",
+    page: "\
+ambiguous-join: two rules over members fit, and their order decides
+
+Two rules with `any(…)` fit the same outcomes of the members, which no rule before them takes, neither is about
+less than the other, and they lead to different places. The one that stands first counts. Where it is the milder
+one, a member that says the worse is passed over.
+
+See that the rule that has to win stands first. Nothing has to change where it does.
+",
+};
+
+pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
+    for step in &flow.steps {
+        let (Gate::Join { rules, .. }, Act::All { members, .. }) = (&step.gate, &step.act) else { continue };
+        let outcomes = yields.of_members(members);
+        let firing = Members::of(&outcomes).firing(rules);
+        let counts: Vec<&JoinRule> =
+            rules.iter().zip(firing).filter(|(_, fires)| *fires).map(|(rule, _)| rule).collect();
+        if let Some((first, second, case)) = overlap(step, &counts, &outcomes) {
+            let told = tell(flow, members, &case);
+            let message = format!(
+                "`{}` and `{}` of `{}` both fit when {}: the first counts",
+                first.outcome,
+                second.outcome,
+                step.name,
+                told.join(", ")
+            );
+            let span =
+                step.edges.iter().find(|edge| edge.on == first.outcome).map_or(step.span, |edge| edge.span);
+            found.push(
+                Diagnostic::note(CODE.name, span, message)
+                    .step(&step.name)
+                    .hint("see that the rule that has to win stands first"),
+            );
+        }
+    }
+}
+
+/// How many members and rules are looked at for each that there is, before no more is said: two that fit are among the
+/// first as a rule.
+const WORK_MAX: usize = 64;
+
+/// Two rules that fit the same case, with it.
+fn overlap<'r>(
+    step: &Step<StepId>,
+    rules: &[&'r JoinRule],
+    members: &'r [BTreeSet<Outcome>],
+) -> Option<(&'r JoinRule, &'r JoinRule, Vec<&'r Outcome>)> {
+    let places = places(step, rules);
+    let size: usize = members.iter().map(BTreeSet::len).sum();
+    let mut work = WORK_MAX * (rules.len() + size) + 10_000;
+    // Rules before the first that leads elsewhere all lead to one place.
+    let apart = places.iter().position(|place| *place != places[0]).unwrap_or(places.len());
+    for (at, second) in rules.iter().enumerate().skip(apart) {
+        let others = rules[..at].iter().zip(&places).enumerate();
+        let elsewhere = others.filter(|(_, (_, place))| **place != places[at]);
+        for (before, (first, _)) in elsewhere {
+            let (JoinPattern::Any(one), JoinPattern::Any(other)) = (&first.pattern, &second.pattern) else {
+                continue;
+            };
+            work = work.checked_sub(1 + one.len().max(other.len()))?;
+            if other.iter().any(|outcome| !one.contains(outcome))
+                && one.iter().any(|outcome| !other.contains(outcome))
+            {
+                work = work.checked_sub(rules[..before].iter().map(|rule| named(rule)).sum())?;
+                if let Some(case) = both((one, other), &rules[..before], members, &mut work) {
+                    return Some((first, second, case));
+                }
+                work = work.checked_sub(size)?;
+            }
+        }
+    }
+    None
+}
+
+/// How many outcomes a rule names.
+fn named(rule: &JoinRule) -> usize {
+    match &rule.pattern {
+        JoinPattern::All(_) => 1,
+        JoinPattern::Each(all) | JoinPattern::Any(all) => all.len(),
+    }
+}
+
+/// Outcomes of all members of which one is of the first rule alone, and another one of the second alone, and which no
+/// rule before them fits.
+fn both<'r>(
+    (one, other): (&[Outcome], &[Outcome]),
+    before: &[&'r JoinRule],
+    members: &'r [BTreeSet<Outcome>],
+    work: &mut usize,
+) -> Option<Vec<&'r Outcome>> {
+    let taken: HashSet<&Outcome> = before
+        .iter()
+        .filter_map(|rule| match &rule.pattern {
+            JoinPattern::Any(any) => Some(any),
+            JoinPattern::All(_) | JoinPattern::Each(_) => None,
+        })
+        .flatten()
+        .collect();
+    let free: Vec<Vec<&Outcome>> = members
+        .iter()
+        .map(|member| member.iter().filter(|outcome| !taken.contains(outcome)).collect())
+        .collect();
+    let of = |wanted: &[Outcome], not: &[Outcome]| -> Vec<(usize, &'r Outcome)> {
+        let only = |outcome: &&&Outcome| wanted.contains(outcome) && !not.contains(outcome);
+        let all = free.iter().enumerate();
+        all.flat_map(|(at, member)| member.iter().filter(only).map(move |outcome| (at, *outcome))).collect()
+    };
+    let (first, second) = (of(one, other), of(other, one));
+    let exactly = Cases::of(before.iter().copied(), members);
+    for (at, said) in &first {
+        for (beside, also) in second.iter().filter(|(beside, _)| beside != at) {
+            let mut free = free.clone();
+            (free[*at], free[*beside]) = (vec![*said], vec![*also]);
+            if free.iter().any(Vec::is_empty) {
+                return None;
+            }
+            let mut places = vec![0; free.len()];
+            loop {
+                let case: Vec<&Outcome> = free.iter().zip(&places).map(|(all, at)| all[*at]).collect();
+                if !exactly.fit(&case) {
+                    return Some(case);
+                }
+                *work = work.checked_sub(free.iter().map(Vec::len).sum())?;
+                if !count(&mut places, &free) {
+                    break;
+                }
+            }
+        }
+    }
+    None
+}
+
+/// A number for where each rule leads: the steps, or how the run ends.
+fn places(step: &Step<StepId>, rules: &[&JoinRule]) -> Vec<usize> {
+    let edges = graph::by_outcome(step);
+    let mut known: Vec<Option<(Vec<StepId>, Option<crate::model::Ending>)>> = Vec::new();
+    let mut by_steps: HashMap<Vec<StepId>, Vec<usize>> = HashMap::new();
+    let place = |rule: &&JoinRule| {
+        let to = edges.get(&rule.outcome).map(|at| &step.edges[*at].to);
+        let place = to.map(|to| {
+            let ending = match to {
+                Target::End(ending) => Some(ending.clone()),
+                _ => None,
+            };
+            (graph::targets(to), ending)
+        });
+        let same =
+            by_steps.entry(place.as_ref().map(|(steps, _)| steps.clone()).unwrap_or_default()).or_default();
+        if let Some(number) = same.iter().find(|number| known[**number] == place) {
+            return *number;
+        }
+        same.push(known.len());
+        known.push(place);
+        known.len() - 1
+    };
+    rules.iter().map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{findings_of, joined};
+    use crate::model::{Ending, JoinPattern, Outcome, Target};
+
+    fn any(word: &str) -> JoinPattern {
+        JoinPattern::Any(vec![Outcome::Named(word.into())])
+    }
+
+    #[test]
+    fn found_where_order_alone_decides() {
+        let said = |apart: bool| -> Vec<String> {
+            let mut draft = joined(vec![any("x"), any("y")], false);
+            if apart {
+                draft.steps[0].edges[1].to = Target::End(Ending::Aborted);
+            }
+            findings_of(draft).into_iter().map(|found| found.message).collect()
+        };
+        assert_eq!(
+            said(true),
+            ["`r0` and `r1` of `all` both fit when `a` says `x`, `b` says `y`: the first counts"]
+        );
+        assert!(said(false).is_empty(), "both lead to the same end");
+    }
+
+    #[test]
+    fn what_a_rule_before_them_takes_is_not_ambiguous() {
+        let word = |word: &str| Outcome::Named(word.into());
+        let each = |one: &str, other: &str| JoinPattern::Each(vec![word(one), word(other)]);
+        let said = |patterns: Vec<JoinPattern>| {
+            let mut draft = joined(patterns, false);
+            for (edge, ending) in
+                draft.steps[0].edges.iter_mut().zip([Ending::Aborted, Ending::Completed].iter().cycle())
+            {
+                edge.to = Target::End(ending.clone());
+            }
+            let found = findings_of(draft).into_iter().filter(|found| found.code == "ambiguous-join");
+            found.map(|found| found.message).collect::<Vec<_>>()
+        };
+        assert!(said(vec![each("x", "y"), each("y", "x"), any("x"), any("y")]).is_empty());
+        assert_eq!(
+            said(vec![each("x", "y"), JoinPattern::All(word("x")), any("x"), any("y")]),
+            ["`r2` and `r3` of `all` both fit when `a` says `y`, `b` says `x`: the first counts"]
+        );
+        assert!(said(vec![any("x"), any("x"), any("x"), any("y")]).len() == 1, "the first against the last");
+    }
+
+    #[test]
+    fn the_special_before_the_general_is_meant() {
+        let mut draft = joined(vec![JoinPattern::All(Outcome::Named("x".into())), any("x"), any("y")], false);
+        draft.steps[0].edges[0].to = Target::End(Ending::Aborted);
+        assert!(findings_of(draft).is_empty());
+    }
+}

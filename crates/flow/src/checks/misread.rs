@@ -1,0 +1,123 @@
+//! Steps of which something could not be read: their definitions have errors, which are said.
+//!
+//! Where such a step leads on to is not known, and what it leaves is not either. So nothing is said that would only
+//! follow from a way that is missing there, or from one that is refused: one mistake is one finding.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use crate::analysis::reachability::Live;
+use crate::{
+    Str,
+    model::{Flow, StepId, Target},
+};
+
+/// Which steps of a flow were misread.
+pub(super) struct Misread {
+    steps: Vec<bool>,
+}
+
+impl Misread {
+    /// The steps of these names, and what belongs to them: a check, a judge, validators.
+    pub(super) fn of(flow: &Flow, names: &[Str]) -> Misread {
+        let names: HashSet<&str> = names.iter().map(|name| &**name).collect();
+        let is_named = |name: &str| {
+            names.contains(name) || name.split_once('/').is_some_and(|(owner, _)| names.contains(owner))
+        };
+        Misread { steps: flow.steps.iter().map(|step| is_named(&step.name)).collect() }
+    }
+
+    /// Whether a step is one of them.
+    pub(super) fn has(&self, id: StepId) -> bool {
+        self.steps[id.0 as usize]
+    }
+
+    /// Whether there is any.
+    pub(super) fn any(&self) -> bool {
+        self.steps.contains(&true)
+    }
+
+    /// The flow with the ways only of which it is known where they lead.
+    pub(super) fn without_their_ways<'f>(&self, flow: &'f Flow) -> Cow<'f, Flow> {
+        if !self.any() {
+            return Cow::Borrowed(flow);
+        }
+        let mut known = flow.clone();
+        for (step, _) in known.steps.iter_mut().zip(&self.steps).filter(|(_, misread)| **misread) {
+            step.edges.clear();
+        }
+        Cow::Owned(known)
+    }
+
+    /// Whether a run comes to one of them: from there it may come anywhere.
+    pub(super) fn is_live(&self, live: &Live) -> bool {
+        live.steps.iter().zip(&self.steps).any(|(live, misread)| *live && *misread)
+    }
+}
+
+/// The flow with the ways only that lead to a step or an end.
+pub(super) fn without_dangling(flow: &Flow) -> Flow {
+    let mut known = flow.clone();
+    for step in &mut known.steps {
+        // Of the others it is only some of their cases that lead nowhere.
+        step.edges.retain(|edge| edge.dangling.is_empty() || !matches!(edge.to, Target::Step(_)));
+    }
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{codes_of, draft, hand_on, need};
+    use crate::model::Draft;
+
+    fn misread(text: &str, names: &[&str]) -> Draft {
+        let mut draft = draft(text);
+        draft.faulted = true;
+        draft.misread = names.iter().map(|name| (*name).into()).collect();
+        draft
+    }
+
+    #[test]
+    fn who_is_led_to_from_there_is_not_known() {
+        let text = "a: next → b\nb: done → end\nc: done → end";
+        assert_eq!(codes_of(misread(text, &[])), ["unreachable-step"]);
+        assert!(codes_of(misread(text, &["b"])).is_empty(), "`b` may lead to `c`");
+        assert_eq!(codes_of(misread(text, &["c"])), ["unreachable-step"], "no run comes to `c`");
+    }
+
+    #[test]
+    fn it_may_lead_to_an_end() {
+        let text = "a: next → b\nb: back → a";
+        assert_eq!(codes_of(misread(text, &[])), ["no-way-to-end"]);
+        assert!(codes_of(misread(text, &["b"])).is_empty());
+    }
+
+    #[test]
+    fn no_walk_goes_by_its_ways_and_what_it_leaves_is_not_known() {
+        let reads = |names: &[&str]| {
+            let mut draft = misread("a: next → b, skip → c\nb: next → c\nc: done → end", names);
+            hand_on(&mut draft, 1, "plan");
+            need(&mut draft, 2, "b", "plan");
+            codes_of(draft)
+        };
+        assert_eq!(reads(&[]), ["unassigned-value"]);
+        assert!(reads(&["a"]).is_empty(), "`skip` may be what is wrong");
+        assert_eq!(reads(&["b"]), ["unassigned-value"], "whatever `b` leaves, `a` leads past it");
+        let mut other = misread("a: next → b\nb: done → end", &["a"]);
+        need(&mut other, 1, "a", "plan");
+        assert!(codes_of(other).is_empty(), "`a` may leave it");
+    }
+
+    #[test]
+    fn one_that_could_not_be_read_at_all_is_a_step_all_the_same() {
+        let text = "a: next → gone\nb: done → end";
+        assert_eq!(codes_of(misread(text, &[])), ["unknown-target"]);
+        assert!(codes_of(misread(text, &["gone"])).is_empty());
+    }
+
+    #[test]
+    fn what_belongs_to_it_is_misread_with_it() {
+        let text = "a: next → a/check\na/check: ng → a\nb: done → end";
+        assert!(codes_of(misread(text, &["a"])).is_empty());
+    }
+}

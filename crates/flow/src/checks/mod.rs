@@ -1,0 +1,190 @@
+//! Turns a draft into a flow, or says why it is none.
+//!
+//! One file a kind of finding: its manual page, its function, its tests.
+
+mod ambiguous_join;
+mod bound_never_hit;
+mod closure_skipped;
+mod edge_without_outcome;
+mod join_never_fires;
+mod limit_too_low;
+mod maybe_unassigned;
+mod misread;
+mod monitor_never_acts;
+mod no_entry;
+mod no_way_to_end;
+mod optional_parameter;
+mod outcome_without_edge;
+mod place;
+mod report_not_yet;
+pub(crate) mod resolve;
+mod retry_without_change;
+mod step_name;
+mod transition_without_default;
+mod type_mismatch;
+mod unassigned_value;
+mod unbounded_cycle;
+mod unknown_target;
+mod unknown_variable;
+mod unmatched_join;
+mod unreachable_step;
+
+use crate::analysis::paths::Walks;
+use crate::analysis::reachability::{Live, Yields};
+use crate::{
+    analysis::threads::together,
+    diagnostics::{Diagnostic, Severity},
+    model::{Draft, Flow, StepId},
+};
+use misread::Misread;
+use place::Places;
+
+/// What came out of checking.
+#[derive(Debug)]
+pub struct Checked {
+    /// The flow, when nothing of severity error was found.
+    pub flow: Option<Flow>,
+    /// What could be made of a draft that is no flow: to be looked at, never to be run. Ways that lead nowhere are
+    /// dangling in it.
+    pub unsound: Option<Flow>,
+    /// Everything that was found, in the order of the checks.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The manual page of a kind of finding.
+#[derive(Debug, Clone, Copy)]
+pub struct Code {
+    /// The code.
+    pub name: &'static str,
+    /// What it means and what to do, as plain text.
+    pub page: &'static str,
+}
+
+/// Every code that [`check`] can report.
+pub fn codes() -> &'static [Code] {
+    &[
+        ambiguous_join::CODE,
+        bound_never_hit::CODE,
+        closure_skipped::CODE,
+        edge_without_outcome::CODE,
+        join_never_fires::CODE,
+        limit_too_low::CODE,
+        maybe_unassigned::CODE,
+        monitor_never_acts::CODE,
+        no_entry::CODE,
+        no_way_to_end::CODE,
+        optional_parameter::CODE,
+        outcome_without_edge::CODE,
+        report_not_yet::CODE,
+        retry_without_change::CODE,
+        step_name::CODE,
+        transition_without_default::CODE,
+        type_mismatch::CODE,
+        unassigned_value::CODE,
+        unbounded_cycle::CODE,
+        unknown_target::CODE,
+        unknown_variable::CODE,
+        unmatched_join::CODE,
+        unreachable_step::CODE,
+    ]
+}
+
+/// Checks a draft. What it accepts can run: there is no second check later.
+pub fn check(mut draft: Draft) -> Checked {
+    let mut diagnostics = Vec::new();
+    no_entry::check(&draft, &mut diagnostics);
+    step_name::check(&draft, &mut diagnostics);
+    let faulted = draft.faulted;
+    let (misread, reads) = (std::mem::take(&mut draft.misread), std::mem::take(&mut draft.reads));
+    let (told, places) = (std::mem::take(&mut draft.told), Places::of_reads(&reads));
+    let Some(resolved) = resolve::resolve(draft, &misread, &mut diagnostics) else {
+        return Checked { flow: None, unsound: None, diagnostics };
+    };
+    let flow = resolved.flow;
+    let yields = Yields::of(&flow);
+    outcome_without_edge::check(&flow, &yields, &mut diagnostics);
+    optional_parameter::check(&flow, &mut diagnostics);
+    // Where paths lead can be asked only when every name leads somewhere.
+    if resolved.complete {
+        let misread = Misread::of(&flow, &misread);
+        let known = misread.without_their_ways(&flow);
+        let live = Live::where_yields(&known, &yields, &[flow.entry], !faulted);
+        let others: Vec<StepId> = [flow.entry].into_iter().chain(resolved.other_entries).collect();
+        let from_all = (others.len() > 1).then(|| Live::where_yields(&known, &yields, &others, !faulted));
+        let from_all = from_all.as_ref().unwrap_or(&live);
+        if !misread.is_live(from_all) {
+            unreachable_step::check(&flow, from_all, &mut diagnostics);
+        }
+        // Here the ways of misread steps count as far as they could be read.
+        let by_all = misread.any().then(|| Live::where_yields(&flow, &yields, &[flow.entry], false));
+        unknown_variable::check(
+            &flow,
+            &by_all.as_ref().unwrap_or(&live).steps,
+            (&told, &places),
+            &mut diagnostics,
+        );
+        no_way_to_end::check(&known, &live, &misread, &mut diagnostics);
+        let has_trap = diagnostics.iter().any(|finding| finding.code == no_way_to_end::CODE.name);
+        let values = || {
+            let mut found = Vec::new();
+            let passing = unassigned_value::Passing::of(&known, &live);
+            unassigned_value::check(&known, &live, &passing, (&misread, &places), &mut found);
+            if !faulted {
+                maybe_unassigned::check(&flow, &live, &passing, &places, &mut found);
+                join_never_fires::check(&flow, &yields, &mut found);
+                monitor_never_acts::check(&flow, &live, &mut found);
+            }
+            found
+        };
+        let around = || if faulted { Vec::new() } else { look_around(&flow, &yields, &live, has_trap) };
+        let (values, around) = together(flow.steps.len(), values, around);
+        diagnostics.extend(values.into_iter().chain(around));
+        if !faulted {
+            no_way_to_end::check_completes(&flow, &live, &mut diagnostics);
+        }
+    } else {
+        let come_to = match flow.lost_entry {
+            Some(_) => vec![false; flow.steps.len()],
+            None => {
+                Live::where_yields(&misread::without_dangling(&flow), &yields, &[flow.entry], false).steps
+            }
+        };
+        unknown_variable::check(&flow, &come_to, (&told, &places), &mut diagnostics);
+    }
+    let sound = diagnostics.iter().all(|finding| finding.severity != Severity::Error);
+    let (flow, unsound) = if sound { (Some(flow), None) } else { (None, Some(flow)) };
+    Checked { flow, unsound, diagnostics }
+}
+
+/// What is asked of flows in which nothing could be misread.
+fn look_around(flow: &Flow, yields: &Yields, live: &Live, has_trap: bool) -> Vec<Diagnostic> {
+    let (walks, mut around) = (Walks::of(flow, live), Vec::new());
+    let found = &mut around;
+    transition_without_default::check(flow, live, &walks, found);
+    edge_without_outcome::check(flow, yields, found);
+    unmatched_join::check(flow, yields, found);
+    ambiguous_join::check(flow, yields, found);
+    type_mismatch::check(flow, &walks, found);
+    retry_without_change::check(flow, found);
+    report_not_yet::check(flow, live, &walks, found);
+    closure_skipped::check(flow, live, &walks, found);
+    let too_low = limit_too_low::check(flow, live, &walks, found);
+    // A verdict that fires is meant to come first.
+    let by_limit = !too_low && !flow.verdict.can_fire();
+    bound_never_hit::check(flow, live, &walks, by_limit, found);
+    if !too_low {
+        bound_never_hit::check_verdict(flow, &walks, found);
+    }
+    // What cannot be left at all is no matter of limits.
+    if !has_trap {
+        unbounded_cycle::check(flow, live, &walks, found);
+    }
+    around
+}
+
+#[cfg(test)]
+mod sizes;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod twins;

@@ -1,0 +1,111 @@
+use super::Code;
+use super::type_mismatch::tells_failure;
+use crate::analysis::graph;
+use crate::{
+    diagnostics::Diagnostic,
+    model::{Act, Flow, Outcome, Step, StepId, Template},
+};
+
+pub(super) const CODE: Code = Code {
+    name: "retry-without-change",
+    page: "\
+retry-without-change: after a failed validator the agent is told nothing new
+
+A validator fails, and the step that is to mend it is asked with its own prompt once more, or with that of
+another step. Such a prompt says nothing of the failure, and what commands print is no part of any conversation.
+The agent does what it did before, and each such round costs an iteration.
+
+Give the failure a prompt of its own that says what failed: in a step registry an `edition` or `adaptation` of
+the failure pattern, with `{{name}}` for what `extractParams` take out of the output.
+",
+};
+
+pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
+    for step in flow.steps.iter().filter(|step| matches!(step.act, Act::Exec { .. })) {
+        for edge in step.edges.iter().filter(|edge| matches!(edge.on, Outcome::Fail(_))) {
+            let targets = graph::targets(&edge.to).into_iter().map(|to| flow.step(to));
+            let asked: Vec<_> = targets.filter(|to| prompt_of(to).is_some()).collect();
+            let of_asked = |fits: &dyn Fn(&Template) -> bool| {
+                let again = |step: &&&Step<StepId>| prompt_of(step).is_some_and(fits);
+                asked.iter().find(again).map(|step| (*step, *step))
+            };
+            let found_same = match edge.remedy.as_ref() {
+                Some(remedy) if tells_failure(remedy) => None,
+                // What another step is asked with says as little of what failed.
+                Some(remedy) => of_asked(&|prompt| prompt == remedy).or_else(|| {
+                    let other = flow.steps.iter().find(|step| prompt_of(step) == Some(remedy))?;
+                    Some((*asked.first()?, other))
+                }),
+                None => of_asked(&|prompt| !tells_failure(prompt)),
+            };
+            let Some((asked, own)) = found_same else { continue };
+            let prompt = match own.name == asked.name {
+                true => "its own prompt again".to_owned(),
+                false => format!("the prompt of `{}`", own.name),
+            };
+            let message = format!(
+                "after `{}` of `{}` `{}` is asked with {prompt}, and told nothing of what failed",
+                edge.on, step.name, asked.name
+            );
+            found.push(
+                Diagnostic::warning(CODE.name, edge.span, message)
+                    .step(&asked.name)
+                    .hint("give the failure a prompt that says what failed"),
+            );
+        }
+    }
+}
+
+/// What a step's agent is asked with.
+fn prompt_of(step: &Step<StepId>) -> Option<&Template> {
+    match &step.act {
+        Act::Ask(ask) => Some(&ask.prompt),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{failing, findings_of};
+    use crate::model::{Act, Draft, Extractor, Piece};
+
+    fn said(draft: Draft) -> Vec<String> {
+        findings_of(draft).into_iter().map(|found| format!("{}: {}", found.code, found.message)).collect()
+    }
+
+    #[test]
+    fn found_and_mended() {
+        let own = |pieces: Vec<Piece>| {
+            let mut draft = failing(Extractor::Stdout, pieces.clone());
+            if let Act::Ask(ask) = &mut draft.steps[0].act {
+                ask.prompt.pieces = pieces;
+            }
+            draft
+        };
+        assert_eq!(
+            said(own(vec![Piece::Text("Work.".into())])),
+            [
+                "retry-without-change: after `fail(0)` of `v` `a` is asked with its own prompt again, and told nothing \
+                 of what failed"
+            ]
+        );
+        assert!(said(own(vec![Piece::Failure("found".into())])).is_empty());
+        assert!(said(failing(Extractor::Stdout, vec![Piece::Text("Mend it.".into())])).is_empty());
+        // The step that is asked again is `a`; what it is asked with is what another one is asked with.
+        let mut other = failing(Extractor::Stdout, vec![Piece::Text("Close.".into())]);
+        let mut closing = other.steps[0].clone();
+        closing.name = "closing".into();
+        if let Act::Ask(ask) = &mut closing.act {
+            ask.prompt.pieces = vec![Piece::Text("Close.".into())];
+        }
+        other.steps.push(closing);
+        let found = said(other);
+        assert!(
+            found.iter().any(|found| found.contains("`a` is asked with the prompt of `closing`")),
+            "{found:?}"
+        );
+        let mut without = failing(Extractor::Stdout, Vec::new());
+        without.steps[1].edges[1].remedy = None;
+        assert_eq!(said(without).len(), 1);
+    }
+}

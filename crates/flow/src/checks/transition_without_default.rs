@@ -1,0 +1,272 @@
+use super::{Code, unassigned_value};
+use crate::analysis::{
+    graph::{asked, fallback},
+    newest_values,
+    newest_values::{Cases, Value},
+    paths::{Hop, Walks, id},
+    reachability::Live,
+};
+use crate::{
+    Str,
+    diagnostics::Diagnostic,
+    model::{Edge, FieldPath, Flow, Schema, Selector, Step, StepId, Target},
+};
+
+pub(super) const CODE: Code = Code {
+    name: "transition-without-default",
+    page: "\
+transition-without-default: a conditional transition does not cover every value
+
+The value that selects can be one that `targets` does not name, or can be missing, and there is no `default`.
+An answer with such a value is a bad answer: it is asked again, and then the run fails. Where the value is what
+another step left, asking again does not help. (That no step can have left it yet is `unassigned-value`.)
+
+An object and a list equal no entry, however it is written.
+
+Add `default`, or list in the schema's `enum` exactly the values that `targets` names, and the field in
+`required`.
+",
+};
+
+/// An edge that selects among steps.
+struct Selecting<'f> {
+    flow: &'f Flow,
+    id: StepId,
+    step: &'f Step<StepId>,
+    edge: &'f Edge<StepId>,
+    /// Its place.
+    index: usize,
+}
+
+pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
+    for (index, step) in flow.steps.iter().enumerate().filter(|(index, _)| live.steps[*index]) {
+        for at in live.open_edges(StepId(index as u32)) {
+            let edge = &step.edges[*at];
+            let Target::Select { by, cases, default: None } = &edge.to else { continue };
+            let selecting = Selecting { flow, id: StepId(index as u32), step, edge, index: *at };
+            let finding = match by {
+                Selector::Field(path) => {
+                    let cases = Cases::of(cases.iter().map(|(case, _)| case));
+                    let has_case = |value: &Value| match value {
+                        Value::Is(text) => cases.first(text).is_some(),
+                        Value::Absent | Value::Whole(_) | Value::Other => false,
+                    };
+                    let values = newest_values::answered(newest_values::schema_of(flow, step), path);
+                    selecting.own(
+                        &path.to_string(),
+                        Some(path),
+                        values.iter().rfind(|value| !has_case(value)),
+                    )
+                }
+                Selector::Handoff(key) => selecting.handed_on(live, walks, key),
+            };
+            found.extend(finding.map(|finding| finding.step(&step.name)));
+        }
+    }
+}
+
+impl Selecting<'_> {
+    /// What is wrong with a value that the answer itself has, and that has no case.
+    fn own(&self, name: &str, path: Option<&FieldPath>, value: Option<&Value>) -> Option<Diagnostic> {
+        let requires = |schema: &Schema| path.is_some_and(|path| schema.requires(path));
+        let (message, hint) = match value? {
+            // What is required and can be absent all the same can be `null`.
+            Value::Absent if newest_values::schema_of(self.flow, self.step).is_some_and(requires) => (
+                format!("`{name}` can be `null`, which counts as nothing, and then nothing selects"),
+                "allow no `null` there, or add `default`",
+            ),
+            Value::Absent => (
+                format!("an answer need not have `{name}`, and then nothing selects"),
+                "list it in `required` of the schema, or add `default`",
+            ),
+            Value::Whole(text) => (
+                format!("`{name}` can be {}, which equals no entry of `targets`", whole(text)),
+                "select by a field of it that is text, a number or a truth value, or add `default`",
+            ),
+            _ => (
+                format!("`{name}` can hold a value that no entry of `targets` names"),
+                "add `default`; without one such an answer is a bad answer",
+            ),
+        };
+        Some(Diagnostic::warning(CODE.name, self.edge.span, message).hint(hint))
+    }
+
+    /// What is wrong with a value that this step or an earlier one leaves.
+    fn handed_on(&self, live: &Live, walks: &Walks<'_>, key: &Str) -> Option<Diagnostic> {
+        let flow = walks.flow;
+        let bad = live.without_case(flow, self.id, self.index);
+        let takes_away = |hop: &Hop| takes_away(flow, live, hop, key);
+        if bad.absent && !bad.leaves {
+            let hops = walks.to(self.id.0 as usize, |hop| !takes_away(hop))?;
+            let trace = walks.tell(&hops, self.id.0 as usize);
+            let name = &self.step.name;
+            let message =
+                format!("`{name}` selects by `{key}`, but a run can come here before any step has left it");
+            let finding = unassigned_value::not_left(self.edge.span, message).trace(trace);
+            return Some(finding.hint("add `default`, or lead every path through a step that leaves it"));
+        }
+        let path = self.step.handoff.iter().find(|left| left.key == *key).map(|left| &left.path);
+        let own = |value: Option<&Value>| self.own(key, path, value);
+        own(bad.own.as_ref())
+            .or_else(|| self.of_others(live, walks, key, bad.other.as_ref()?))
+            .or_else(|| own(bad.last.as_ref()))
+    }
+
+    /// What is wrong with a value that an earlier step left.
+    fn of_others(&self, live: &Live, walks: &Walks<'_>, key: &Str, value: &Value) -> Option<Diagnostic> {
+        let flow = walks.flow;
+        let leaves_it = |asked: &StepId| live.carried().can_leave(asked.0 as usize, key, value);
+        // Control stands on a parallel step while its members answer.
+        let from: Vec<usize> = (0..flow.steps.len())
+            .filter(|at| live.steps[*at] && asked(flow, *at).any(|asked| leaves_it(&asked)))
+            .collect();
+        let may = |hop: &Hop| from.binary_search(&hop.from).is_ok() || !takes_away(flow, live, hop, key);
+        let search = walks.search(&from, may, |step| step == self.id.0 as usize);
+        let hops = search.walk(search.found?);
+        let leaver = hops.first().map_or(self.id.0 as usize, |hop| hop.from);
+        let from = &flow.step(asked(flow, leaver).find(leaves_it)?).name;
+        let (name, trace) = (&self.step.name, walks.tell(&hops, self.id.0 as usize));
+        let what = match value {
+            Value::Is(text) => format!("can be `{text}`"),
+            Value::Whole(text) => format!("can be {}", whole(text)),
+            _ => "can be anything".to_owned(),
+        };
+        let message = format!(
+            "`{name}` selects by `{key}`, which {what} as `{from}` leaves it, and no entry of `targets` names that"
+        );
+        Some(
+            Diagnostic::warning(CODE.name, self.edge.span, message)
+                .hint("add `default`; without one the run fails here")
+                .trace(trace),
+        )
+    }
+}
+
+/// An object or a list by what it is.
+fn whole(text: &str) -> &'static str {
+    if text.starts_with('[') { "a list" } else { "an object" }
+}
+
+/// Whether what was there under a name before is not there any more after this hop. Who goes on by a fallback leaves
+/// nothing.
+fn takes_away(flow: &Flow, live: &Live, hop: &Hop, key: &str) -> bool {
+    let step = &flow.steps[hop.from];
+    let fallback = fallback(step, hop.from == flow.entry.0 as usize);
+    let leads = |edge: usize| fallback.is_some_and(|fallback| fallback.leads(&step.edges[edge], id(hop.to)));
+    !hop.edge.is_some_and(leads) && live.carried().always_leaves(hop.from, key)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{codes_of, draft, findings_of, hand_on, name};
+    use crate::model::{Act, Draft, FieldPath, Schema, SchemaId, Selector, Target};
+    use serde_json::{Value, json};
+
+    /// The first edge of a step selects `y` or `z` by `st`.
+    fn selecting(text: &str, step: usize) -> Draft {
+        let mut draft = draft(text);
+        draft.steps[step].edges[0].to = Target::Select {
+            by: Selector::Handoff("st".into()),
+            cases: vec![("a".into(), name("y")), ("b".into(), name("z"))],
+            default: None,
+        };
+        draft
+    }
+
+    /// A step leaves `st`, of which its schema says this.
+    fn leaving(draft: &mut Draft, step: usize, st: Value, required: &[&str]) {
+        hand_on(draft, step, "st");
+        let schema = json!({"type": "object", "required": required, "properties": {"st": st}});
+        draft.schemas.push(Schema::new(schema).unwrap());
+        if let Act::Ask(ask) = &mut draft.steps[step].act {
+            ask.schema = Some(SchemaId(draft.schemas.len() as u32 - 1));
+        }
+    }
+
+    const OWN: &str = "x: go → y\ny: done → end\nz: done → end";
+
+    #[test]
+    fn what_an_answer_itself_says() {
+        let own = |st: Value, required: &[&str]| {
+            let mut draft = selecting(OWN, 0);
+            leaving(&mut draft, 0, st, required);
+            findings_of(draft).into_iter().map(|found| found.message).collect::<Vec<_>>()
+        };
+        assert_eq!(own(json!({"enum": ["a", "b"]}), &["st"]), [""; 0]);
+        let other = "`st` can hold a value that no entry of `targets` names";
+        assert_eq!(own(json!({"enum": ["a", "b", "c"]}), &["st"]), [other]);
+        assert_eq!(own(json!({"type": "string"}), &["st"]), [other]);
+        let missing = "an answer need not have `st`, and then nothing selects";
+        assert_eq!(own(json!({"enum": ["a", "b"]}), &[]), [missing]);
+        let null = "`st` can be `null`, which counts as nothing, and then nothing selects";
+        assert_eq!(own(json!({"enum": ["a", "b", null]}), &["st"]), [null]);
+        let mut defaulted = selecting(OWN, 0);
+        leaving(&mut defaulted, 0, json!({"type": "string"}), &[]);
+        if let Target::Select { default, .. } = &mut defaulted.steps[0].edges[0].to {
+            *default = Some(name("y"));
+        }
+        assert_eq!(codes_of(defaulted), [""; 0]);
+    }
+
+    #[test]
+    fn a_field_of_the_answer_itself() {
+        let mut draft = selecting(OWN, 0);
+        leaving(&mut draft, 0, json!({"enum": ["a", "c"]}), &["st"]);
+        if let Target::Select { by, .. } = &mut draft.steps[0].edges[0].to {
+            *by = Selector::Field(FieldPath::parse("st").unwrap());
+        }
+        assert_eq!(codes_of(draft), ["unreachable-step", "transition-without-default"]);
+    }
+
+    const EARLIER: &str = "k: on → x, by → x\nx: go → y\ny: done → end\nz: done → end";
+
+    #[test]
+    fn what_an_earlier_step_left() {
+        let mut sound = selecting(EARLIER, 1);
+        leaving(&mut sound, 0, json!({"enum": ["a", "b"]}), &["st"]);
+        assert_eq!(codes_of(sound), [""; 0]);
+        let mut other = selecting(EARLIER, 1);
+        leaving(&mut other, 0, json!({"enum": ["a", "b", "c"]}), &["st"]);
+        let found = findings_of(other);
+        assert_eq!(
+            found[0].message,
+            "`x` selects by `st`, which can be `c` as `k` leaves it, and no entry of `targets` names that"
+        );
+        assert_eq!((found.len(), &found[0].trace[..]), (1, &["k --on→".to_owned(), "x".to_owned()][..]));
+    }
+
+    #[test]
+    fn an_object_or_a_list_has_no_case() {
+        let mut own = selecting(OWN, 0);
+        leaving(&mut own, 0, json!({"enum": [{"b": 1, "a": 2}]}), &["st"]);
+        if let Target::Select { cases, .. } = &mut own.steps[0].edges[0].to {
+            cases[0].0 = r#"{"b":1,"a":2}"#.into();
+        }
+        let found = findings_of(own);
+        let message = "`st` can be an object, which equals no entry of `targets`";
+        assert!(found.iter().any(|found| found.message == message), "{found:?}");
+        let mut earlier = selecting(EARLIER, 1);
+        leaving(&mut earlier, 0, json!({"enum": ["a", [1]]}), &["st"]);
+        let found = findings_of(earlier);
+        let message = "`x` selects by `st`, which can be a list as `k`";
+        assert!(found.iter().any(|found| found.message.starts_with(message)), "{found:?}");
+    }
+
+    #[test]
+    fn what_no_step_has_left_yet() {
+        let mut around =
+            selecting("e: on → k, by → x\nk: on → x\nx: go → y\ny: done → end\nz: done → end", 2);
+        leaving(&mut around, 1, json!({"enum": ["a", "b"]}), &["st"]);
+        let found = findings_of(around);
+        assert_eq!((found.len(), found[0].code), (1, "unassigned-value"));
+        assert_eq!(found[0].trace, ["e --by→", "x"]);
+    }
+
+    #[test]
+    fn what_a_step_leaves_takes_the_place_of_what_was_left_before() {
+        let mut draft = selecting("k: on → l\nl: on → x\nx: go → y\ny: done → end\nz: done → end", 2);
+        leaving(&mut draft, 0, json!({"type": "string"}), &["st"]);
+        leaving(&mut draft, 1, json!({"enum": ["a", "b"]}), &["st"]);
+        assert_eq!(codes_of(draft), [""; 0]);
+    }
+}

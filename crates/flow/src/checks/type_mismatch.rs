@@ -1,0 +1,320 @@
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::Code;
+use crate::analysis::newest_values;
+use crate::analysis::paths::{FAR, Walks, Work};
+use crate::{
+    Str,
+    diagnostics::Diagnostic,
+    model::{FieldPath, Flow, Gate, Piece, Reader, Schema, Selector, Step, StepId, Target, Template},
+};
+
+pub(super) const CODE: Code = Code {
+    name: "type-mismatch",
+    page: "\
+type-mismatch: a value is read as something that it is not
+
+By its schema, or by the extractor that takes it out of a validator's output, a value has a type with which the
+place that reads it can do nothing:
+
+- a transition selects by it, or it names the step to jump to, and it is an object or a list: it equals none of
+  the entries, so that the default is taken, or the answer is a bad one;
+- the gate looks for a word in it, and it is an object or a list, or a number or truth value that no word
+  spells: no answer has an outcome;
+- a failure prompt repeats something for each of its items with `{{#each}}`, and it is text or a number: nothing
+  is shown; or it shows a field of an item that items of that list do not have. This stands in the prompt's file.
+
+(A prompt shows what is handed on whatever its type: objects and lists as JSON.)
+
+Correct the schema, the extractor, or what is read.
+",
+};
+
+pub(super) fn check(flow: &Flow, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
+    let (leavers, mut work) = (wholes(flow, walks), walks.work());
+    for (at, step) in flow.steps.iter().enumerate() {
+        gate(flow, step, found);
+        for (index, edge) in step.edges.iter().enumerate() {
+            match &edge.to {
+                Target::Select { by: Selector::Handoff(key), default: Some(_), .. } => {
+                    let leavers = leavers.get(key).map_or(&[][..], Vec::as_slice);
+                    found.extend(select(walks, (at, index), key, leavers, &mut work));
+                }
+                Target::Jump { field: Some(path), .. } => {
+                    let kinds = newest_values::schema_of(flow, step).and_then(|schema| kinds(schema, path));
+                    if let Some(kinds) = kinds.filter(|kinds| !kinds.contains(&"string")) {
+                        let message = format!(
+                            "`{path}` of `{}` names the step to jump to, and is {} by its schema",
+                            step.name,
+                            one_of(&kinds)
+                        );
+                        found.push(
+                            Diagnostic::warning(CODE.name, edge.span, message).step(&step.name).hint(
+                                "let the schema say `\"type\": \"string\"` there, or name another field",
+                            ),
+                        );
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The types that a value at a path can have; `None` when the schema does not say. `null` is no value.
+fn kinds(schema: &Schema, path: &FieldPath) -> Option<Vec<&'static str>> {
+    let at = schema.at(path)?;
+    let listed = match (at.get("enum"), at.get("const"), at.get("type")) {
+        (Some(Value::Array(values)), ..) => values.iter().map(kind_of).collect(),
+        (_, Some(value), _) => vec![kind_of(value)],
+        (.., Some(Value::String(kind))) => vec![known(kind)?],
+        (.., Some(Value::Array(kinds))) => {
+            kinds.iter().map(|kind| known(kind.as_str()?)).collect::<Option<Vec<_>>>()?
+        }
+        _ => return None,
+    };
+    let kinds: Vec<&'static str> = listed.into_iter().filter(|kind| *kind != "null").collect();
+    (!kinds.is_empty()).then_some(kinds)
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn known(kind: &str) -> Option<&'static str> {
+    ["null", "boolean", "number", "string", "array", "object", "integer"]
+        .into_iter()
+        .find(|known| *known == kind)
+}
+
+fn is_whole(kinds: &[&str]) -> bool {
+    kinds.iter().all(|kind| matches!(*kind, "array" | "object"))
+}
+
+fn one_of(kinds: &[&str]) -> String {
+    let word = |kind: &&str| match *kind {
+        "array" => "a list",
+        "object" => "an object",
+        "boolean" => "a truth value",
+        "integer" => "a whole number",
+        "number" => "a number",
+        _ => "text",
+    };
+    let mut words: Vec<&str> = kinds.iter().map(word).collect();
+    words.dedup();
+    words.join(" or ")
+}
+
+/// A gate that looks for a word where none can stand.
+fn gate(flow: &Flow, step: &Step<StepId>, found: &mut Vec<Diagnostic>) {
+    let (Gate::Readers(readers), Some(schema)) = (&step.gate, newest_values::schema_of(flow, step)) else {
+        return;
+    };
+    for reader in readers {
+        let Reader::Field { path, words, .. } = reader else { continue };
+        let Some(kinds) = kinds(schema, path) else { continue };
+        let spelled = |kind: &&str| match *kind {
+            "string" => true,
+            "boolean" => words.iter().any(|(word, _)| matches!(&**word, "true" | "false")),
+            "number" | "integer" => words.iter().any(|(word, _)| word.parse::<f64>().is_ok()),
+            _ => false,
+        };
+        if kinds.iter().any(spelled) {
+            continue;
+        }
+        let message = format!(
+            "`{path}` of `{}` is to say the outcome, and is {} by its schema",
+            step.name,
+            one_of(&kinds)
+        );
+        let others = readers.iter().any(|other| {
+            matches!(
+                other,
+                Reader::Tag { .. } | Reader::Said { .. } | Reader::Judge { .. } | Reader::Otherwise(_)
+            )
+        });
+        let finding = if others {
+            Diagnostic::warning(CODE.name, step.span, message)
+        } else {
+            Diagnostic::error(CODE.name, step.span, message)
+        };
+        found.push(
+            finding
+                .step(&step.name)
+                .hint("let the schema list the words of the gate there, or name another field"),
+        );
+    }
+}
+
+/// A value that another step leaves, that selects, and is none that an entry could be. What the step itself leaves is
+/// held against the entries where they are read; without a default it is said that they do not cover it.
+fn select(
+    walks: &Walks<'_>,
+    (at, index): (usize, usize),
+    key: &Str,
+    leavers: &[(usize, Vec<&'static str>)],
+    work: &mut Work,
+) -> Option<Diagnostic> {
+    let flow = walks.flow;
+    let (step, edge) = (&flow.steps[at], &flow.steps[at].edges[index]);
+    if leavers.is_empty() {
+        return None;
+    }
+    let is_own = step.handoff.iter().any(|left| left.key == *key);
+    if is_own || walks.far[at] == FAR {
+        return None;
+    }
+    for (from, kinds) in leavers.iter().filter(|(from, _)| *from != at) {
+        let (from, other) = (*from, &flow.steps[*from]);
+        let later: Vec<usize> = walks.out[from].iter().map(|hop| hop.to).collect();
+        let leaves = |step: usize| flow.steps[step].handoff.iter().any(|left| left.key == *key);
+        let search = walks.search(&later, |hop| !leaves(hop.from), |step| step == at);
+        if !work.spend(search.work) {
+            return None;
+        }
+        let Some(reader) = search.found else { continue };
+        let mut hops = walks.to(from, |_| true).unwrap_or_default();
+        let walk = search.walk(reader);
+        let begins = walk.first().map_or(reader, |hop| hop.from);
+        hops.extend(walks.out[from].iter().find(|hop| hop.to == begins));
+        hops.extend(walk);
+        let message = format!(
+            "`{}` on `{}` selects by `{key}`, which `{}` leaves as {}: the default is taken then",
+            step.name,
+            edge.on,
+            other.name,
+            one_of(kinds)
+        );
+        return Some(
+            Diagnostic::warning(CODE.name, edge.span, message)
+                .step(&step.name)
+                .hint("select by a field of it that is text, a number or a truth value")
+                .trace(walks.tell(&hops, at)),
+        );
+    }
+    None
+}
+
+/// By name that selects, the steps that runs come to and that leave lists or objects under it, with what those are.
+fn wholes<'f>(flow: &'f Flow, walks: &Walks<'_>) -> HashMap<&'f Str, Vec<(usize, Vec<&'static str>)>> {
+    let mut found: HashMap<&Str, Vec<(usize, Vec<&'static str>)>> = HashMap::new();
+    let selecting = newest_values::keys(flow);
+    if selecting.is_empty() {
+        return found;
+    }
+    for (at, step) in flow.steps.iter().enumerate().filter(|(at, _)| walks.far[*at] != FAR) {
+        let Some(schema) = newest_values::schema_of(flow, step) else { continue };
+        let mut seen = HashSet::new();
+        // The first of a name counts.
+        let selecting = step.handoff.iter().filter(|left| selecting.binary_search(&left.key).is_ok());
+        for left in selecting.filter(|left| seen.insert(&left.key)) {
+            if let Some(kinds) = kinds(schema, &left.path).filter(|kinds| is_whole(kinds)) {
+                found.entry(&left.key).or_default().push((at, kinds));
+            }
+        }
+    }
+    found
+}
+
+/// Whether a prompt says anything about what failed.
+pub(super) fn tells_failure(template: &Template) -> bool {
+    fn tells(pieces: &[Piece]) -> bool {
+        pieces.iter().any(|piece| match piece {
+            Piece::Failure(_) | Piece::If { .. } | Piece::Each { .. } => true,
+            Piece::Filled { body, .. } => tells(body),
+            Piece::Text(_) | Piece::Value(_) | Piece::Item(_) => false,
+        })
+    }
+    tells(&template.pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{draft, findings_of, hand_on, schema};
+    use crate::model::{Draft, FieldPath, Selector, Target};
+    use serde_json::{Value, json};
+
+    fn said(draft: Draft) -> Vec<String> {
+        let mut found = findings_of(draft);
+        found.retain(|found| found.code == "type-mismatch");
+        found.iter().map(|found| format!("{}: {}", found.severity.as_str(), found.message)).collect()
+    }
+
+    fn with(properties: Value, draft: &mut Draft, step: usize) {
+        schema(draft, step, json!({"type": "object", "required": ["action"], "properties": properties}));
+    }
+
+    /// `b` selects by `plan`, which `a` leaves.
+    fn selects(kind: Value) -> Draft {
+        let mut draft = draft("a: next → b\nb: next → c\nc: done → end");
+        hand_on(&mut draft, 0, "plan");
+        with(json!({"action": {"enum": ["next"]}, "plan": kind}), &mut draft, 0);
+        let name = |step| crate::model::Name::new(step, crate::diagnostics::Span::default());
+        draft.steps[1].edges[0].to = Target::Select {
+            by: Selector::Handoff("plan".into()),
+            cases: vec![("x".into(), name("c"))],
+            default: Some(name("c")),
+        };
+        draft
+    }
+
+    #[test]
+    fn what_selects_is_no_object() {
+        for kind in [json!({"type": "object"}), json!({"type": ["array", "null"]})] {
+            let found = said(selects(kind));
+            assert_eq!(found.len(), 1);
+            assert!(found[0].starts_with("warning: `b` on `next` selects by `plan`, which `a` leaves as a"));
+        }
+        for kind in [json!({"type": "string"}), json!({"type": ["object", "string"]}), json!({})] {
+            assert!(said(selects(kind)).is_empty());
+        }
+        let mut written = selects(json!({"enum": [{"a": 1}]}));
+        if let Target::Select { cases, .. } = &mut written.steps[1].edges[0].to {
+            cases[0].0 = r#"{"a":1}"#.into();
+        }
+        assert_eq!(said(written).len(), 1, "it equals no entry that is written as JSON");
+    }
+
+    #[test]
+    fn what_names_a_step_is_text() {
+        let jumps = |kind: &str| {
+            let mut draft = draft("a: jump → b\nb: done → end");
+            with(json!({"action": {"enum": ["jump"]}, "to": {"type": kind}}), &mut draft, 0);
+            draft.steps[0].edges[0].to = Target::Jump {
+                field: FieldPath::parse("to"),
+                among: vec![crate::model::Name::new("b", crate::diagnostics::Span::default())],
+                default: None,
+            };
+            said(draft)
+        };
+        assert_eq!(
+            jumps("integer"),
+            ["warning: `to` of `a` names the step to jump to, and is a whole number by its schema"]
+        );
+        assert!(jumps("string").is_empty());
+    }
+
+    #[test]
+    fn a_gate_finds_no_word_in_an_object() {
+        let read = |kind: Value| {
+            let mut draft = draft("a: done → end");
+            with(json!({"action": kind}), &mut draft, 0);
+            said(draft)
+        };
+        assert_eq!(
+            read(json!({"type": "object"})),
+            ["error: `action` of `a` is to say the outcome, and is an object by its schema"]
+        );
+        assert!(read(json!({"type": "boolean"}))[0].contains("a truth value"));
+        assert!(read(json!({"type": "string"})).is_empty());
+    }
+}

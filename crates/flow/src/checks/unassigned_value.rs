@@ -1,0 +1,392 @@
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::{Code, misread::Misread, place::Places};
+use crate::analysis::{
+    dominators::Dominance,
+    reachability::{Live, hop},
+};
+use crate::{
+    Str,
+    diagnostics::{Diagnostic, Span, Trace, nearest},
+    model::{Act, Fact, Flow, Handoff, Piece, Source, Step, StepId, Template},
+};
+
+pub(super) const CODE: Code = Code {
+    name: "unassigned-value",
+    page: "\
+unassigned-value: on some path a step reads what no step has left yet
+
+The step needs data that another step hands on, but a run can come to it without passing that step (the finding
+shows the shortest such path), or the other step does not leave data of that name, or does not exist. Without a
+required input a run fails; a prompt that reads the data directly, as `{uv-STEP_KEY}`, has nothing in its place,
+and so has a failure prompt, which is said after a validator has failed. The same goes for `previous_summary` in
+the step a run begins with: nothing has been answered before.
+
+Lead every path through the step that leaves the data, or declare it as an input that has a `default` or is
+`\"required\": false`. Such an input may be without its data on some path, but what it names has to exist: one
+that its step never leaves is a warning, as it would always be what stands in for it.
+",
+};
+
+/// What is asked about values: which step has a name, and which steps every walk passes.
+pub(super) struct Passing<'f> {
+    pub(super) by_name: HashMap<&'f str, StepId>,
+    pub(super) dominance: Dominance,
+    /// What steps leave that leave much, by its names.
+    many: HashMap<StepId, HashMap<&'f str, &'f Handoff>>,
+}
+
+/// So many names are looked at one by one.
+const FEW: usize = 16;
+
+impl<'f> Passing<'f> {
+    pub(super) fn of(flow: &'f Flow, live: &Live) -> Passing<'f> {
+        let (mut by_name, mut many) = (HashMap::new(), HashMap::new());
+        for (at, step) in flow.steps.iter().enumerate() {
+            let id = StepId(at as u32);
+            by_name.entry(&*step.name).or_insert(id);
+            if step.handoff.len() > FEW {
+                let names = step.handoff.iter().rev().map(|left| (&*left.key, left));
+                many.insert(id, names.collect());
+            }
+        }
+        Passing { by_name, dominance: Dominance::of(flow, live), many }
+    }
+
+    /// What a step leaves under a name.
+    pub(super) fn left<'l>(&self, flow: &'l Flow, producer: StepId, key: &str) -> Option<&'l Handoff>
+    where
+        'f: 'l,
+    {
+        match self.many.get(&producer) {
+            Some(names) => names.get(key).copied(),
+            None => flow.step(producer).handoff.iter().find(|left| *left.key == *key),
+        }
+    }
+}
+
+pub(super) fn check(
+    flow: &Flow,
+    live: &Live,
+    passing: &Passing<'_>,
+    (misread, places): (&Misread, &Places<'_>),
+    found: &mut Vec<Diagnostic>,
+) {
+    for (index, step) in flow.steps.iter().enumerate() {
+        let id = StepId(index as u32);
+        let first = first_summary(flow, id, step, places);
+        let of_steps = needs(step, places);
+        let of_steps =
+            of_steps.iter().filter_map(|need| examine(flow, id, step, need, (live, passing, misread)));
+        found.extend(first.into_iter().chain(of_steps).map(|finding| finding.step(&step.name)));
+    }
+}
+
+/// That a run can come to where something is read before it was left.
+pub(super) fn not_left(span: Span, message: String) -> Diagnostic {
+    Diagnostic::error(CODE.name, span, message)
+}
+
+/// Data that a step reads of another one.
+pub(super) struct Need {
+    /// The step that leaves it; empty for what the last answer said.
+    pub(super) from: Str,
+    pub(super) key: Str,
+    pub(super) span: Span,
+    pub(super) by: By,
+}
+
+/// What reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// An input, without which a run fails.
+    Input,
+    /// An input that has something in its place: it may be missing, but not of what there never is.
+    Optional,
+    /// The prompt itself, which says nothing in its place.
+    Prompt,
+    /// What is said instead of another step's prompt when a command of this step has failed: the edge, by its place.
+    Failure(usize),
+}
+
+impl Need {
+    /// Who reads what, as the beginning of a sentence.
+    pub(super) fn say(&self, step: &Step<StepId>) -> String {
+        let who = match self.by {
+            By::Input | By::Optional | By::Prompt => format!("`{}`", step.name),
+            By::Failure(_) => format!("the failure prompt of `{}`", step.name),
+        };
+        format!("{who} reads `{}.{}`", self.from, self.key)
+    }
+
+    /// What to do where it may not be there.
+    pub(super) fn remedy(&self) -> String {
+        match self.by {
+            By::Input | By::Optional => {
+                "give the input a `default`, or make it `\"required\": false`".to_owned()
+            }
+            By::Prompt => format!(
+                "declare an input with `\"from\": \"{}.{}\"` and a `default`, and read that by its name",
+                self.from, self.key
+            ),
+            By::Failure(_) => format!("lead every path through `{}`, or do not read it there", self.from),
+        }
+    }
+}
+
+/// What is read of data that other steps leave, each once.
+pub(super) fn needs(step: &Step<StepId>, places: &Places<'_>) -> Vec<Need> {
+    let inputs = step.inputs.iter().map(|input| Need {
+        from: input.step.clone(),
+        key: input.key.clone(),
+        span: input.span,
+        by: if input.required && input.default.is_none() { By::Input } else { By::Optional },
+    });
+    let mut needs: Vec<Need> = inputs.collect();
+    if let Act::Ask(ask) = &step.act {
+        needs.extend(direct(&ask.prompt, |source| places.of(step, source), By::Prompt));
+        // What a step declares as an input, it says there what holds for it.
+        let declared: HashSet<(&str, &str)> = match needs.iter().any(|need| need.by == By::Prompt) {
+            true => step.inputs.iter().map(|input| (&*input.step, &*input.key)).collect(),
+            false => HashSet::new(),
+        };
+        let is_input = |need: &Need| declared.contains(&(&*need.from, &*need.key));
+        needs.retain(|need| need.by != By::Prompt || !is_input(need));
+    }
+    for (at, edge) in step.edges.iter().enumerate() {
+        let remedies = edge.remedy.iter();
+        let place = |source: &Source| places.known(step, source).unwrap_or(edge.span);
+        needs.extend(remedies.flat_map(|remedy| direct(remedy, place, By::Failure(at))));
+    }
+    needs
+}
+
+/// What a text reads directly, and where.
+fn direct(text: &Template, place: impl Fn(&Source) -> Span, by: By) -> impl Iterator<Item = Need> {
+    let sources: BTreeSet<&Source> = text.sources().into_iter().collect();
+    sources.into_iter().filter_map(move |source| match source {
+        Source::Handoff { step, key } => {
+            Some(Need { from: step.clone(), key: key.clone(), span: place(source), by })
+        }
+        _ => None,
+    })
+}
+
+/// Whether a prompt reads the last summary anywhere but where it is shown only when there is one.
+fn reads_summary(pieces: &[Piece]) -> bool {
+    pieces.iter().any(|piece| match piece {
+        Piece::Value(source) => *source == Source::Fact(Fact::PreviousSummary),
+        Piece::Filled { source: Source::Fact(Fact::PreviousSummary), .. } => false,
+        Piece::Filled { body, .. } | Piece::Each { body, .. } => reads_summary(body),
+        Piece::If { then, otherwise, .. } => reads_summary(then) || reads_summary(otherwise),
+        Piece::Text(_) | Piece::Failure(_) | Piece::Item(_) => false,
+    })
+}
+
+/// A step that a run begins with and that reads what the last answer said.
+fn first_summary(flow: &Flow, id: StepId, step: &Step<StepId>, places: &Places<'_>) -> Option<Diagnostic> {
+    let Act::Ask(ask) = &step.act else { return None };
+    let reads = id == flow.entry && reads_summary(&ask.prompt.pieces);
+    let message = || {
+        format!("`{}` reads `previous_summary`, but at its first visit nothing has been answered", step.name)
+    };
+    reads.then(|| {
+        let mut trace = Trace::default();
+        trace.push(&*step.name, step.span);
+        let span = places.of(step, &Source::Fact(Fact::PreviousSummary));
+        Diagnostic::error(CODE.name, span, message())
+            .trace(trace)
+            .hint("enter through a step that does not read `previous_summary`")
+    })
+}
+
+/// What to do about a step that there is not.
+const SOME_STEP: &str = "name a step of this definition and something that it hands on";
+
+fn examine(
+    flow: &Flow,
+    id: StepId,
+    step: &Step<StepId>,
+    need: &Need,
+    (live, passing, misread): (&Live, &Passing<'_>, &Misread),
+) -> Option<Diagnostic> {
+    if !is_put(live, id, need) {
+        return None;
+    }
+    let (from, key) = (&need.from, &need.key);
+    let error = |why: String| Diagnostic::error(CODE.name, need.span, format!("{}, {why}", need.say(step)));
+    let Some(producer) = passing.by_name.get(&**from).copied() else {
+        let leaves = |at: &u32| passing.left(flow, StepId(*at), key).is_some();
+        let known = (0..flow.steps.len() as u32).filter(leaves).map(|at| &*flow.step(StepId(at)).name);
+        return Some(error(format!("but `{from}` is no step")).hint(match nearest(from, known) {
+            Some(near) => format!("did you mean `{near}.{key}`?"),
+            None => SOME_STEP.to_owned(),
+        }));
+    };
+    let left = &flow.step(producer).handoff;
+    if passing.left(flow, producer, key).is_none() {
+        if misread.has(producer) {
+            return None;
+        }
+        let keys: Vec<String> = left.iter().map(|handoff| format!("`{}`", handoff.key)).collect();
+        let hint = if keys.is_empty() {
+            format!("`{from}` hands nothing on")
+        } else {
+            match nearest(key, left.iter().map(|handoff| &*handoff.key)) {
+                Some(near) => format!("did you mean `{from}.{near}`?"),
+                None => format!("`{from}` hands on {}", keys.join(", ")),
+            }
+        };
+        let message = format!("{}, which `{from}` does not leave", need.say(step));
+        let finding = match need.by {
+            // A run goes on with what stands in for it, always.
+            By::Optional => Diagnostic::warning(CODE.name, need.span, message),
+            _ => Diagnostic::error(CODE.name, need.span, message),
+        };
+        return Some(finding.hint(hint));
+    }
+    if need.by == By::Optional || !passing.dominance.is_avoidable(id, producer) {
+        return None;
+    }
+    // A step that reads its own data has none at its first visit.
+    let trace =
+        if producer == id { live.shortest(flow, id, None) } else { live.shortest(flow, id, Some(producer)) };
+    trace.map(|trace| {
+        error(format!("but a run can come here without passing `{from}`"))
+            .trace(ending(step, need, trace))
+            .hint(need.remedy())
+    })
+}
+
+/// Whether what reads it is ever said.
+pub(super) fn is_put(live: &Live, id: StepId, need: &Need) -> bool {
+    match need.by {
+        By::Input | By::Optional | By::Prompt => true,
+        By::Failure(edge) => live.ways[id.0 as usize].iter().any(|way| way.edge == Some(edge)),
+    }
+}
+
+/// A walk to a step as far as to what reads there.
+pub(super) fn ending(step: &Step<StepId>, need: &Need, trace: Trace) -> Trace {
+    let By::Failure(edge) = need.by else { return trace };
+    let (words, span) = hop(step, Some(edge));
+    trace.ending_with(words, span)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SOME_STEP;
+    use super::{Live, Misread, Passing, Places};
+    use crate::checks::testing::{draft, failing, findings_of, hand_on, need, prompt, schema};
+    use crate::checks::{self, maybe_unassigned};
+    use crate::{
+        diagnostics::Severity,
+        model::{Draft, Extractor, Fact, Piece, Source},
+    };
+    use serde_json::json;
+
+    /// A step's answers always have it.
+    fn requires(draft: &mut Draft, step: usize, key: &str) {
+        hand_on(draft, step, key);
+        schema(draft, step, json!({"required": [key], "properties": {key: {"type": "string"}}}));
+    }
+
+    #[test]
+    fn a_path_around_the_producer_is_shown() {
+        let mut flow = draft("a: next → b, skip → c\nb: next → c\nc: done → end");
+        hand_on(&mut flow, 1, "plan");
+        need(&mut flow, 2, "b", "plan");
+        let found = findings_of(flow);
+        assert_eq!(found[0].message, "`c` reads `b.plan`, but a run can come here without passing `b`");
+        assert_eq!(found[0].trace, ["a --skip→", "c"]);
+    }
+
+    #[test]
+    fn every_path_through_the_producer_is_fine() {
+        let mut flow = draft("a: next → b\nb: next → c\nc: done → end");
+        requires(&mut flow, 1, "plan");
+        need(&mut flow, 2, "b", "plan");
+        assert!(findings_of(flow).is_empty());
+    }
+
+    #[test]
+    fn only_what_is_found_is_searched_for() {
+        let lines: Vec<String> = (0..200).map(|at| format!("s{at}: next → s{}", at + 1)).collect();
+        let mut flow = draft(&format!("{}\nx: next → s200\ns200: done → end, aside → x", lines.join("\n")));
+        requires(&mut flow, 0, "plan");
+        (1..200).for_each(|at| need(&mut flow, at, "s0", "plan"));
+        hand_on(&mut flow, 200, "late");
+        need(&mut flow, 201, "x", "late");
+        let flow = checks::check(flow).unsound.unwrap();
+        let live = Live::of(&flow, &[flow.entry], true);
+        let mut found = Vec::new();
+        let passing = Passing::of(&flow, &live);
+        super::check(&flow, &live, &passing, (&Misread::of(&flow, &[]), &Places::of_reads(&[])), &mut found);
+        maybe_unassigned::check(&flow, &live, &passing, &Places::of_reads(&[]), &mut found);
+        assert_eq!((found.len(), found[0].trace.len(), live.searches.into_inner()), (1, 201, 1));
+    }
+
+    #[test]
+    fn a_missing_step_or_key_is_named() {
+        let mut flow = draft("a: next → b\nb: done → end");
+        need(&mut flow, 1, "x", "plan");
+        assert_eq!(findings_of(flow)[0].message, "`b` reads `x.plan`, but `x` is no step");
+        let mut flow = draft("a: next → b\nb: done → end");
+        hand_on(&mut flow, 0, "plan");
+        need(&mut flow, 1, "aa", "plan");
+        assert_eq!(findings_of(flow)[0].hint.as_deref(), Some(SOME_STEP), "it is too short to be near");
+        let mut flow = draft("first: next → b\nb: done → end");
+        need(&mut flow, 1, "fisrt", "plan");
+        assert_eq!(findings_of(flow.clone())[0].hint.as_deref(), Some(SOME_STEP), "it does not leave that");
+        hand_on(&mut flow, 0, "plan");
+        assert_eq!(findings_of(flow)[0].hint.as_deref(), Some("did you mean `first.plan`?"));
+        let mut flow = draft("a: next → b\nb: done → end");
+        hand_on(&mut flow, 0, "other");
+        need(&mut flow, 1, "a", "plan");
+        assert_eq!(findings_of(flow)[0].hint.as_deref(), Some("`a` hands on `other`"));
+    }
+
+    #[test]
+    fn what_an_optional_input_names_exists() {
+        let found = |from: &str, key: &str| {
+            let mut flow = draft("first: next → b, skip → c\nb: next → c\nc: done → end");
+            hand_on(&mut flow, 1, "plan");
+            need(&mut flow, 2, from, key);
+            flow.steps[2].inputs[0].required = false;
+            findings_of(flow).pop().map(|found| (found.severity, found.message, found.hint.unwrap()))
+        };
+        let said =
+            |severity, message: &str, hint: &str| Some((severity, message.to_owned(), hint.to_owned()));
+        assert_eq!(found("b", "plan"), None, "on some path it is missing, which is what it says");
+        let message = "`c` reads `gone.plan`, but `gone` is no step";
+        assert_eq!(found("gone", "plan"), said(Severity::Error, message, SOME_STEP));
+        let message = "`c` reads `b.plam`, which `b` does not leave";
+        assert_eq!(found("b", "plam"), said(Severity::Warning, message, "did you mean `b.plan`?"));
+    }
+
+    #[test]
+    fn a_failure_prompt_may_come_before_what_it_reads() {
+        let late = Piece::Value(Source::Handoff { step: "late".into(), key: "plan".into() });
+        let mut flow = failing(Extractor::Stdout, vec![Piece::Failure("found".into()), late]);
+        flow.steps.push(draft("late: done → a").steps.remove(0));
+        requires(&mut flow, 2, "plan");
+        let is_said = |found: &crate::diagnostics::Diagnostic| found.code == "unassigned-value";
+        let found: Vec<_> = findings_of(flow).into_iter().filter(is_said).collect();
+        assert_eq!(
+            found[0].message,
+            "the failure prompt of `v` reads `late.plan`, but a run can come here without passing `late`"
+        );
+        assert_eq!(found[0].trace, ["a --done→", "v --fail(0)→"]);
+        assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn the_entry_has_no_previous_summary() {
+        let mut flow = draft("a: next → b\nb: done → end");
+        let reads = vec![Piece::Value(Source::Fact(Fact::PreviousSummary))];
+        prompt(&mut flow, 1, reads.clone());
+        assert!(findings_of(flow.clone()).is_empty());
+        prompt(&mut flow, 0, reads);
+        assert_eq!(findings_of(flow)[0].code, "unassigned-value");
+    }
+}

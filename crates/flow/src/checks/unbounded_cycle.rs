@@ -1,0 +1,371 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Code;
+use crate::analysis::paths::{Hop, Walks, id};
+use crate::analysis::reachability::Live;
+use crate::{
+    analysis::components::Components,
+    diagnostics::Diagnostic,
+    model::{Act, CounterId, Flow},
+};
+
+pub(super) const CODE: Code = Code {
+    name: "unbounded-cycle",
+    page: "\
+unbounded-cycle: only the run's limit ends a cycle
+
+Steps lead round, and nothing on the way bounds how often: no transition that is used up after a number of
+times, no loop monitor that watches just this cycle, no person who is asked in each round. Agents that do not
+come to an agreement go round until the limit of iterations stops the run, and everything it costs until then
+is lost. That is a fact about the definition, not a mistake: where a lower limit would stop good work, a bound
+of its own stops only what goes round. (A step that chooses by itself to go on where it is, as `repeat` does, is
+not meant.)
+
+In a piece, watch the cycle with a `loop_monitors` entry, or let one of its rules ask a person with
+`requires_user_input`. In a check flow, give `retry` a `maxRetries`. A step registry has the limit only: choose
+it with the cycle in mind.
+",
+};
+
+/// How many steps a finding names.
+const NAMED_MAX: usize = 5;
+/// How often bounds are taken off and cycles looked for again: once for each bound within a bound.
+const DEPTH_MAX: usize = 32;
+/// How many searches look for a cycle that no monitor watches.
+const SEARCHES_MAX: usize = 64;
+
+pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
+    // A verdict that does not wait for an end ends cycles as well.
+    if flow.verdict.can_fire() {
+        return;
+    }
+    let Some(rounds) = Rounds::of(walks) else { return };
+    let monitors = flow.monitors.iter().zip(&live.monitors).filter(|(_, acts)| **acts);
+    let watched: Vec<Vec<usize>> =
+        monitors.map(|(monitor, _)| monitor.cycle.iter().map(|step| step.0 as usize).collect()).collect();
+    let mut alone: Vec<(usize, Vec<Hop>)> = Vec::new();
+    for steps in rounds.groups() {
+        let next = rounds.next_of(&steps);
+        let mut budget = SEARCHES_MAX;
+        match shortest(&next, &watched, &mut BTreeSet::new(), &mut budget) {
+            Some(cycle) => found.push(finding(walks, &next, &cycle)),
+            // Who chooses to go on where it is does what it is there for; who is sent back is not done.
+            None => alone.extend(steps.iter().filter_map(|step| {
+                let hops = next[step].get(step).filter(|hops| hops.len() > 1)?;
+                Some((*step, hops.clone()))
+            })),
+        }
+    }
+    if let Some((first, hops)) = alone.first() {
+        let names: Vec<&str> = alone.iter().map(|(step, _)| &*flow.steps[*step].name).collect();
+        let are = if names.len() == 1 { "is" } else { "are" };
+        let message = format!("{} how often {} {are} done over again", only(flow), named(&names));
+        let span = hops.last().map_or(flow.steps[*first].span, |hop| place(flow, hop));
+        found.push(
+            Diagnostic::note(CODE.name, span, message)
+                .step(&flow.steps[*first].name)
+                .hint("see that the limit is what you want: nothing else bounds it")
+                .trace(walks.tell(hops, *first)),
+        );
+    }
+}
+
+fn finding(walks: &Walks<'_>, next: &Next, cycle: &[usize]) -> Diagnostic {
+    let flow = walks.flow;
+    // It is told from where a run comes to it first.
+    let first = (0..cycle.len()).min_by_key(|at| (walks.far[cycle[*at]], cycle[*at])).unwrap_or_default();
+    let cycle: Vec<usize> = cycle[first..].iter().chain(&cycle[..first]).copied().collect();
+    let pairs = cycle.iter().zip(cycle.iter().cycle().skip(1));
+    let hops: Vec<Hop> = pairs.flat_map(|(from, to)| next[from][to].clone()).collect();
+    let names: Vec<&str> = cycle.iter().map(|step| &*flow.steps[*step].name).collect();
+    let span = hops.last().map_or(flow.steps[cycle[0]].span, |hop| place(flow, hop));
+    Diagnostic::note(CODE.name, span, format!("{} the cycle of {}", only(flow), named(&names)))
+        .step(names[0])
+        .hint("bound it: watch it, ask a person in it, count its rounds; or see that the limit is what you want")
+        .trace(walks.tell(&hops, cycle[0]))
+}
+
+fn only(flow: &Flow) -> String {
+    format!("nothing but the limit of {} iterations ends", flow.limits.iterations_max)
+}
+
+fn named(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().take(NAMED_MAX).map(|name| format!("`{name}`")).collect();
+    match names.len().saturating_sub(NAMED_MAX) {
+        0 => quoted.join(", "),
+        more => format!("{} and {more} more", quoted.join(", ")),
+    }
+}
+
+/// Where a hop is written, else its step.
+fn place(flow: &Flow, hop: &Hop) -> crate::diagnostics::Span {
+    let step = &flow.steps[hop.from];
+    hop.edge.map_or(step.span, |edge| step.edges[edge].span)
+}
+
+/// What can go round for ever, as far as transitions bound it.
+struct Rounds<'w, 'f> {
+    walks: &'w Walks<'f>,
+    component: Vec<usize>,
+    closed: BTreeSet<(usize, usize)>,
+}
+
+/// By step that counts: those that count and can follow it, each with the hops to it.
+type Next = BTreeMap<usize, BTreeMap<usize, Vec<Hop>>>;
+
+impl<'w, 'f> Rounds<'w, 'f> {
+    /// Takes the bounded transitions away whose counter nothing resets where it goes round, until none is left: what
+    /// goes round then does so for ever. `None` where bounds lie too deep within each other.
+    fn of(walks: &'w Walks<'f>) -> Option<Rounds<'w, 'f>> {
+        let mut rounds = Rounds { walks, component: Vec::new(), closed: BTreeSet::new() };
+        for _ in 0..DEPTH_MAX {
+            rounds.component = walks.components(|hop| rounds.is_open(hop));
+            let mut resets: BTreeSet<(usize, CounterId)> = BTreeSet::new();
+            let mut bounded = Vec::new();
+            for (hop, edge) in rounds.hops() {
+                let component = rounds.component[hop.from];
+                resets.extend(edge.resets.iter().map(|counter| (component, *counter)));
+                bounded.extend(edge.bound.map(|bound| (hop, (component, bound.counter))));
+            }
+            bounded.retain(|(_, counter)| !resets.contains(counter));
+            if bounded.is_empty() {
+                return Some(rounds);
+            }
+            rounds.closed.extend(bounded.iter().filter_map(|(hop, _)| Some((hop.from, hop.edge?))));
+        }
+        None
+    }
+
+    /// A person who is asked bounds a cycle, and so does a monitor that acts.
+    fn is_open(&self, hop: &Hop) -> bool {
+        let asks = |step: usize| matches!(self.walks.flow.steps[step].act, Act::Person { .. });
+        let Some(edge) = hop.edge else { return false };
+        !asks(hop.from) && !asks(hop.to) && !self.closed.contains(&(hop.from, edge))
+    }
+
+    /// The hops that go round, each with its edge.
+    fn hops(&self) -> impl Iterator<Item = (Hop, &'f crate::model::Edge<crate::model::StepId>)> {
+        let hops = self.walks.out.iter().flatten();
+        hops.filter(|hop| self.is_open(hop) && self.component[hop.from] == self.component[hop.to])
+            .filter_map(|hop| Some((*hop, &self.walks.flow.steps[hop.from].edges[hop.edge?])))
+    }
+
+    /// The steps that go round together, those that count.
+    fn groups(&self) -> Vec<Vec<usize>> {
+        let mut groups: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for (hop, _) in self.hops() {
+            groups.entry(self.component[hop.from]).or_default().extend([hop.from, hop.to]);
+        }
+        let counts = |step: &usize| self.walks.flow.step(id(*step)).counts;
+        let mut groups: Vec<Vec<usize>> =
+            groups.into_values().map(|steps| steps.into_iter().filter(counts).collect()).collect();
+        groups.retain(|steps: &Vec<usize>| !steps.is_empty());
+        groups.sort_by_key(|steps| steps[0]);
+        groups
+    }
+
+    /// What follows what in a group. Transitions that are used up some time are left out where it goes round without.
+    fn next_of(&self, steps: &[usize]) -> Next {
+        let plain = |hop: &Hop| {
+            let edge = hop.edge.map(|edge| &self.walks.flow.steps[hop.from].edges[edge]);
+            edge.is_some_and(|edge| edge.bound.is_none())
+        };
+        let next: Next = steps.iter().map(|step| (*step, self.follow(*step, plain))).collect();
+        let goes_round = |next: &Next| steps.iter().all(|step| !next[step].is_empty());
+        if goes_round(&next) {
+            next
+        } else {
+            steps.iter().map(|step| (*step, self.follow(*step, |_| true))).collect()
+        }
+    }
+
+    fn follow(&self, from: usize, may: impl Fn(&Hop) -> bool) -> BTreeMap<usize, Vec<Hop>> {
+        let component = self.component[from];
+        let (mut next, mut seen) = (BTreeMap::new(), BTreeSet::from([from]));
+        let mut queue = std::collections::VecDeque::from([(from, Vec::new())]);
+        while let Some((at, hops)) = queue.pop_front() {
+            for hop in self.walks.out[at].iter().filter(|hop| self.is_open(hop) && may(hop)) {
+                if self.component[hop.to] != component {
+                    continue;
+                }
+                let there: Vec<Hop> = hops.iter().chain([hop]).copied().collect();
+                if self.walks.flow.steps[hop.to].counts {
+                    next.entry(hop.to).or_insert(there);
+                } else if seen.insert(hop.to) {
+                    queue.push_back((hop.to, there));
+                }
+            }
+        }
+        next
+    }
+}
+
+/// A shortest cycle of at least two steps that no monitor watches. One that avoids what is watched lacks a hop of it, so
+/// that each is left out in turn.
+fn shortest(
+    next: &Next,
+    watched: &[Vec<usize>],
+    without: &mut BTreeSet<(usize, usize)>,
+    searches: &mut usize,
+) -> Option<Vec<usize>> {
+    *searches = searches.checked_sub(1)?;
+    let cycle = nearest(next, without)?;
+    if !watched.iter().any(|watched| is_same(watched, &cycle)) {
+        return Some(cycle);
+    }
+    let mut best: Option<Vec<usize>> = None;
+    for (from, to) in cycle.iter().zip(cycle.iter().cycle().skip(1)) {
+        if !without.insert((*from, *to)) {
+            continue;
+        }
+        let other = shortest(next, watched, without, searches);
+        without.remove(&(*from, *to));
+        if let Some(other) = other.filter(|other| best.as_ref().is_none_or(|best| other.len() < best.len())) {
+            best = Some(other);
+        }
+    }
+    best
+}
+
+fn is_same(watched: &[usize], cycle: &[usize]) -> bool {
+    let Some(at) = watched.iter().position(|step| *step == cycle[0]) else { return false };
+    watched.len() == cycle.len() && watched.iter().cycle().skip(at).take(cycle.len()).eq(cycle)
+}
+
+/// A shortest cycle of at least two steps.
+fn nearest(next: &Next, without: &BTreeSet<(usize, usize)>) -> Option<Vec<usize>> {
+    let mut best: Option<Vec<usize>> = None;
+    let round = round(next, without);
+    // Looking for a shorter one goes no farther than the best so far, and no longer than a flow deserves.
+    let mut work = 200_000_usize;
+    for start in &round {
+        let longest = best.as_ref().map_or(usize::MAX, |best| best.len() - 1);
+        if longest < 2 || work == 0 {
+            break;
+        }
+        let mut came: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut queue = std::collections::VecDeque::from([(*start, 1)]);
+        'search: while let Some((at, length)) = queue.pop_front() {
+            let on = |to: &&usize| **to != at && !without.contains(&(at, **to)) && round.contains(to);
+            for to in next[&at].keys().filter(on) {
+                work = work.saturating_sub(1);
+                if to == start {
+                    let mut cycle = vec![at];
+                    while let Some(from) = came.get(cycle.last().unwrap_or(start)) {
+                        cycle.push(*from);
+                    }
+                    cycle.reverse();
+                    best = Some(cycle);
+                    break 'search;
+                }
+                if length < longest && !came.contains_key(to) {
+                    came.insert(*to, at);
+                    queue.push_back((*to, length + 1));
+                }
+            }
+        }
+    }
+    best
+}
+
+/// The steps that go round by more than a hop to themselves.
+fn round(next: &Next, without: &BTreeSet<(usize, usize)>) -> BTreeSet<usize> {
+    let steps: Vec<usize> = next.keys().copied().collect();
+    let place = |step: &usize| steps.binary_search(step).ok().map(|at| at as u32);
+    let out: Vec<Vec<(usize, usize)>> =
+        next.iter().map(|(from, to)| to.keys().map(|to| (*from, *to)).collect()).collect();
+    let to = |hop: &(usize, usize)| if without.contains(hop) { None } else { place(&hop.1) };
+    let found = Components::of(&out, to, 0..steps.len() as u32);
+    let many = found.iter().filter(|steps| steps.len() > 1).flatten();
+    many.map(|at| steps[*at as usize]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::{
+        check,
+        testing::{draft, name},
+    };
+    use crate::{
+        diagnostics::Span,
+        model::{Bound, Counter, CounterId, Draft, Monitor, Verdict},
+    };
+
+    fn said(draft: Draft) -> Vec<String> {
+        let mut found = check(draft).diagnostics;
+        found.retain(|found| found.code == super::CODE.name);
+        found.iter().map(|found| format!("{} ({})", found.message, found.trace.join(" "))).collect()
+    }
+
+    #[test]
+    fn a_cycle_is_told_from_where_runs_come_to_it() {
+        assert_eq!(
+            said(draft("a: next → c, back → a\nb: next → c\nc: next → b, done → end")),
+            ["nothing but the limit of 20 iterations ends the cycle of `c`, `b` (c --next→ b --next→ c)"]
+        );
+    }
+
+    #[test]
+    fn one_for_all_that_are_sent_back() {
+        let text = "a: on → v\nv: bad → a, ok → b\nb: on → w\nw: bad → b, ok → end";
+        let mut sent = draft(text);
+        sent.steps[1].counts = false;
+        sent.steps[3].counts = false;
+        assert_eq!(
+            said(sent),
+            [
+                "nothing but the limit of 20 iterations ends how often `a`, `b` are done over again (a --on→ v --bad→ a)"
+            ]
+        );
+        assert!(said(draft("a: again → a, done → end")).is_empty());
+    }
+
+    #[test]
+    fn a_bound_ends_it_unless_it_is_reset_on_the_way() {
+        let mut bounded = draft("a: next → b\nb: back → a, back → c\nc: done → end");
+        bounded.counters.push(Counter { name: "rounds".into() });
+        bounded.steps[1].edges[0].bound = Some(Bound { counter: CounterId(0), max: 2 });
+        assert!(said(bounded.clone()).is_empty());
+        bounded.steps[0].edges[0].resets.push(CounterId(0));
+        assert_eq!(said(bounded).len(), 1);
+    }
+
+    #[test]
+    fn a_verdict_that_fires_ends_it() {
+        let mut counted = draft("a: next → b, done → end\nb: back → a");
+        assert_eq!(said(counted.clone()).len(), 1);
+        counted.verdict = Verdict::Keyword("DONE".into());
+        assert!(said(counted).is_empty());
+    }
+
+    #[test]
+    fn a_monitor_watches_its_own_cycle_only() {
+        let watched = |text: &str| {
+            let mut draft = draft(&format!("{text}\nw: on → a, stop → end"));
+            draft.steps.last_mut().unwrap().counts = false;
+            draft.monitors.push(Monitor {
+                name: "watch".into(),
+                cycle: vec![name("a"), name("b")],
+                threshold: 2,
+                judge: name("w"),
+                span: Span::default(),
+            });
+            said(draft)
+        };
+        assert!(watched("a: next → b, done → end\nb: back → a").is_empty());
+        let other = watched("a: next → b, done → end\nb: back → a, on → c\nc: next → a");
+        assert_eq!(other.len(), 1);
+        assert!(other[0].contains("(a --next→ b --on→ c --next→ a)"), "{other:?}");
+    }
+
+    #[test]
+    fn what_does_not_go_round_is_not_searched() {
+        let hop = |from: usize, to: usize| (to, vec![super::Hop { from, edge: Some(0), to }]);
+        let next: super::Next = (0..9).map(|at| (at, [hop(at, (at + 1) % 9), hop(at, at)].into())).collect();
+        assert_eq!(super::round(&next, &[].into()).len(), 9);
+        assert!(
+            super::round(&next, &[(3, 4)].into()).is_empty(),
+            "a step that leads to itself is not done with it"
+        );
+    }
+}

@@ -1,0 +1,47 @@
+use super::Code;
+use crate::{
+    diagnostics::{Diagnostic, nearest},
+    model::Name,
+};
+
+pub(super) const CODE: Code = Code {
+    name: "unknown-target",
+    page: "\
+unknown-target: a name leads to no step
+
+A transition, an entry, a member or a monitor names a step that the definition does not have, or one that is no
+step of its flow, as the sections of a step registry, which only other prompts include. A run that came there
+could not go on.
+
+Correct the name, or define the step. The hint names the nearest one there is.
+",
+};
+
+/// The finding, and whether some step was probably meant.
+pub(super) fn finding(name: &Name, from: &str, known: &[&str]) -> (Diagnostic, bool) {
+    let message = format!("{from} leads to `{}`, which is no step", name.text);
+    let finding = Diagnostic::error(CODE.name, name.span, message);
+    match nearest(&name.text, known.iter().copied()) {
+        Some(near) => (finding.hint(format!("did you mean `{near}`?")), true),
+        None => (finding.hint("name a step of this definition, or define it"), false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{draft, findings_of};
+
+    #[test]
+    fn found_with_the_nearest_name() {
+        let found = findings_of(draft("fix: next → reviw\nreview: done → end"));
+        assert_eq!(found[0].code, "unknown-target");
+        assert_eq!(found[0].message, "`fix` on `next` leads to `reviw`, which is no step");
+        assert_eq!(found[0].hint.as_deref(), Some("did you mean `review`?"));
+        assert!(findings_of(draft("fix: next → review\nreview: done → end")).is_empty());
+        // One that is gone is gone once; several that are misspelt are several.
+        let found = findings_of(draft("a: x → zzzzzz, y → zzzzzz, z → zzzzzz, u → bbbb\nbbb: done → end"));
+        let said: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
+        let gone = "`a` on `x` leads to `zzzzzz`, which is no step; so do 2 more places";
+        assert_eq!(said, [gone, "`a` on `u` leads to `bbbb`, which is no step"]);
+    }
+}

@@ -1,0 +1,174 @@
+use std::collections::{BTreeSet, HashSet};
+
+use super::Code;
+use crate::analysis::{join_rules::Cases, reachability::Yields};
+use crate::{
+    diagnostics::{Diagnostic, nearest},
+    model::{Act, Flow, Gate, JoinPattern, JoinRule, Outcome, StepId},
+};
+
+pub(super) const CODE: Code = Code {
+    name: "unmatched-join",
+    page: "\
+unmatched-join: members can come to outcomes that no rule is about
+
+Every member of the parallel step has an outcome, and no rule fits them all together. Nobody is asked to judge,
+so that the run fails there. The finding shows outcomes for which that happens.
+
+Add a rule for them. `any(…)` with the outcomes that are left, or a text condition that a judge decides about,
+takes what no other rule does.
+",
+};
+
+pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
+    for step in &flow.steps {
+        let (Gate::Join { rules, judges }, Act::All { members, .. }) = (&step.gate, &step.act) else {
+            continue;
+        };
+        let outcomes = yields.of_members(members);
+        if !judges.is_empty() {
+            continue;
+        }
+        let Some(case) = unmatched(rules, &outcomes) else { continue };
+        let told = tell(flow, members, &case);
+        let message = format!("no rule of `{}` fits when {}", step.name, told.join(", "));
+        let hint = match slip(rules, &case) {
+            Some((at, said, near)) => {
+                let member = &flow.step(members[at]).name;
+                format!(
+                    "add a rule for that: the run fails there; or is `{said}` of `{member}` meant to be `{near}`?"
+                )
+            }
+            None => "add a rule for that: the run fails there".to_owned(),
+        };
+        found.push(Diagnostic::warning(CODE.name, step.span, message).step(&step.name).hint(hint));
+    }
+}
+
+/// The member of a case that says what no rule names, though one names nearly the same.
+fn slip(rules: &[JoinRule], case: &[&Outcome]) -> Option<(usize, String, String)> {
+    let of = |rule: &JoinRule| match &rule.pattern {
+        JoinPattern::All(outcome) => vec![outcome.to_string()],
+        JoinPattern::Each(all) | JoinPattern::Any(all) => all.iter().map(ToString::to_string).collect(),
+    };
+    let named: BTreeSet<String> = rules.iter().flat_map(of).collect();
+    case.iter().enumerate().find_map(|(at, outcome)| {
+        let said = outcome.to_string();
+        let near = (!named.contains(&said)).then(|| nearest(&said, named.iter().map(String::as_str)))??;
+        Some((at, said.clone(), near.to_owned()))
+    })
+}
+
+/// Whether a rule counts never only because a member's word is misspelt, which is said where that leads to no rule.
+pub(super) fn is_slip(rule: &JoinRule, rules: &[JoinRule], members: &[BTreeSet<Outcome>]) -> bool {
+    let slip = unmatched(rules, members).and_then(|case| slip(rules, &case));
+    slip.is_some_and(|(at, _, near)| match &rule.pattern {
+        JoinPattern::All(outcome) => outcome.to_string() == near,
+        JoinPattern::Each(all) => all.get(at).is_some_and(|outcome| outcome.to_string() == near),
+        JoinPattern::Any(_) => false,
+    })
+}
+
+/// What each member says, in words.
+pub(super) fn tell(flow: &Flow, members: &[StepId], case: &[&Outcome]) -> Vec<String> {
+    let said = members.iter().zip(case);
+    said.map(|(member, outcome)| format!("`{}` says `{outcome}`", flow.step(*member).name)).collect()
+}
+
+/// Outcomes of all members that no rule fits.
+fn unmatched<'o>(rules: &[JoinRule], members: &'o [BTreeSet<Outcome>]) -> Option<Vec<&'o Outcome>> {
+    let named = |outcome: &&Outcome| matches!(outcome, Outcome::Named(_));
+    let taken: HashSet<&Outcome> = rules
+        .iter()
+        .filter_map(|rule| match &rule.pattern {
+            JoinPattern::Any(any) => Some(any),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let free: Vec<Vec<&Outcome>> = members
+        .iter()
+        .map(|all| all.iter().filter(named).filter(|outcome| !taken.contains(outcome)).collect())
+        .collect();
+    if free.is_empty() || free.iter().any(Vec::is_empty) {
+        return None;
+    }
+    // Every other rule fits one of the cases that are left, so that one more case than rules is enough.
+    let (mut places, cases) = (vec![0; free.len()], Cases::of(rules, members));
+    for _ in 0..=rules.len() {
+        let case: Vec<&Outcome> = free.iter().zip(&places).map(|(all, at)| all[*at]).collect();
+        if !cases.fit(&case) {
+            return Some(case);
+        }
+        if !count(&mut places, &free) {
+            break;
+        }
+    }
+    None
+}
+
+/// The next case; `false` after the last one.
+pub(super) fn count(places: &mut [usize], free: &[Vec<&Outcome>]) -> bool {
+    for (place, all) in places.iter_mut().zip(free) {
+        *place += 1;
+        if *place < all.len() {
+            return true;
+        }
+        *place = 0;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{findings_of, joined};
+    use crate::model::{JoinPattern, Outcome};
+
+    fn said(patterns: Vec<JoinPattern>, judged: bool) -> Vec<String> {
+        let mut found = findings_of(joined(patterns, judged));
+        found.retain(|found| found.code == "unmatched-join");
+        found.into_iter().map(|found| found.message).collect()
+    }
+
+    fn named(word: &str) -> Outcome {
+        Outcome::Named(word.into())
+    }
+
+    #[test]
+    fn what_a_rule_nearly_names_may_be_meant() {
+        let found = |word: &str| {
+            let mut draft =
+                joined(vec![JoinPattern::All(named(word)), JoinPattern::Any(vec![named("y")])], false);
+            draft.steps[1].gate = draft.steps[2].gate.clone();
+            if let crate::model::Gate::Readers(readers) = &mut draft.steps[1].gate
+                && let crate::model::Reader::Field { words, .. } = &mut readers[0]
+            {
+                words.iter_mut().for_each(|(_, means)| {
+                    if *means == named("x") {
+                        *means = named("aproved");
+                    }
+                });
+            }
+            let found = findings_of(draft).into_iter().filter(|found| found.code.contains("join"));
+            found.map(|found| (found.code, found.hint.unwrap_or_default())).collect::<Vec<_>>()
+        };
+        let meant =
+            "add a rule for that: the run fails there; or is `aproved` of `a` meant to be `approved`?";
+        assert_eq!(found("approved"), [("unmatched-join", meant.to_owned())], "and nothing else");
+        let other = found("other");
+        let codes: Vec<&str> = other.iter().map(|(code, _)| *code).collect();
+        assert_eq!(codes, ["join-never-fires", "unmatched-join"], "{other:?}");
+        assert_eq!(other[1].1, "add a rule for that: the run fails there");
+    }
+
+    #[test]
+    fn a_case_that_is_left_is_shown() {
+        let (all, other) = (JoinPattern::All(named("x")), JoinPattern::All(named("y")));
+        let left = said(vec![all.clone(), other.clone()], false);
+        assert_eq!(left, ["no rule of `all` fits when `a` says `y`, `b` says `x`"]);
+        let each = |a, b| JoinPattern::Each(vec![named(a), named(b)]);
+        assert!(said(vec![all.clone(), other, each("y", "x"), each("x", "y")], false).is_empty());
+        assert!(said(vec![all.clone(), JoinPattern::Any(vec![named("y")])], false).is_empty());
+        assert!(said(vec![all], true).is_empty(), "a judge is asked");
+    }
+}

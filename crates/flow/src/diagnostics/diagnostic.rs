@@ -1,0 +1,118 @@
+//! Findings about a definition.
+
+use crate::{
+    Str,
+    diagnostics::{Sources, Span, Trace},
+};
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The definition cannot run.
+    Error,
+    /// It runs, but probably not as its author thinks.
+    Warning,
+    /// Worth knowing.
+    Note,
+}
+
+impl Severity {
+    /// The word that is printed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        }
+    }
+}
+
+/// One finding: what is wrong, where, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The stable name of the kind of finding, in kebab case.
+    pub code: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong: a lowercase fragment with literals in backticks.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// The step it is about, when it is about one.
+    pub step: Option<Str>,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// What was probably meant instead of the word that stands at the place, when that is all that is wrong.
+    pub meant: Option<Str>,
+    /// A shortest path through the flow that shows the problem, one hop an entry.
+    pub trace: Vec<String>,
+    /// Where each of those hops is written: as many, or none where that is not known.
+    pub trace_spans: Vec<Span>,
+}
+
+impl Diagnostic {
+    /// A finding of severity error.
+    pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            code,
+            severity: Severity::Error,
+            message: message.into(),
+            span,
+            step: None,
+            hint: None,
+            meant: None,
+            trace: Vec::new(),
+            trace_spans: Vec::new(),
+        }
+    }
+
+    /// A finding of severity warning.
+    pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, span, message) }
+    }
+
+    /// A finding of severity note.
+    pub fn note(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { severity: Severity::Note, ..Diagnostic::error(code, span, message) }
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Diagnostic {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Says what was probably meant instead of the word that stands at the place: whoever reads on reads that.
+    #[must_use]
+    pub fn meant(mut self, word: &str) -> Diagnostic {
+        self.meant = Some(word.into());
+        self.hint(format!("did you mean `{word}`?"))
+    }
+
+    /// Names the step it is about.
+    #[must_use]
+    pub fn step(mut self, step: &str) -> Diagnostic {
+        self.step = Some(step.into());
+        self
+    }
+
+    /// Adds the path that shows it.
+    #[must_use]
+    pub fn trace(mut self, trace: Trace) -> Diagnostic {
+        (self.trace, self.trace_spans) = trace.into_parts();
+        self
+    }
+}
+
+/// Sorts findings by file, line and column, and drops exact repetitions.
+pub fn sort(diagnostics: &mut Vec<Diagnostic>, sources: &Sources) {
+    diagnostics.sort_by(|a, b| {
+        let path = |d: &Diagnostic| sources.get(d.span.file).map(|file| file.path.clone());
+        let first = |d: &Diagnostic| (path(d), d.span.start, d.severity, d.code);
+        // Threads find things in any order, which nobody is to see.
+        let rest = |d: &Diagnostic| (d.span.end, d.step.clone(), d.hint.clone());
+        (first(a).cmp(&first(b))).then_with(|| a.message.cmp(&b.message)).then_with(|| rest(a).cmp(&rest(b)))
+    });
+    diagnostics.dedup();
+}

@@ -1,0 +1,39 @@
+//! What a flow is: steps with gates, edges and targets, prompts, schemas, permissions and the completion rule.
+//!
+//! A [`Draft`] may contain unresolved names; a [`Flow`] has passed every check and never changes.
+
+pub(crate) mod action_blocks;
+pub(crate) mod completion_rule;
+pub(crate) mod dangling;
+pub(crate) mod digest;
+pub(crate) mod field_path;
+pub(crate) mod flow;
+pub(crate) mod key;
+pub(crate) mod member_gate;
+pub(crate) mod monitor_watch;
+pub(crate) mod params;
+pub(crate) mod permission;
+pub(crate) mod program;
+pub mod sandbox;
+pub(crate) mod schema;
+pub(crate) mod step;
+pub(crate) mod template;
+pub mod tools;
+
+pub use action_blocks::{Actions, Conduct, Reaction};
+pub use completion_rule::{Field, Handler, Poll, PollState, Resource, Signal, Verdict};
+pub use dangling::Dangling;
+pub use digest::BlobRef;
+pub use field_path::FieldPath;
+pub use flow::{Counter, CounterId, Draft, Flow, Limits, Monitor, Read, SchemaId, StepId};
+pub use key::{Key, Turn};
+pub use member_gate::{Guard, Guarded};
+pub use params::{Param, ParamRule, ParamType};
+pub use permission::{Boundary, Permission, Tools};
+pub use program::Program;
+pub use schema::{Look, Schema, SchemaError};
+pub use step::{
+    Act, Ask, Bound, Edge, Ending, Extractor, Fused, Gate, Handoff, Input, JoinPattern, JoinRule, Name,
+    Outcome, Reader, Report, Role, Selector, SessionRule, Step, Success, Target, Validator,
+};
+pub use template::{Fact, Piece, Source, Template};
