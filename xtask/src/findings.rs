@@ -48,21 +48,21 @@ const SEVERITIES: [(&str, &str); 5] = [
 /// What reads which format, by the beginning of its path; the first that fits counts.
 const FORMATS: [(&str, &str); 10] = [
     ("crates/flow/", "flow"),
-    ("crates/dialect/src/piece/", PIECES),
-    ("crates/dialect/src/yaml/", PIECES),
-    ("crates/dialect/src/registry/check_flow/", "check flows"),
-    ("crates/dialect/src/registry/answer_words.rs", COMPLETE),
-    ("crates/dialect/src/registry/breakdown.rs", COMPLETE),
-    ("crates/dialect/src/registry/completion.rs", COMPLETE),
-    ("crates/dialect/src/registry/stages.rs", COMPLETE),
-    ("crates/dialect/src/registry/", REGISTRIES),
-    ("crates/dialect/src/json/parse.rs", REGISTRIES),
+    ("crates/formats/src/takt/", PIECES),
+    ("crates/formats/src/values/yaml/", PIECES),
+    ("crates/formats/src/climpt/older/check_flow/", "check flows"),
+    ("crates/formats/src/climpt/older/answer_words.rs", COMPLETE),
+    ("crates/formats/src/climpt/agent/breakdown.rs", COMPLETE),
+    ("crates/formats/src/climpt/older/completion_steps.rs", COMPLETE),
+    ("crates/formats/src/climpt/older/stages.rs", COMPLETE),
+    ("crates/formats/src/climpt/", REGISTRIES),
+    ("crates/formats/src/values/json/parse.rs", REGISTRIES),
 ];
 const PIECES: &str = "pieces";
 /// What reads definitions, the pages of its findings, and the list of those.
-const DIALECT: &str = "crates/dialect/src/";
-const CODES: &str = "crates/dialect/src/codes/";
-const LIST: &str = "crates/dialect/src/codes/mod.rs";
+const FORMATS_SRC: &str = "crates/formats/src/";
+const CODES: &str = "crates/formats/src/lints/";
+const LIST: &str = "crates/formats/src/lints/mod.rs";
 const COMPLETE: &str = "step registries of the \"complete\" generation";
 const REGISTRIES: &str = "step registries";
 
@@ -94,7 +94,7 @@ pub(crate) fn check(root: &Path, problems: &mut Vec<String>) {
 
 fn page(root: &Path) -> Result<String, String> {
     let mut codes: Vec<Code> = cuegate_flow::checks::codes().to_vec();
-    codes.extend(cuegate_dialect::codes());
+    codes.extend(cuegate_formats::codes());
     codes.sort_by_key(|code| code.name);
     let reported = reported(root)?;
     let mut page = format!("{HEAD}{EXACTNESS}");
@@ -125,7 +125,7 @@ fn sources(root: &Path) -> Result<Vec<(String, String)>, String> {
     let listed = output(root, "git", &["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"])?;
     let mut sources = Vec::new();
     for path in listed.lines() {
-        if [DIALECT, "crates/flow/src/checks/"].iter().any(|folder| path.starts_with(folder)) {
+        if [FORMATS_SRC, "crates/flow/src/checks/"].iter().any(|folder| path.starts_with(folder)) {
             let text = fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"))?;
             let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
             sources.push((path.to_owned(), text));
@@ -146,7 +146,7 @@ fn reported(root: &Path) -> Result<BTreeMap<String, Reported>, String> {
             };
             uses(path, text, "CODE.name", |_| Some(name), &mut reported)?;
         } else {
-            uses(path, text, "codes::", |rest| names.get(word(rest)).map(String::as_str), &mut reported)?;
+            uses(path, text, "lints::", |rest| names.get(word(rest)).map(String::as_str), &mut reported)?;
         }
     }
     Ok(reported)
@@ -183,13 +183,13 @@ fn unnamed(sources: &[(String, String)]) -> Vec<String> {
             problems.push(format!("`{path}` is not listed in `{LIST}`"));
             continue;
         }
-        let constant = format!("codes::{}", file.to_ascii_uppercase());
-        for (from, source) in sources.iter().filter(|(from, _)| from.starts_with(DIALECT)) {
+        let constant = format!("lints::{}", file.to_ascii_uppercase());
+        for (from, source) in sources.iter().filter(|(from, _)| from.starts_with(FORMATS_SRC)) {
             let named = |at: usize| word(&source[at + 7..]).len() == constant.len() - 7;
             if !source.match_indices(&constant).any(|(at, _)| named(at)) {
                 continue;
             }
-            let module = from[DIALECT.len()..].trim_end_matches(".rs").trim_end_matches("/mod");
+            let module = from[FORMATS_SRC.len()..].trim_end_matches(".rs").trim_end_matches("/mod");
             let name = format!("`{}`", module.replace('/', "::"));
             if !text.contains(&name) {
                 problems.push(format!("`{path}` does not say where it is found: name {name} in its head"));
@@ -247,23 +247,23 @@ mod tests {
 
     fn of(path: &str, text: &str) -> Result<BTreeMap<String, Reported>, String> {
         let mut reported = BTreeMap::new();
-        uses(path, text, "codes::", |rest| rest.starts_with("X").then_some("x"), &mut reported)?;
+        uses(path, text, "lints::", |rest| rest.starts_with("X").then_some("x"), &mut reported)?;
         Ok(reported)
     }
 
     #[test]
     fn a_source_says_where_and_how_bad() {
-        let text = "push(Diagnostic::error(\n    codes::X, span));\nif code == codes::X {}\nwarn(codes::X)";
-        let found = of("crates/dialect/src/registry/check_flow/a.rs", text).unwrap();
+        let text = "push(Diagnostic::error(\n    lints::X, span));\nif code == lints::X {}\nwarn(lints::X)";
+        let found = of("crates/formats/src/climpt/older/check_flow/a.rs", text).unwrap();
         assert_eq!(found["x"].severities.iter().copied().collect::<Vec<_>>(), ["error", "warning"]);
         assert_eq!(places(&found["x"].formats), "check flows");
-        let shared = of("crates/dialect/src/desk.rs", "faulty(path, codes::X)").unwrap();
+        let shared = of("crates/formats/src/source/loader.rs", "faulty(path, lints::X)").unwrap();
         assert_eq!(places(&shared["x"].formats), "pieces, step registries");
     }
 
     #[test]
     fn one_that_does_not_say_how_bad_is_refused() {
-        let problem = of("crates/dialect/src/a.rs", "let code = codes::X;").unwrap_err();
+        let problem = of("crates/formats/src/a.rs", "let code = lints::X;").unwrap_err();
         assert!(problem.contains("does not say beside `x` how bad it is"), "{problem}");
     }
 
@@ -273,13 +273,13 @@ mod tests {
             let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
             unnamed(&[
                 file(LIST, list),
-                file("crates/dialect/src/codes/too_deep.rs", &format!("{head}pub(super) const CODE: Code")),
-                file("crates/dialect/src/json/parse.rs", "Diagnostic::error(codes::TOO_DEEP, span)"),
+                file("crates/formats/src/lints/too_deep.rs", &format!("{head}pub(super) const CODE: Code")),
+                file("crates/formats/src/values/json/parse.rs", "Diagnostic::error(lints::TOO_DEEP, span)"),
             ])
         };
         let listed = "    TOO_DEEP = too_deep,\n";
-        assert_eq!(of(listed, "//! `json::parse`\n"), [""; 0]);
-        assert!(of("", "//! `json::parse`\n")[0].contains("is not listed"));
-        assert!(of(listed, "")[0].contains("name `json::parse`"));
+        assert_eq!(of(listed, "//! `values::json::parse`\n"), [""; 0]);
+        assert!(of("", "//! `values::json::parse`\n")[0].contains("is not listed"));
+        assert!(of(listed, "")[0].contains("name `values::json::parse`"));
     }
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cuegate_dialect::{LogFormat, LogRule};
+use cuegate_formats::{LogFormat, LogRule};
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{Entry, lookup};
 use cuegate_view::{LogOptions, Stamped, TimeZone, Timeline, event_json};

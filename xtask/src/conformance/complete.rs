@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_dialect::{StepKind, infer_kind};
+use cuegate_formats::{StepKind, infer_kind};
 use serde_json::{Map, Value, json};
 
 use super::project::Project;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_dialect::{extractor, infer_kind, resolve_schema, success_when};
 use cuegate_engine::{Exec, Exit, extract};
 use cuegate_flow::model::Schema;
+use cuegate_formats::{extractor, infer_kind, resolve_schema, success_when};
 use serde_json::{Value, json};
 
 use super::compare::{Got, member, text};

@@ -1,6 +1,6 @@
 //! Which step an iteration belongs to: the entry, then wherever the run was led.
 
-use cuegate_dialect::{LoweredGate, entry_step};
+use cuegate_formats::{LoweredGate, entry_step};
 use serde_json::{Value, json};
 
 use super::{

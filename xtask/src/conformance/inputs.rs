@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_dialect::expand_inputs;
 use cuegate_engine::{Part, expand};
 use cuegate_flow::{
     diagnostics::{Severity, Span},
     model::{FieldPath, Handoff, Piece, Source, Template},
 };
+use cuegate_formats::expand_inputs;
 use serde_json::{Map, Value, json};
 
 use super::{

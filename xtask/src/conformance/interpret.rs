@@ -3,9 +3,9 @@
 //! Only reading is compared here. The original program reads by a step definition as it stands, so findings about
 //! that definition do not count, and every intent that it allows is given somewhere to lead.
 
-use cuegate_dialect::{Generation, lower_gates};
 use cuegate_engine::Event;
 use cuegate_flow::model::FieldPath;
+use cuegate_formats::{Generation, lower_gates};
 use serde_json::{Map, Value, json};
 
 use super::{

@@ -3,9 +3,9 @@
 //! The step stands alone at the beginning of a run, as in the recorded calls. What is added is a way for every other
 //! intent that it allows; where the decided intent leads is the case's to say.
 
-use cuegate_dialect::{Generation, lower_gates};
 use cuegate_engine::{EndState, Event};
 use cuegate_flow::diagnostics::Severity;
+use cuegate_formats::{Generation, lower_gates};
 use serde_json::{Map, Value, json};
 
 use super::{

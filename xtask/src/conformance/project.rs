@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_dialect::{Options, load_agent};
 use cuegate_flow::{
     checks::check,
     diagnostics::{Diagnostic, Severity},
     model::Flow,
 };
+use cuegate_formats::{Options, load_agent};
 use serde_json::Value;
 
 /// The folder that the agent of a case is put in.

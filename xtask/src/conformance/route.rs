@@ -4,9 +4,9 @@
 //! what we require is added, so that what is compared is the way of that one intent: a kind for steps whose `c2`
 //! implies none, a gate that allows the intent, an answer that has it, a way for every other allowed intent.
 
-use cuegate_dialect::{Generation, infer_kind, lower_gates};
 use cuegate_engine::{EndState, Event};
 use cuegate_flow::diagnostics::Severity;
+use cuegate_formats::{Generation, infer_kind, lower_gates};
 use serde_json::{Map, Value, json};
 
 use super::{

@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cuegate_dialect::{Options, load_agent};
 use cuegate_engine::{
     Answer, AskKind, Command, Completion, EndState, Event, Run, Start, Started, State, decide, pending,
 };
 use cuegate_flow::{checks::check, diagnostics::Severity, model::Flow};
+use cuegate_formats::{Options, load_agent};
 use serde_json::{Map, Value, json};
 
 use super::compare::{Got, member};

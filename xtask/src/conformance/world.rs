@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_dialect::LoweredGate;
 use cuegate_engine::{
     Answer, Command, Completion, Decision, EndState, Event, Run, Start, Started, State, decide, pending,
 };
@@ -14,6 +13,7 @@ use cuegate_flow::{
         SessionRule, Step, Target, Template, Verdict,
     },
 };
+use cuegate_formats::LoweredGate;
 use serde_json::Value;
 
 /// More iterations than any case has.

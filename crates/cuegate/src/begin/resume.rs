@@ -5,9 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use cuegate_dialect::RunSettings;
 use cuegate_engine::{Budget, Resume, Run, Seen, SourceBlob, Started, State};
 use cuegate_flow::model::{BlobRef, Conduct, Flow, Limits, StepId, Verdict};
+use cuegate_formats::RunSettings;
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{Book, FormerProviders, Home, Setting, lookup, state_of, tree::Trees, wall::mend};
 use tokio::sync::mpsc;

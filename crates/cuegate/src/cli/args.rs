@@ -473,7 +473,7 @@ mod tests {
         let run = cli.find_subcommand("run").unwrap();
         let mut ours: Vec<String> =
             run.get_arguments().filter_map(|arg| arg.get_long()).map(|long| format!("--{long}")).collect();
-        let mut listed: Vec<String> = cuegate_dialect::OWN_FLAGS.map(str::to_owned).to_vec();
+        let mut listed: Vec<String> = cuegate_formats::OWN_FLAGS.map(str::to_owned).to_vec();
         ours.sort_unstable();
         listed.sort_unstable();
         assert_eq!(ours, listed);

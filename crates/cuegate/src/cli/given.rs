@@ -71,7 +71,7 @@ pub(super) fn tell_unread<'f>(names: &[String], flows: impl IntoIterator<Item = 
     let mut told = BTreeSet::new();
     for name in names {
         if read.iter().any(|known| params::same(known, name)) {
-            if let Some(hidden) = cuegate_dialect::built_in(name).filter(|_| told.insert(name)) {
+            if let Some(hidden) = cuegate_formats::built_in(name).filter(|_| told.insert(name)) {
                 print::line(&format!("note: `--set {name}` hides `{hidden}`, which every run has"));
             }
         } else if told.insert(name) {

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, ffi::OsString};
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use cuegate_dialect::RunSettings;
 use cuegate_flow::model::{Flow, Param, ParamType};
+use cuegate_formats::RunSettings;
 
 use crate::Failure;
 

@@ -12,8 +12,8 @@ use std::{
 #[cfg(target_os = "linux")]
 use std::{os::fd::OwnedFd, sync::Arc};
 
-use cuegate_dialect::{FILE_BYTES_MAX, Files, ReadError};
 use cuegate_flow::model::BlobRef;
+use cuegate_formats::{FILE_BYTES_MAX, Files, ReadError};
 use cuegate_journal::{Digest, Journal};
 
 /// Files below a folder. Nothing outside is read, also not through a symbolic link.

@@ -10,12 +10,12 @@ pub use ways::{both, each_way, look_each_way};
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use cuegate_dialect::{Files, Options, Phases, PieceOptions, RunSettings};
 use cuegate_engine::Load;
 use cuegate_flow::{
     diagnostics::{Diagnostic, Severity, Sources, sort},
     model::{Flow, Param},
 };
+use cuegate_formats::{Files, Options, Phases, PieceOptions, RunSettings};
 
 /// What was read of a definition, checked.
 #[derive(Debug)]
@@ -57,10 +57,10 @@ pub fn load(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], h
 pub fn look(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], how: &Load) -> Definition {
     let path = file.map(|file| if base.is_empty() { file.to_owned() } else { format!("{base}/{file}") });
     let loaded = match path {
-        Some(path) if is_piece(&path) => cuegate_dialect::load_piece(files, &piece_options(path, set, how)),
+        Some(path) if is_piece(&path) => cuegate_formats::load_piece(files, &piece_options(path, set, how)),
         registry => {
             let options = Options { agent_dir: base.to_owned(), registry, set: set.to_vec() };
-            cuegate_dialect::load_agent(files, &options)
+            cuegate_formats::load_agent(files, &options)
         }
     };
     let mut diagnostics = loaded.diagnostics;

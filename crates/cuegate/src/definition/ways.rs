@@ -2,9 +2,9 @@
 
 use std::{panic::resume_unwind, thread};
 
-use cuegate_dialect::Files;
 use cuegate_engine::Load;
 use cuegate_flow::diagnostics::{Diagnostic, Sources, sort};
+use cuegate_formats::Files;
 
 use super::{Definition, is_piece, look};
 

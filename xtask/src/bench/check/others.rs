@@ -10,12 +10,12 @@ use std::{
     process::{Command, Stdio},
 };
 
-use cuegate_dialect::{Options, PieceOptions, load_agent, load_piece};
 use cuegate_flow::{
     analysis::variants::targets,
     checks::check,
     model::{Act, Flow, Target},
 };
+use cuegate_formats::{Options, PieceOptions, load_agent, load_piece};
 use cuegate_testkit::large::{Flaw, Large, piece, registry};
 use serde_json::json;
 

@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, mem, path::PathBuf, sync::Arc};
 
-use cuegate_dialect::Files;
 use cuegate_flow::{
     checks::Code,
     diagnostics::{Diagnostic, Severity, Sources, Span, nearest},
     model::{Flow, Param},
 };
+use cuegate_formats::Files;
 use cuegate_view::Checked;
 use serde_json::{Value, json};
 
@@ -191,7 +191,7 @@ fn merged(results: Vec<Value>, errors: usize, warnings: usize) -> Value {
 /// Every code that a finding can have.
 fn codes() -> Vec<Code> {
     let mut known = cuegate_flow::checks::codes().to_vec();
-    known.extend(cuegate_dialect::codes());
+    known.extend(cuegate_formats::codes());
     known
 }
 

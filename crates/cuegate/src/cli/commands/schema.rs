@@ -1,7 +1,7 @@
 //! `schema`.
 
-use cuegate_dialect::schemas;
 use cuegate_flow::diagnostics::nearest;
+use cuegate_formats::schemas;
 
 use crate::{
     Failure,

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cuegate_dialect::RunSettings;
 use cuegate_engine::Load;
 use cuegate_flow::model::Flow;
+use cuegate_formats::RunSettings;
 use cuegate_runner::simulated::{Agent, Beginning};
 use cuegate_view::Simulated;
 

@@ -1,0 +1,121 @@
+//! `runner.actions`: blocks in answers by which an agent asks for something to be done.
+
+use cuegate_flow::{
+    Str,
+    diagnostics::Diagnostic,
+    model::{Actions, Reaction},
+};
+
+use crate::lints;
+use crate::source::files::{join, lies_in};
+use crate::values::json::{Fields, Text};
+
+/// The word after the fence of a block, when none is written.
+const MARKER: &str = "json";
+
+/// A handler that is a program, and where its name is written: whether it is there is seen when the files are opened.
+#[derive(Debug)]
+pub(crate) struct HandlerFile<'j> {
+    /// What it acts on.
+    pub(crate) action: Str,
+    /// Its path in the project.
+    pub(crate) path: String,
+    /// As written.
+    pub(crate) written: Text<'j>,
+}
+
+/// What a handler's name says.
+enum Named {
+    /// All that there is to it.
+    Known(Reaction),
+    /// A program, by its path in the project.
+    File(String),
+}
+
+/// Reads `actions`. `None` when they are off: then blocks are text like any other.
+pub(crate) fn read_actions<'j>(
+    actions: Fields<'j, '_>,
+    agent_dir: &str,
+    files: &mut Vec<HandlerFile<'j>>,
+) -> Option<Actions> {
+    if actions.entry("enabled").is_none() {
+        actions.missing("enabled");
+    }
+    let written = actions.boolean("enabled");
+    let enabled = written.is_some_and(|(enabled, _)| enabled);
+    let before = actions.found.errors();
+    let types = actions.texts("types");
+    let types_read = actions.found.errors() == before;
+    let marker = actions.filled("outputFormat").map_or(MARKER, |marker| marker.text.trim());
+    let mut handlers = Vec::new();
+    for entry in actions.names("handlers") {
+        let Some(text) = entry.value.as_text() else {
+            actions.wrong_type(&entry.key, &entry.value, "the name of a handler");
+            continue;
+        };
+        let written = Text { text, span: entry.value.span };
+        let is_unknown = |known: &&Vec<Text<'_>>| known.iter().all(|kind| *kind.text != *entry.key);
+        if let Some(known) = types.as_ref().filter(|known| types_read && is_unknown(known)) {
+            let names: Vec<&str> = known.iter().map(|kind| kind.text).collect();
+            let message = format!("the handler of `{}` is never called: `types` does not list it", entry.key);
+            let hint = match crate::source::suggest::nearest(&entry.key, names) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("add `{}` to `types`, or remove the handler", entry.key),
+            };
+            actions.inert(entry.key_span, message, &hint);
+        }
+        match read_handler(written, agent_dir, &actions, enabled) {
+            Some(Named::Known(handler)) => handlers.push((entry.key.clone(), handler)),
+            Some(Named::File(path)) if enabled => {
+                files.push(HandlerFile { action: entry.key.clone(), path, written })
+            }
+            Some(Named::File(_)) | None => {}
+        }
+    }
+    let types = types.map(|types| types.iter().map(|kind| Str::from(kind.text)).collect());
+    if written.is_some() && !enabled {
+        let why = "`enabled` is false; make it true, or remove what it turns off";
+        actions.strays(&["types", "outputFormat", "handlers"], why);
+    }
+    actions.finish();
+    enabled.then(|| Actions { marker: marker.into(), types, handlers })
+}
+
+fn read_handler<'j>(
+    written: Text<'j>,
+    agent_dir: &str,
+    actions: &Fields<'j, '_>,
+    enabled: bool,
+) -> Option<Named> {
+    match written.text {
+        "log" => return Some(Named::Known(Reaction::Log)),
+        "github:comment" | "github:label" => {
+            if enabled {
+                let statement = format!("the handler `{}` is not supported yet", written.text);
+                actions.found.left_out(
+                    written.span,
+                    statement,
+                    "use `exec:PATH` with a program that does it, or `log`",
+                );
+            }
+            return Some(Named::Known(Reaction::Unsupported(written.text.into())));
+        }
+        _ => {}
+    }
+    let Some(path) = written.text.strip_prefix("exec:").filter(|path| !path.trim().is_empty()) else {
+        let hint = "use `log`, `github:comment`, `github:label` or `exec:PATH`";
+        actions.invalid(written.span, format!("`{}` is no handler", written.text), hint);
+        return None;
+    };
+    match join(agent_dir, path.trim()).filter(|path| lies_in(path, agent_dir)) {
+        Some(path) => Some(Named::File(path)),
+        None => {
+            let message = format!("`{path}` leads out of the agent's folder");
+            actions.push(
+                Diagnostic::error(lints::ESCAPES_ROOT, written.span, message)
+                    .hint("keep the handler in the agent's folder"),
+            );
+            None
+        }
+    }
+}

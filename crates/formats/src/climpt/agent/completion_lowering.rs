@@ -1,0 +1,193 @@
+//! What a verdict comes down to in a flow, and what can be said about it only once the registry is known.
+
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+    model::{Act, Draft, Handler, Key, Param, Poll, Program, Resource, Turn, Verdict},
+};
+
+use super::completion_type::Rule;
+use super::entries::entry_step;
+use super::parameters::same_name;
+use crate::climpt::lower::Definition;
+use crate::climpt::prompts::compile::Compiler;
+use crate::climpt::registry::kinds::StepKind;
+use crate::climpt::validation::program::read_program;
+use crate::lints;
+use crate::source::files::join;
+use crate::values::json::Text;
+
+/// Lowers the verdict of an agent.
+pub(crate) fn lower_verdict(
+    definition: &Definition<'_, '_, '_>,
+    params: &[Param],
+    compiler: &Compiler<'_, '_, '_>,
+) -> Verdict {
+    let checking = definition
+        .registry
+        .steps
+        .iter()
+        .filter(|step| !step.section && matches!(step.kind, Some(StepKind::Verification | StepKind::Closure)))
+        .map(|step| step.id.into())
+        .collect();
+    Lowering { definition, params, compiler, checking }.lower(&definition.agent.verdict.rule)
+}
+
+struct Lowering<'l, 'd, 'f, 'j> {
+    definition: &'l Definition<'d, 'f, 'j>,
+    params: &'l [Param],
+    compiler: &'l Compiler<'l, 'f, 'j>,
+    /// Steps whose answers count as checks.
+    checking: Vec<Str>,
+}
+
+impl Lowering<'_, '_, '_, '_> {
+    fn lower(&self, rule: &Rule<'_>) -> Verdict {
+        match rule {
+            Rule::Graph | Rule::Never => Verdict::Flow,
+            Rule::Iterations(max, _) => Verdict::Iterations(*max),
+            Rule::Checks(max, _) => Verdict::Checks { max: *max, of: self.checking.clone() },
+            Rule::Keyword(keyword) => Verdict::Keyword((*keyword).into()),
+            Rule::Signal(signal) => Verdict::Signal(signal.clone()),
+            Rule::Poll(resource, state, span) => match self.which(*resource, *span) {
+                Some(param) => Verdict::Poll(Poll { resource: *resource, param, state: state.clone() }),
+                None => Verdict::Flow,
+            },
+            Rule::Handler(path, config) => match self.handler(*path) {
+                Some(program) => Verdict::Handler(Handler { program, config: config.clone() }),
+                None => Verdict::Flow,
+            },
+            Rule::Composite(operator, parts) => {
+                let parts = parts.iter().map(|part| self.lower(part)).collect();
+                match *operator {
+                    "and" => Verdict::Every(parts),
+                    "or" => Verdict::Any(parts),
+                    _ => Verdict::First(parts),
+                }
+            }
+        }
+    }
+
+    /// The parameter that says which resource is looked at.
+    fn which(&self, resource: Resource, span: Span) -> Option<Str> {
+        let (name, what, value) = match resource {
+            Resource::File => ("file", "a file", "PATH"),
+            Resource::Api => ("url", "an address", "URL"),
+        };
+        let found = &self.definition.desk.found;
+        let Some(param) = self.params.iter().find(|param| same_name(&param.name, name)) else {
+            let message = format!("the verdict looks at {what}, and no parameter `{name}` says which");
+            found.push(
+                Diagnostic::error(lints::POLL_WITHOUT_RESOURCE, span, message)
+                    .hint(format!("declare the parameter `{name}`, or give it with `--set {name}={value}`")),
+            );
+            return None;
+        };
+        self.compiler.reads.param(&param.name);
+        // What is given with `--set` is given.
+        let declared = self.definition.agent.params.iter().any(|declared| declared.name == param.name);
+        if declared && !param.required && param.default.is_none() {
+            let message = format!("the verdict looks at {what}, and the parameter `{name}` can be left out");
+            found.push(
+                Diagnostic::error(lints::POLL_WITHOUT_RESOURCE, param.span, message)
+                    .hint("set `\"required\": true`, or give it a `default`"),
+            );
+        }
+        Some(param.name.clone())
+    }
+
+    fn handler(&self, path: Text<'_>) -> Option<Program> {
+        let Definition { places, desk, .. } = self.definition;
+        let joined = join(places.agent_dir, path.text)?;
+        let program = read_program(desk, &joined, path.span)?;
+        Some(Program { path: path.text.into(), ..program })
+    }
+}
+
+/// The keys of what a verdict counts, besides the limit of the run.
+pub(crate) fn verdict_keys(rule: &Rule<'_>, draft: &mut Draft) {
+    let mut places = 0;
+    add_keys(rule, &mut places, draft);
+}
+
+fn add_keys(rule: &Rule<'_>, places: &mut u32, draft: &mut Draft) {
+    let turn = Turn::Part(*places);
+    *places += 1;
+    match rule {
+        Rule::Iterations(max, Some(span)) => {
+            draft.keys.push(Key::new("maxIterations", *span, *max, 1, turn));
+        }
+        Rule::Checks(max, span) => draft.keys.push(Key::new("maxChecks", *span, *max, 1, turn)),
+        Rule::Composite(_, parts) => parts.iter().for_each(|part| add_keys(part, places, draft)),
+        _ => {}
+    }
+}
+
+/// What can be said about a verdict once the flow is there: that it passes validators by, or never holds.
+pub(crate) fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) {
+    let settings = &definition.agent.verdict;
+    let found = &definition.desk.found;
+    // A verdict by which no run begins is told as that.
+    let mapping = definition.registry.entry_mapping.iter().copied();
+    let begins =
+        settings.entry.or_else(|| entry_step(settings.kind, mapping, definition.registry.entry_step));
+    let mut guards = draft.steps.iter().filter(|_| begins.is_some());
+    let guarded = guards.find(|step| matches!(step.act, Act::Exec { .. }));
+    if let (Some(step), true) = (guarded, draft.verdict.can_fire_within(draft.limits.iterations_max)) {
+        let message = match &draft.verdict {
+            Verdict::Iterations(max) => {
+                format!("`count:iteration` completes the run after {max} iterations, validators or not")
+            }
+            _ => format!("`{}` can complete the run before its validators have passed", settings.kind),
+        };
+        let ending = definition.registry.generation.ending().as_str();
+        found.push(
+            Diagnostic::warning(lints::VERDICT_PAST_VALIDATORS, step.span, message)
+                .hint(format!("use `detect:graph`, where only `{ending}` completes the run")),
+        );
+    }
+    let Some(span) = settings.span else { return };
+    let mut whys = Vec::new();
+    if let Rule::Checks(..) | Rule::Composite(..) = settings.rule {
+        never(&settings.rule, span, draft, &mut whys);
+    }
+    // Where others hold, they complete runs.
+    let hint = match draft.verdict.can_fire_within(draft.limits.iterations_max) {
+        true => "correct it, or leave it out",
+        false => "correct it, or leave it out: only an end of the flow completes the run then",
+    };
+    for (span, why) in whys {
+        found.push(Diagnostic::warning(lints::VERDICT_NEVER_HOLDS, span, why).hint(hint));
+    }
+}
+
+/// Why parts of a verdict never hold, and where that is written: at the part, else at the whole.
+fn never(rule: &Rule<'_>, whole: Span, draft: &Draft, whys: &mut Vec<(Span, String)>) {
+    match rule {
+        Rule::Checks(..) if !checks(&draft.verdict) => {
+            let why =
+                "`count:check` counts answers of verification and closure steps, and there is no such step";
+            whys.push((whole, why.to_owned()));
+        }
+        Rule::Iterations(max, span) if *max > draft.limits.iterations_max => {
+            let limit = draft.limits.iterations_max;
+            let why = format!(
+                "`count:iteration` holds after {max} iterations, and the limit of the run is {limit}"
+            );
+            whys.push((span.unwrap_or(whole), why));
+        }
+        Rule::Composite(operator, parts) => {
+            if *operator == "and" && parts.iter().any(|part| matches!(part, Rule::Graph)) {
+                let why = "`and` waits for `detect:graph`, and at an end of the flow the run is over anyway";
+                whys.push((whole, why.to_owned()));
+            }
+            parts.iter().for_each(|part| never(part, whole, draft, whys));
+        }
+        _ => {}
+    }
+}
+
+/// Whether answers of some step count.
+fn checks(verdict: &Verdict) -> bool {
+    verdict.places().iter().any(|(_, part)| matches!(part, Verdict::Checks { of, .. } if !of.is_empty()))
+}

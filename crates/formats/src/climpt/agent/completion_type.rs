@@ -1,0 +1,457 @@
+//! The verdict of an agent: which of the eight types, and what its table asks of its `config`. What it comes down to in
+//! a flow is [`super::completion_lowering`]'s.
+
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::{Field, PollState, Resource, Signal},
+};
+use serde_json::Value;
+
+use crate::lints;
+use crate::source::files::{join, lies_in};
+use crate::values::json::{Fields, Json, Kind, Text};
+
+/// The verdict types of the runner reference.
+pub(crate) const VERDICT_TYPES: [&str; 8] = [
+    "count:iteration",
+    "count:check",
+    "poll:state",
+    "detect:keyword",
+    "detect:structured",
+    "detect:graph",
+    "meta:composite",
+    "meta:custom",
+];
+
+/// Iterations after which `count:iteration` completes when nothing is said (`DEFAULT_MAX_ITERATIONS` of the runner
+/// reference).
+const COUNT_DEFAULT: u32 = 10;
+
+/// Iterations after which every other verdict stops the run when nothing is said (`FALLBACK_MAX_ITERATIONS` of the
+/// runner reference).
+pub(crate) const SAFETY_DEFAULT: u32 = 20;
+
+/// A verdict as written.
+#[derive(Debug)]
+pub(crate) struct VerdictSettings<'j> {
+    /// Its type.
+    pub(crate) kind: &'static str,
+    /// Where that is written, where it is.
+    pub(crate) span: Option<Span>,
+    /// When the run is done besides reaching an end.
+    pub(crate) rule: Rule<'j>,
+    /// The most iterations.
+    pub(crate) iterations_max: u32,
+    /// Where that is written, where it is.
+    pub(crate) iterations_span: Option<Span>,
+    /// Whether a type is written, and whether a limit is.
+    pub(crate) written: (bool, bool),
+    /// The registry that `detect:graph` names instead of the agent's.
+    pub(crate) registry: Option<Text<'j>>,
+    /// The entry that `detect:graph` names instead of the registry's.
+    pub(crate) entry: Option<Text<'j>>,
+}
+
+/// When a run is done besides reaching an end, by what the agent alone says.
+#[derive(Debug, Clone)]
+pub(crate) enum Rule<'j> {
+    /// `detect:graph`: only at an end.
+    Graph,
+    /// What cannot be evaluated, which has been said.
+    Never,
+    /// After so many iterations; and where a condition says so. Those of the verdict itself are the limit of the run.
+    Iterations(u32, Option<Span>),
+    /// After so many answers of verification and closure steps; and where that is said.
+    Checks(u32, Span),
+    /// When an answer says this.
+    Keyword(&'j str),
+    /// When an answer gives this signal.
+    Signal(Signal),
+    /// When a resource has this state.
+    Poll(Resource, PollState, Span),
+    /// When a program says so: its file, and its settings.
+    Handler(Text<'j>, Value),
+    /// `and`, `or`, `first`, and what it combines.
+    Composite(&'static str, Vec<Rule<'j>>),
+}
+
+impl Default for VerdictSettings<'_> {
+    fn default() -> Self {
+        VerdictSettings {
+            kind: "count:iteration",
+            span: None,
+            rule: Rule::Iterations(COUNT_DEFAULT, None),
+            iterations_max: COUNT_DEFAULT,
+            iterations_span: None,
+            written: (false, false),
+            registry: None,
+            entry: None,
+        }
+    }
+}
+
+impl VerdictSettings<'_> {
+    /// Those of a verdict that could not be read: nothing follows from it.
+    pub(crate) fn unreadable() -> Self {
+        VerdictSettings {
+            rule: Rule::Never,
+            iterations_max: SAFETY_DEFAULT,
+            written: (true, false),
+            ..VerdictSettings::default()
+        }
+    }
+
+    /// Whether it is not even known of which type it is.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        self.kind == VerdictSettings::default().kind && matches!(self.rule, Rule::Never)
+    }
+}
+
+/// What reading a verdict needs besides.
+struct Around<'a> {
+    agent_dir: &'a str,
+    /// How action blocks are marked.
+    marker: &'a str,
+    /// The most iterations.
+    iterations_max: u32,
+}
+
+/// How action blocks are marked: `actions.outputFormat`. What is wrong with it is said where the actions are read.
+pub(crate) fn marker_of<'j>(runner: &Fields<'j, '_>) -> &'j str {
+    let actions = runner.entry("actions").and_then(|actions| actions.value.get("outputFormat"));
+    actions.and_then(Json::as_text).map(str::trim).filter(|marker| !marker.is_empty()).unwrap_or("json")
+}
+
+/// Reads `runner.verdict`.
+pub(crate) fn read_verdict<'j>(fields: Fields<'j, '_>, agent_dir: &str, marker: &str) -> VerdictSettings<'j> {
+    let kind = fields.one_of("type", &VERDICT_TYPES);
+    let unknown = kind.is_none() && fields.nullable("type").is_some();
+    let (kind, span) = kind.unwrap_or(("count:iteration", fields.span));
+    let settings = if unknown {
+        // Which keys belong to it is unknown as well.
+        fields.object("config");
+        VerdictSettings::unreadable()
+    } else {
+        read_settings(kind, span, &fields, agent_dir, marker)
+    };
+    fields.finish();
+    settings
+}
+
+fn read_settings<'j>(
+    kind: &'static str,
+    span: Span,
+    verdict: &Fields<'j, '_>,
+    agent_dir: &str,
+    marker: &str,
+) -> VerdictSettings<'j> {
+    let written = verdict.entry("config").map(|config| config.value.to_value()).unwrap_or_default();
+    let config = verdict.object("config");
+    let counted = config.as_ref().and_then(|config| config.count("maxIterations", 1));
+    let max = counted.map(|(max, _)| max);
+    let iterations_max =
+        max.unwrap_or(if kind == "count:iteration" { COUNT_DEFAULT } else { SAFETY_DEFAULT });
+    let around = Around { agent_dir, marker, iterations_max };
+    let mut settings = VerdictSettings {
+        kind,
+        span: Some(span),
+        rule: Rule::Never,
+        iterations_max,
+        iterations_span: counted.map(|(_, span)| span),
+        written: (true, max.is_some()),
+        registry: None,
+        entry: None,
+    };
+    match config {
+        Some(config) => {
+            if kind == "count:iteration" && config.entry("maxIterations").is_none() {
+                config.missing("maxIterations");
+            }
+            if kind == "detect:graph" {
+                settings.registry = config.filled("registryPath");
+                settings.entry = config.filled("entryStep");
+            }
+            settings.rule = read_rule((kind, span), &config, written, (iterations_max, None), &around);
+            finish_config(kind, config);
+        }
+        None => {
+            settings.rule = match kind {
+                "count:iteration" => Rule::Iterations(iterations_max, None),
+                "detect:graph" => Rule::Graph,
+                "poll:state" => {
+                    unpolled("github-issue", span, verdict, &around);
+                    Rule::Never
+                }
+                _ => Rule::Never,
+            };
+            for key in required(kind).iter().filter(|_| kind != "count:iteration") {
+                verdict.push(
+                    Diagnostic::error(
+                        lints::MISSING_KEY,
+                        span,
+                        format!("the verdict `{kind}` needs `config.{key}`"),
+                    )
+                    .hint(format!("add `config` with `{key}`")),
+                );
+            }
+        }
+    }
+    settings
+}
+
+/// The keys that the table of the runner reference requires of a type.
+fn required(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "count:iteration" => &["maxIterations"],
+        "count:check" => &["maxChecks"],
+        "detect:keyword" => &["verdictKeyword"],
+        "detect:structured" => &["signalType"],
+        "meta:composite" => &["operator", "conditions"],
+        "meta:custom" => &["handlerPath"],
+        _ => &[],
+    }
+}
+
+/// Reads the keys that belong to a type. What is wrong has been said, and never holds.
+fn read_rule<'j>(
+    (kind, span): (&'static str, Span),
+    config: &Fields<'j, '_>,
+    written: Value,
+    (iterations, counted): (u32, Option<Span>),
+    around: &Around<'_>,
+) -> Rule<'j> {
+    let rule = match kind {
+        "count:iteration" => Some(Rule::Iterations(iterations, counted)),
+        "count:check" => config.count("maxChecks", 1).map(|(max, span)| Rule::Checks(max, span)),
+        "detect:keyword" => config.filled("verdictKeyword").map(|keyword| Rule::Keyword(keyword.text)),
+        "detect:structured" => {
+            let required = required_fields(config);
+            config.filled("signalType").map(|kind| {
+                Rule::Signal(Signal { kind: kind.text.into(), marker: around.marker.into(), required })
+            })
+        }
+        "poll:state" => read_poll(span, config, around),
+        "detect:graph" => {
+            inside(config.filled("registryPath"), around.agent_dir, config);
+            config.filled("entryStep");
+            Some(Rule::Graph)
+        }
+        "meta:composite" => {
+            let operator = config.one_of("operator", &["and", "or", "first"]);
+            let conditions = read_conditions(config, around);
+            operator.map(|(operator, _)| Rule::Composite(operator, conditions))
+        }
+        "meta:custom" => {
+            let path = inside(config.filled("handlerPath"), around.agent_dir, config);
+            path.map(|path| Rule::Handler(path, written))
+        }
+        _ => None,
+    };
+    for key in required(kind).iter().filter(|key| **key != "maxIterations" && config.entry(key).is_none()) {
+        config.missing(key);
+    }
+    rule.unwrap_or(Rule::Never)
+}
+
+/// What has to stand in a signal: names that are there, or values that are equal.
+fn required_fields(config: &Fields<'_, '_>) -> Vec<Field> {
+    let Some(entry) = config.entry("requiredFields") else { return Vec::new() };
+    match &entry.value.kind {
+        Kind::Object(entries) => entries.iter().map(field).collect(),
+        Kind::List(_) => {
+            let names = config.texts("requiredFields").unwrap_or_default();
+            names.iter().map(|name| Field { name: name.text.into(), value: None }).collect()
+        }
+        _ => {
+            config.wrong_type("requiredFields", &entry.value, "an object or a list");
+            Vec::new()
+        }
+    }
+}
+
+fn field(entry: &crate::values::json::Entry) -> Field {
+    Field { name: entry.key.clone(), value: Some(entry.value.to_value()) }
+}
+
+fn read_poll<'j>(span: Span, config: &Fields<'j, '_>, around: &Around<'_>) -> Option<Rule<'j>> {
+    let resource = config.one_of("resourceType", &["github-issue", "github-project", "file", "api"]);
+    if resource.is_none() && config.entry("resourceType").is_some() {
+        config.entry("targetState");
+        return None;
+    }
+    let target = config.entry("targetState").map(|entry| &entry.value);
+    let wrong = |target: &Json| config.wrong_type("targetState", target, "a text or an object");
+    let (resource, state) = match resource.map_or("github-issue", |(resource, _)| resource) {
+        "file" => {
+            (Resource::File, target.map_or(Some(PollState::Exists), |target| state_of_file(target, config))?)
+        }
+        "api" => (
+            Resource::Api,
+            match target.map(|target| (target, &target.kind)) {
+                None => PollState::Exists,
+                Some((_, Kind::Text(text))) => PollState::Equals(text.trim().into()),
+                Some((target, Kind::Object(entries))) if entries.is_empty() => {
+                    config.invalid(
+                        target.span,
+                        "`targetState` is empty",
+                        "name what the service has to answer",
+                    );
+                    return None;
+                }
+                Some((_, Kind::Object(entries))) => PollState::Fields(entries.iter().map(field).collect()),
+                Some((target, _)) => {
+                    wrong(target);
+                    return None;
+                }
+            },
+        ),
+        other => {
+            if let Some(target) =
+                target.filter(|target| !matches!(target.kind, Kind::Text(_) | Kind::Object(_)))
+            {
+                wrong(target);
+            }
+            unpolled(other, span, config, around);
+            return None;
+        }
+    };
+    Some(Rule::Poll(resource, state, span))
+}
+
+/// A resource that nobody looks at yet.
+fn unpolled(resource: &str, span: Span, fields: &Fields<'_, '_>, around: &Around<'_>) {
+    let statement = format!(
+        "the verdict `poll:state` does not look at a `{resource}` yet: the run ends where its flow does, or at its \
+         limit of {} iterations",
+        around.iterations_max
+    );
+    fields.found.left_out(
+        span,
+        statement,
+        "set `resourceType` to `file` or `api`, or let the flow end the run",
+    );
+}
+
+/// What a file has to be like.
+fn state_of_file(target: &Json, config: &Fields<'_, '_>) -> Option<PollState> {
+    let hint = "write `exists`, `absent`, `{\"contains\": TEXT}` or `{\"equals\": TEXT}`";
+    match &target.kind {
+        Kind::Text(text) => match text.trim() {
+            "exists" => Some(PollState::Exists),
+            "absent" => Some(PollState::Absent),
+            other => {
+                config.invalid(target.span, format!("`{other}` is no state of a file"), hint);
+                None
+            }
+        },
+        Kind::Object(entries) => match &entries[..] {
+            [entry] if matches!(&*entry.key, "contains" | "equals") => match entry.value.as_text() {
+                Some(text) if &*entry.key == "equals" => Some(PollState::Equals(text.trim().into())),
+                Some(text) if !text.is_empty() => Some(PollState::Contains(text.into())),
+                Some(_) => {
+                    config.invalid(entry.value.span, "every file contains nothing", hint);
+                    None
+                }
+                None => {
+                    config.wrong_type(&entry.key, &entry.value, "a text");
+                    None
+                }
+            },
+            _ => {
+                config.invalid(target.span, "this is no state of a file", hint);
+                None
+            }
+        },
+        _ => {
+            config.wrong_type("targetState", target, "a text or an object");
+            None
+        }
+    }
+}
+
+fn read_conditions<'j>(config: &Fields<'j, '_>, around: &Around<'_>) -> Vec<Rule<'j>> {
+    let conditions: &'j [Json] = config.items("conditions");
+    if conditions.is_empty() && config.entry("conditions").is_some() {
+        config.invalid(config.opening(), "`conditions` is empty", "name the verdicts that are combined");
+    }
+    conditions.iter().map(|condition| read_condition(condition, config, around)).collect()
+}
+
+fn read_condition<'j>(condition: &'j Json, config: &Fields<'j, '_>, around: &Around<'_>) -> Rule<'j> {
+    let Some(fields) = Fields::of(condition, "a condition", None, config.found) else { return Rule::Never };
+    if fields.entry("type").is_none() {
+        fields.missing("type");
+    }
+    let kind = fields.one_of("type", &VERDICT_TYPES);
+    let written = fields.entry("config").map(|config| config.value.to_value()).unwrap_or_default();
+    let rule = match (kind, fields.object("config")) {
+        (Some((kind, span)), Some(inner)) => {
+            let max = if kind == "count:iteration" {
+                if inner.entry("maxIterations").is_none() {
+                    inner.missing("maxIterations");
+                }
+                inner.count("maxIterations", 1)
+            } else {
+                inner.stray("maxIterations", "the limit of the whole verdict holds; remove it");
+                None
+            };
+            for key in ["registryPath", "entryStep"].iter().filter(|_| kind == "detect:graph") {
+                inner.stray(key, "only the verdict itself names the registry and its entry; remove it");
+            }
+            let counted = max.map_or((COUNT_DEFAULT, None), |(max, span)| (max, Some(span)));
+            let rule = read_rule((kind, span), &inner, written, counted, around);
+            finish_config(kind, inner);
+            rule
+        }
+        (Some(("detect:graph", _)), None) if fields.entry("config").is_none() => Rule::Graph,
+        (_, None) if fields.entry("config").is_none() => {
+            fields.missing("config");
+            Rule::Never
+        }
+        _ => Rule::Never,
+    };
+    fields.finish();
+    rule
+}
+
+/// Keys of other types are known, but say nothing here.
+fn finish_config(kind: &str, config: Fields<'_, '_>) {
+    const KEYS: [(&str, &str); 13] = [
+        ("count:check", "maxChecks"),
+        ("detect:keyword", "verdictKeyword"),
+        ("detect:structured", "signalType"),
+        ("detect:structured", "requiredFields"),
+        ("poll:state", "resourceType"),
+        ("poll:state", "targetState"),
+        ("detect:graph", "registryPath"),
+        ("detect:graph", "entryStep"),
+        ("meta:composite", "operator"),
+        ("meta:composite", "conditions"),
+        ("meta:custom", "handlerPath"),
+        // Real agents carry these over from an older generation.
+        ("", "type"),
+        ("", "issueParam"),
+    ];
+    for (owner, key) in KEYS.into_iter().filter(|(owner, _)| *owner != kind) {
+        let why = if owner.is_empty() {
+            "older definitions carry it; remove it".to_owned()
+        } else {
+            format!("it belongs to the verdict `{owner}`; remove it")
+        };
+        config.stray(key, &why);
+    }
+    config.finish();
+}
+
+/// A path that has to stay in the agent's folder.
+fn inside<'j>(path: Option<Text<'j>>, agent_dir: &str, fields: &Fields<'_, '_>) -> Option<Text<'j>> {
+    let path = path?;
+    if join(agent_dir, path.text).is_some_and(|joined| lies_in(&joined, agent_dir)) {
+        return Some(path);
+    }
+    let message = format!("`{}` leads out of the agent's folder", path.text);
+    fields.push(
+        Diagnostic::error(lints::ESCAPES_ROOT, path.span, message).hint("keep it in the agent's folder"),
+    );
+    None
+}

@@ -1,0 +1,141 @@
+//! `agent.json` as written.
+
+use cuegate_flow::{
+    diagnostics::Span,
+    model::{Conduct, Param, Permission, Tools},
+};
+
+use super::actions::HandlerFile;
+use super::completion_type::VerdictSettings;
+use super::parameters::read_parameters;
+use super::runner::{ClosureAction, WorktreeSettings, read_runner};
+use crate::climpt::prompts::verdict_variables::Told;
+use crate::source::findings::Findings;
+use crate::source::loaded::LogRule;
+use crate::values::json::{Fields, Json, Kind, Text};
+
+/// An agent as written, with the defaults of the runner reference for what is not.
+#[derive(Debug)]
+pub(crate) struct AgentDefinition<'j> {
+    /// Whether there is an `agent.json`.
+    pub(crate) is_written: bool,
+    /// Its name, if it has a good one.
+    pub(crate) name: Option<&'j str>,
+    /// What people call it.
+    pub(crate) title: Option<&'j str>,
+    /// What it is for.
+    pub(crate) description: Option<&'j str>,
+    /// Values it can be given at start.
+    pub(crate) params: Vec<Param>,
+    /// Whether there are parameters of which not even the names could be read.
+    pub(crate) params_misread: bool,
+    /// Its system prompt.
+    pub(crate) system_prompt: Option<Text<'j>>,
+    /// Its registry, and where that is written.
+    pub(crate) registry: (&'j str, Option<Span>),
+    /// Where prompts are looked for when they are not in the registry's base, and where that is written.
+    pub(crate) fallback_dir: (&'j str, Option<Span>),
+    /// Where schemas are.
+    pub(crate) schemas_base: Option<Text<'j>>,
+    /// The model of steps that name none.
+    pub(crate) default_model: Option<&'j str>,
+    /// When the run is done.
+    pub(crate) verdict: VerdictSettings<'j>,
+    /// What every step may do at most.
+    pub(crate) permission: Permission,
+    /// Where that is written.
+    pub(crate) permission_span: Option<Span>,
+    /// The tools every step may use.
+    pub(crate) tools: Tools,
+    /// Where they are listed, where it may change files and none of them can.
+    pub(crate) idle_tools: Option<Span>,
+    /// What is done with an issue at the end, when GitHub is asked for.
+    pub(crate) closure_action: Option<ClosureAction>,
+    /// What its prompts can read of what it says.
+    pub(crate) told: Told,
+    /// What holds for a whole run.
+    pub(crate) conduct: Conduct,
+    /// Programs that act on blocks of answers.
+    pub(crate) handler_files: Vec<HandlerFile<'j>>,
+    /// Where a run is logged.
+    pub(crate) logging: Option<LogRule>,
+    /// Whether it works in a worktree of its own.
+    pub(crate) worktree: WorktreeSettings<'j>,
+}
+
+impl Default for AgentDefinition<'_> {
+    fn default() -> Self {
+        AgentDefinition {
+            is_written: false,
+            name: None,
+            title: None,
+            description: None,
+            params: Vec::new(),
+            params_misread: false,
+            system_prompt: None,
+            registry: ("steps_registry.json", None),
+            fallback_dir: ("prompts", None),
+            schemas_base: None,
+            default_model: None,
+            verdict: VerdictSettings::default(),
+            permission: Permission::Plan,
+            permission_span: None,
+            tools: Tools::All,
+            idle_tools: None,
+            closure_action: None,
+            told: Told::new(),
+            conduct: Conduct::default(),
+            handler_files: Vec::new(),
+            logging: None,
+            worktree: WorktreeSettings::default(),
+        }
+    }
+}
+
+/// Reads an agent in the shape of the runner reference. `None` when it is no object, which a finding says.
+pub(crate) fn read_agent<'j>(
+    json: &'j Json,
+    agent_dir: &str,
+    found: &Findings,
+) -> Option<AgentDefinition<'j>> {
+    let fields = Fields::of(json, "the agent", None, found)?;
+    let mut agent =
+        AgentDefinition { is_written: true, params: read_parameters(&fields), ..AgentDefinition::default() };
+    let written = fields.nullable("parameters");
+    agent.params_misread = written.is_some_and(|entry| !matches!(entry.value.kind, Kind::Object(_)));
+    fields.text("$schema");
+    if let Some(version) = fields.text("version").filter(|version| !is_semver(version.text)) {
+        let message = format!("`{}` is no version", version.text);
+        fields.invalid(version.span, message, "write it like `1.0.0`");
+    }
+    agent.name = fields.required("name").and_then(|name| {
+        let good = name.text.starts_with(|c: char| c.is_ascii_lowercase())
+            && name.text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        if !good {
+            let message = format!("`{}` is no name for an agent", name.text);
+            fields.invalid(name.span, message, "use lower-case letters, digits and hyphens, a letter first");
+        }
+        good.then_some(name.text)
+    });
+    agent.title = fields.required("displayName").map(|title| title.text);
+    agent.description = fields.text("description").map(|description| description.text);
+    match fields.object("runner") {
+        Some(runner) => read_runner(runner, agent_dir, &mut agent),
+        None if fields.entry("runner").is_none() => {
+            fields.missing("runner");
+            agent.verdict = VerdictSettings::unreadable();
+        }
+        None => agent.verdict = VerdictSettings::unreadable(),
+    }
+    fields.misplaced(&["flow", "verdict", "boundaries", "integrations", "execution"], "runner");
+    fields.misplaced(&["systemPromptPath", "defaultModel", "askUserAutoResponse"], "runner.flow");
+    fields.misplaced(&["allowedTools", "permissionMode", "sandbox"], "runner.boundaries");
+    fields.finish();
+    Some(agent)
+}
+
+fn is_semver(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('.').collect();
+    parts.len() == 3
+        && parts.iter().all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+}

@@ -1,0 +1,119 @@
+//! Where runs begin: `entryStepMapping` by verdict type, else `entryStep`.
+
+use cuegate_flow::diagnostics::Diagnostic;
+
+use super::completion_type::VERDICT_TYPES;
+use super::legacy::OLDER_TYPES;
+use crate::climpt::registry::generation::Generation;
+use crate::lints;
+use crate::source::suggest::{nearest, suggested, suggestion};
+use crate::values::json::{Fields, Text};
+
+/// What the "complete" generation calls the verdict types.
+pub(crate) const COMPLETION_TYPES: [&str; 8] = {
+    let mut words = [""; 8];
+    let mut at = 0;
+    while at < words.len() {
+        words[at] = OLDER_TYPES[at].0;
+        at += 1;
+    }
+    words
+};
+
+/// The verdict type that a `completionType` names, by its older or its newer name.
+pub(crate) fn completion_type(word: &str) -> Option<&'static str> {
+    let older = OLDER_TYPES.iter().find(|(older, _)| *older == word).map(|(_, newer)| *newer);
+    older.or_else(|| VERDICT_TYPES.into_iter().find(|newer| *newer == word))
+}
+
+/// What the "complete" generation calls a verdict type.
+pub(crate) fn older_name(kind: &str) -> &str {
+    OLDER_TYPES.iter().find(|(_, newer)| *newer == kind).map_or(kind, |(older, _)| older)
+}
+
+/// Reads `entryStepMapping`: verdict types by their newer names, and steps.
+pub(crate) fn read_mapping<'j>(fields: &Fields<'j, '_>, generation: Generation) -> Vec<(&'j str, Text<'j>)> {
+    let mut mapping: Vec<(&'j str, Text<'j>)> = Vec::new();
+    for entry in fields.names("entryStepMapping") {
+        let key: &'j str = &entry.key;
+        let kind = match generation {
+            Generation::Complete => completion_type(key),
+            Generation::Closing | Generation::Check => VERDICT_TYPES.into_iter().find(|kind| *kind == key),
+        };
+        if kind.is_none() {
+            report_unknown(key, entry.key_span, generation, fields);
+        }
+        let Some(text) = entry.value.as_text() else {
+            fields.wrong_type(key, &entry.value, "the name of a step");
+            continue;
+        };
+        if mapping.iter().any(|(known, _)| Some(*known) == kind) {
+            let message = format!("`{key}` names a type that `entryStepMapping` has already");
+            fields.inert(entry.key_span, message, "keep one of the two");
+        }
+        mapping.push((kind.unwrap_or(key), Text { text, span: entry.value.span }));
+    }
+    mapping
+}
+
+/// A key of the mapping that is no type. Registries of the "complete" generation name domains there that no run can
+/// be of: nothing begins by them, which is worth a warning only.
+fn report_unknown(
+    key: &str,
+    span: cuegate_flow::diagnostics::Span,
+    generation: Generation,
+    fields: &Fields<'_, '_>,
+) {
+    if generation == Generation::Complete {
+        let message =
+            format!("`{key}` in `entryStepMapping` is no completion type, so that no run begins by it");
+        fields.push(match nearest(key, COMPLETION_TYPES) {
+            Some(near) => Diagnostic::error(lints::UNKNOWN_VERDICT_TYPE, span, message).meant(near),
+            None => Diagnostic::warning(lints::UNKNOWN_VERDICT_TYPE, span, message)
+                .hint(suggestion(key, &COMPLETION_TYPES)),
+        });
+        return;
+    }
+    if let Some((_, now)) = OLDER_TYPES.iter().find(|(older, _)| *older == key) {
+        let (older, this) = (Generation::Complete.name(), generation.name());
+        let message =
+            format!("`{key}` in `entryStepMapping` is a type of {older}, and this registry is of {this}");
+        let hint = format!("it is called `{now}` now");
+        fields.push(Diagnostic::error(lints::MIXED_GENERATIONS, span, message).hint(hint));
+        return;
+    }
+    let message = format!("`{key}` in `entryStepMapping` is no verdict type");
+    let finding = Diagnostic::error(lints::UNKNOWN_VERDICT_TYPE, span, message);
+    fields.push(suggested(finding, key, &VERDICT_TYPES));
+}
+
+/// The step that a run begins with: the one its verdict type is mapped to, else the general one.
+pub fn entry_step<'e, T>(
+    verdict_type: &str,
+    mapping: impl IntoIterator<Item = (&'e str, T)>,
+    entry_step: Option<T>,
+) -> Option<T> {
+    mapping.into_iter().find(|(key, _)| *key == verdict_type).map(|(_, step)| step).or(entry_step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{completion_type, entry_step, older_name};
+
+    #[test]
+    fn completion_types_have_two_names() {
+        for word in super::COMPLETION_TYPES {
+            let newer = completion_type(word).unwrap();
+            assert_eq!((older_name(newer), completion_type(newer)), (word, Some(newer)));
+        }
+        assert_eq!(completion_type("issue"), None);
+    }
+
+    #[test]
+    fn the_mapping_wins_over_the_general_entry() {
+        let mapping = [("poll:state", "a"), ("count:iteration", "b")];
+        assert_eq!(entry_step("count:iteration", mapping, Some("c")), Some("b"));
+        assert_eq!(entry_step("meta:custom", mapping, Some("c")), Some("c"));
+        assert_eq!(entry_step("meta:custom", mapping, None), None);
+    }
+}

@@ -1,0 +1,16 @@
+//! `agent.json`: the runner, parameters, permissions, the sandbox, and when a run is complete.
+
+pub(crate) mod actions;
+pub(crate) mod breakdown;
+pub(crate) mod completion_lowering;
+pub(crate) mod completion_type;
+pub(crate) mod definition;
+pub(crate) mod entries;
+pub(crate) mod legacy;
+pub(crate) mod logging;
+pub(crate) mod model_names;
+pub(crate) mod parameter_rules;
+pub(crate) mod parameters;
+pub(crate) mod permission_mode;
+pub(crate) mod runner;
+pub(crate) mod sandbox;

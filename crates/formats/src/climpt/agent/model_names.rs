@@ -1,0 +1,25 @@
+//! Names of models.
+
+use cuegate_flow::diagnostics::Diagnostic;
+
+use crate::lints;
+use crate::source::suggest::{list, nearest};
+use crate::values::json::Fields;
+
+/// The models that the format names (the runner reference).
+const MODELS: [&str; 3] = ["sonnet", "opus", "haiku"];
+
+/// The model that a key names. Another name than the format's is handed to the provider as it is: people use the
+/// names of the provider they have. It is said all the same, as it may be a typing error.
+pub(crate) fn model_of<'j>(fields: &Fields<'j, '_>, key: &'static str) -> Option<&'j str> {
+    let model = fields.filled(key)?;
+    if !MODELS.contains(&model.text) {
+        let message = format!("`{}` in `{key}` is none of the models that the format names", model.text);
+        let hint = match nearest(model.text, MODELS) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("use one of {}, or a provider that knows it", list(&MODELS)),
+        };
+        fields.push(Diagnostic::warning(lints::UNKNOWN_MODEL, model.span, message).hint(hint));
+    }
+    Some(model.text)
+}

@@ -1,0 +1,147 @@
+//! Permission modes.
+
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::{Boundary, Permission, Tools, tools},
+};
+
+use super::definition::AgentDefinition;
+use crate::climpt::registry::step_definition::StepDefinition;
+use crate::lints;
+use crate::source::findings::Findings;
+use crate::source::suggest;
+use crate::source::tool_names;
+use crate::values::json::{Fields, Text};
+
+const WORDS: [&str; 4] = ["default", "plan", "acceptEdits", "bypassPermissions"];
+
+/// The `permissionMode` of an object and where it stands, if it has a good one.
+pub(crate) fn permission_of(fields: &Fields<'_, '_>) -> Option<(Permission, Span)> {
+    let (word, span) = fields.one_of("permissionMode", &WORDS)?;
+    let permission = match word {
+        "plan" => Permission::Plan,
+        "acceptEdits" => Permission::AcceptEdits,
+        "bypassPermissions" => Permission::BypassPermissions,
+        _ => Permission::Default,
+    };
+    if permission == Permission::Default {
+        fields.push(
+            Diagnostic::warning(
+                lints::DEFAULT_PERMISSION,
+                span,
+                "`default` asks a person before each action, and nobody is there: writing is denied",
+            )
+            .hint("use `acceptEdits` for what writes, `plan` for what only reads"),
+        );
+    }
+    Some((permission, span))
+}
+
+/// What a step may do: the more restrictive of its own permission and the agent's. A wider one is reported.
+pub(crate) fn effective(
+    own: Option<(Permission, Span)>,
+    at_most: Permission,
+    step: &str,
+    found: &Findings,
+) -> Permission {
+    let Some((own, span)) = own else { return at_most };
+    if own > at_most {
+        let (own, at_most) = (own.as_str(), at_most.as_str());
+        let message = format!("`{step}` asks for `{own}`, but its agent may do `{at_most}` at most");
+        found.push(
+            Diagnostic::warning(lints::INERT_PERMISSION, span, message)
+                .step(step)
+                .hint(format!("write `{own}` in `runner.boundaries`, or remove the step's")),
+        );
+    }
+    own.min(at_most)
+}
+
+/// The tools that a list allows; `"*"` in it allows all, so that the others are reported.
+pub(crate) fn tools(list: &[Text<'_>], fields: &Fields<'_, '_>) -> Tools {
+    tool_names::check(list, fields);
+    if list.iter().any(|tool| tool.text == "*") {
+        if let Some(other) = list.iter().find(|tool| tool.text != "*") {
+            let message = format!("`{}` in `allowedTools` has no effect: `*` allows every tool", other.text);
+            fields.inert(other.span, message, "remove `*`, or everything else");
+        }
+        Tools::All
+    } else {
+        Tools::Only(list.iter().map(|tool| tool.text.into()).collect())
+    }
+}
+
+/// Reports tools of an agent that do nothing but write, where none of its steps may write: a step may do less than its
+/// agent, never more. And a list of tools none of which can write, where files may be changed; whether it is one.
+pub(crate) fn check_tools(
+    (list, span): (&[Text<'_>], Span),
+    permission: Permission,
+    fields: &Fields<'_, '_>,
+) -> bool {
+    if permission.may_write() {
+        let is_idle = !list.iter().any(|tool| tool.text == "*" || tools::can_write(tool.text));
+        if is_idle {
+            let message = format!("{NO_TOOL}, though `permissionMode` is `{}`", permission.as_str());
+            let finding = Diagnostic::warning(lints::WEAK_PERMISSION, span, message);
+            fields.push(finding.hint("add `Edit`, `Write` or `Bash`, or write `plan`"));
+        }
+        return is_idle;
+    }
+    let writing: Vec<&Text<'_>> = list.iter().filter(|tool| tools::only_writes(tool.text)).collect();
+    let Some(first) = writing.first().filter(|_| permission == Permission::Plan) else { return false };
+    let names: Vec<&str> = writing.iter().map(|tool| tool.text).collect();
+    let does = if names.len() == 1 { "does" } else { "do" };
+    let message = format!("{} {does} nothing but write{BUT_PLAN}", suggest::list(&names));
+    fields.push(
+        Diagnostic::warning(lints::WEAK_PERMISSION, first.span, message)
+            .hint("write `acceptEdits`, or remove what writes"),
+    );
+    false
+}
+
+/// That nothing may be written, as the end of a sentence.
+const BUT_PLAN: &str = ", and `permissionMode` is `plan`";
+
+/// That a list of tools has none that writes, as the beginning of a sentence.
+const NO_TOOL: &str = "no tool of `allowedTools` can change files";
+
+/// Where an agent that may write nothing, or has no tool to, is what several findings come from, says it once where that is
+/// written. A step that may write nothing by itself is a matter of its own.
+pub(crate) fn report_agent(agent: &AgentDefinition<'_>, steps: &[StepDefinition<'_>], found: &Findings) {
+    let plan = agent.permission_span.filter(|_| agent.permission == Permission::Plan);
+    let Some(span) = plan.or(agent.idle_tools) else { return };
+    if plan.is_some()
+        && steps.iter().any(|step| step.permission.is_some_and(|(own, _)| own == Permission::Plan))
+    {
+        return;
+    }
+    let mut weak =
+        found.take(|known| known.code == lints::WEAK_PERMISSION || known.code == lints::INERT_PERMISSION);
+    if weak.len() < 2 {
+        weak.into_iter().for_each(|finding| found.push(finding));
+        return;
+    }
+    weak.sort_by_key(|finding| finding.span);
+    let (reason, hint) = match plan {
+        Some(_) => {
+            let hint = "write `acceptEdits`, or remove what writes and abort where validators fail";
+            ("`permissionMode` is `plan`, so that no step may write", hint)
+        }
+        None => {
+            weak.retain(|finding| finding.span != span);
+            (NO_TOOL, "add `Edit`, `Write` or `Bash`, or write `plan` and abort where validators fail")
+        }
+    };
+    let count = match weak.len() {
+        1 => "1 thing asks for it".to_owned(),
+        many => format!("{many} things ask for it, first"),
+    };
+    let first = weak[0].message.strip_suffix(BUT_PLAN).unwrap_or(&weak[0].message);
+    let message = format!("{reason}; {count}: {first}");
+    found.push(Diagnostic::warning(lints::WEAK_PERMISSION, span, message).hint(hint));
+}
+
+/// Whether what a step may do is known to be too little for changing files, and nothing else says so already.
+pub(crate) fn is_too_weak(boundary: &Boundary) -> bool {
+    !boundary.can_write() && boundary.permission != Permission::Default
+}

@@ -1,0 +1,205 @@
+//! The `runner` of an agent: every key of the runner reference. What is read but not done yet is said.
+
+use super::actions::read_actions;
+use super::completion_type::{VerdictSettings, marker_of, read_verdict};
+use super::definition::AgentDefinition;
+use super::logging::read_logging;
+use super::model_names::model_of;
+use super::permission_mode::{check_tools, permission_of, tools};
+use super::sandbox::read_sandbox;
+use crate::climpt::prompts::verdict_variables::told_by_verdict;
+use crate::values::json::Fields;
+
+/// What is done with an issue at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClosureAction {
+    /// It is closed.
+    Close,
+    /// Its labels change.
+    LabelOnly,
+    /// Its labels change, and it is closed.
+    LabelAndClose,
+}
+
+impl ClosureAction {
+    /// The adaptation of closure prompts that is tried first.
+    pub(crate) fn adaptation(self) -> &'static str {
+        match self {
+            ClosureAction::Close => "close",
+            ClosureAction::LabelOnly => "label-only",
+            ClosureAction::LabelAndClose => "label-and-close",
+        }
+    }
+}
+
+/// Whether an agent works in a worktree of its own.
+#[derive(Debug, Default)]
+pub(crate) struct WorktreeSettings<'j> {
+    /// Whether it does.
+    pub(crate) enabled: bool,
+    /// Where worktrees are put.
+    pub(crate) root: Option<&'j str>,
+}
+
+/// Reads `runner` into an agent that holds defaults.
+pub(crate) fn read_runner<'j>(runner: Fields<'j, '_>, agent_dir: &str, agent: &mut AgentDefinition<'j>) {
+    match runner.object("flow") {
+        Some(flow) => read_flow(flow, agent),
+        None if runner.entry("flow").is_none() => runner.missing("flow"),
+        None => {}
+    }
+    if let Some(verdict) = runner.object("verdict") {
+        agent.verdict = read_verdict(verdict, agent_dir, marker_of(&runner));
+        let verdict = runner.entry("verdict").map(|verdict| &verdict.value);
+        agent.told.extend(verdict.map(told_by_verdict).unwrap_or_default());
+    } else if runner.nullable("verdict").is_some() {
+        agent.verdict = VerdictSettings::unreadable();
+    }
+    if let Some(boundaries) = runner.object("boundaries") {
+        read_boundaries(boundaries, agent);
+    }
+    if let Some(integrations) = runner.object("integrations") {
+        if let Some(github) = integrations.object("github") {
+            read_github(github, agent);
+        }
+        integrations.finish();
+    }
+    if let Some(actions) = runner.object("actions") {
+        agent.conduct.actions = read_actions(actions, agent_dir, &mut agent.handler_files);
+    }
+    read_execution(runner.object("execution"), agent);
+    if let Some(logging) = runner.object("logging") {
+        agent.logging = Some(read_logging(logging));
+    }
+    runner.misplaced(&["systemPromptPath", "prompts", "defaultModel", "askUserAutoResponse"], "runner.flow");
+    runner.misplaced(&["allowedTools", "permissionMode", "sandbox"], "runner.boundaries");
+    runner.finish();
+}
+
+fn read_flow<'j>(flow: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
+    agent.system_prompt = flow.required("systemPromptPath");
+    if let Some(prompts) = flow.object("prompts") {
+        if let Some(registry) = prompts.filled("registry") {
+            agent.registry = (registry.text, Some(registry.span));
+        }
+        if let Some(fallback_dir) = prompts.filled("fallbackDir") {
+            agent.fallback_dir = (fallback_dir.text, Some(fallback_dir.span));
+        }
+        prompts.finish();
+    }
+    if let Some(schemas) = flow.object("schemas") {
+        agent.schemas_base = schemas.filled("base");
+        agent.conduct.inspects = schemas.boolean("inspection").is_some_and(|(inspects, _)| inspects);
+        schemas.finish();
+    }
+    agent.default_model = model_of(&flow, "defaultModel");
+    agent.conduct.auto_response = flow.filled("askUserAutoResponse").map(|response| response.text.into());
+    flow.finish();
+}
+
+fn read_boundaries<'j>(boundaries: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
+    let before = boundaries.found.errors();
+    let allowed = boundaries.texts("allowedTools");
+    if let Some(allowed) = &allowed {
+        agent.tools = tools(allowed, &boundaries);
+    }
+    let permission = permission_of(&boundaries);
+    if let Some((permission, span)) = permission {
+        (agent.permission, agent.permission_span) = (permission, Some(span));
+    }
+    if let Some(allowed) = allowed
+        && (permission.is_some() || boundaries.nullable("permissionMode").is_none())
+        && boundaries.found.errors() == before
+    {
+        let span = boundaries.nullable("allowedTools").map_or(boundaries.span, |entry| entry.value.span);
+        let is_idle = check_tools((&allowed, span), agent.permission, &boundaries);
+        agent.idle_tools = Some(span).filter(|_| is_idle);
+    }
+    if let Some(sandbox) = boundaries.object("sandbox") {
+        agent.conduct.wall = read_sandbox(sandbox);
+    }
+    boundaries.finish();
+}
+
+fn read_github<'j>(github: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
+    if github.entry("enabled").is_none() {
+        github.missing("enabled");
+    }
+    let enabled = github.boolean("enabled");
+    if let Some(labels) = github.object("labels") {
+        if let Some(label) = labels.text("requirements") {
+            agent.told.push(("label_requirements", label.text.into()));
+        }
+        labels.text("inProgress");
+        labels.text("blocked");
+        if let Some(completion) = labels.object("completion") {
+            completion.texts("add");
+            completion.texts("remove");
+            completion.finish();
+        }
+        labels.finish();
+    }
+    let action = github.one_of("defaultClosureAction", &["close", "label-only", "label-and-close"]);
+    if let Some((true, span)) = enabled {
+        agent.closure_action = Some(match action {
+            Some(("label-only", _)) => ClosureAction::LabelOnly,
+            Some(("label-and-close", _)) => ClosureAction::LabelAndClose,
+            _ => ClosureAction::Close,
+        });
+        let statement = "`integrations.github` is not supported yet: issues and labels stay as they are";
+        github.found.left_out(span, statement, "change issue and labels by hand after the run");
+    }
+    github.finish();
+}
+
+fn read_execution<'j>(execution: Option<Fields<'j, '_>>, agent: &mut AgentDefinition<'j>) {
+    let Some(execution) = execution else { return };
+    let mut enabled_at = None;
+    if let Some(worktree) = execution.object("worktree") {
+        if worktree.entry("enabled").is_none() {
+            worktree.missing("enabled");
+        }
+        let written = worktree.boolean("enabled");
+        worktree.switched_off(written);
+        if let Some((enabled, span)) = written {
+            agent.worktree.enabled = enabled;
+            enabled_at = enabled.then_some(span);
+        }
+        agent.worktree.root = worktree.filled("root").map(|root| root.text);
+        worktree.finish();
+    }
+    // A worktree without `finalize` is merged by the defaults of the runner reference, so that leaving it out is said as well.
+    let finalize_at = execution.entry("finalize").map(|entry| entry.key_span);
+    let before = execution.found.errors();
+    let wanted = match execution.object("finalize") {
+        Some(finalize) => {
+            let auto = finalize.boolean("autoMerge");
+            let merge = auto.is_none_or(|(merge, _)| merge);
+            let push = finalize.boolean("push").is_some_and(|(push, _)| push);
+            let request = finalize.boolean("createPr").is_some_and(|(request, _)| request);
+            if !push && !request {
+                finalize.stray("remote", "nothing is pushed; set `push` or `createPr`, or remove it");
+            }
+            if let (Some((true, span)), true) = (auto, request) {
+                let message =
+                    "`autoMerge` has no effect: `createPr` proposes the change instead of merging it";
+                finalize.inert(span, message, "remove one of them");
+            }
+            if !request {
+                finalize.stray("prTarget", "nothing is proposed; set `createPr`, or remove it");
+            }
+            finalize.filled("remote");
+            finalize.filled("prTarget");
+            finalize.finish();
+            merge || push || request
+        }
+        None => true,
+    };
+    let is_read = execution.found.errors() == before;
+    if let Some(span) = finalize_at.or(enabled_at).filter(|_| wanted && is_read) {
+        let statement = "`execution.finalize` is not supported yet: what the run changed is not merged, pushed or \
+                         proposed";
+        execution.found.left_out(span, statement, "merge, push or propose it by hand");
+    }
+    execution.finish();
+}

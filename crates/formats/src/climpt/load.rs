@@ -1,0 +1,261 @@
+//! Loads an agent: `agent.json`, its registry, and every file they name.
+
+use std::sync::Arc;
+
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span, sort},
+    model::Draft,
+};
+
+use super::agent::completion_type::{Rule, SAFETY_DEFAULT};
+use super::agent::definition::{AgentDefinition, read_agent};
+use super::agent::legacy::modern;
+use super::agent_paths::Places;
+use super::lower::{Definition, Lowered, lower_definition, name_of};
+use super::older::check_flow;
+use super::registry::definition::{RegistryDefinition, read_registry};
+use super::registry::generation::{Generation, detect, is_piece_path};
+use crate::Files;
+use crate::lints;
+use crate::source::files::{join, lies_in};
+use crate::source::findings::Findings;
+use crate::source::loaded::{Loaded, Options, RunSettings, WorktreeRule};
+use crate::source::loader::Desk;
+use crate::source::{correct, correct::Corrections};
+use crate::values::json::Json;
+
+/// Loads the agent in a folder, or the registry that was named instead with the agent beside it.
+///
+/// Reads only through `files`, and the same files give the same result. Never fails: what is wrong stands in the
+/// findings, and the draft holds what could be read. Where nothing could, the draft has no steps; checking it as a
+/// flow would then say nothing new.
+pub fn load_agent(files: &dyn Files, options: &Options) -> Loaded {
+    correct::load(|corrections| read_agent_once(files, options, corrections))
+}
+
+fn read_agent_once(files: &dyn Files, options: &Options, corrections: &Corrections) -> Loaded {
+    let desk = Desk::corrected(files, corrections);
+    let mut draft = Draft::empty("agent", Generation::Closing.dialect());
+    let mut run = RunSettings::default();
+    if let Some((lowered, settings)) = load(&desk, options) {
+        (draft, run) = (lowered.draft, settings);
+    }
+    let (found, sources) = desk.into_parts();
+    let (mut diagnostics, unsupported) = found.into_parts();
+    sort(&mut diagnostics, &sources);
+    run.unsupported = unsupported;
+    Loaded { draft, diagnostics, sources, run }
+}
+
+fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
+    let Some(agent_dir) = join("", &options.agent_dir) else {
+        let message = format!("`{}` leads out of the project", options.agent_dir);
+        let span = desk.unread(&options.agent_dir);
+        desk.found
+            .push(Diagnostic::error(lints::ESCAPES_ROOT, span, message).hint("name a folder of the project"));
+        return None;
+    };
+    let agent_json = match open_agent(desk, &agent_dir, options.registry.is_some())? {
+        Some(json) => Some(modern(json, &desk.found)?),
+        None => None,
+    };
+    let mut agent = match &agent_json {
+        Some(modern) => read_agent(&modern.json, &agent_dir, &desk.found)?,
+        None => AgentDefinition::default(),
+    };
+    if let Some(modern) = &agent_json {
+        let runner = modern.json.get("runner");
+        let place = |keys: &[&str]| {
+            keys.iter()
+                .fold(runner, |at, key| at.and_then(|at| at.get(key)).or(at))
+                .unwrap_or(&modern.json)
+                .span
+        };
+        if let Some(rule) = &agent.logging {
+            let hint = "name a folder in `directory`, such as `logs`";
+            let at = place(&["logging", "directory"]);
+            check_folder(&rule.directory, "log files cannot be kept", (at, hint), desk);
+        }
+        // One that lies outside of the project is made, or refused, when the run begins.
+        if let Some(root) =
+            agent.worktree.root.filter(|_| agent.worktree.enabled).and_then(|root| join("", root))
+        {
+            let hint = "name a folder in `root`, such as `../worktrees`";
+            let at = place(&["execution", "worktree", "root"]);
+            check_folder(&root, "worktrees cannot be made", (at, hint), desk);
+        }
+    }
+    let registry_json = open_registry(desk, &agent_dir, &agent, options)?;
+    for entry in ["steps", "completionSteps"].iter().filter_map(|key| registry_json.get(key)) {
+        for step in entry.pairs() {
+            desk.found.about(Span { end: step.value.span.end, ..step.key_span }, &step.key);
+        }
+    }
+    let step_flow = agent_json.as_ref().and_then(|modern| modern.step_flow);
+    let generation = detect(&registry_json, step_flow.map(|_| Generation::Check), desk)?;
+    if let Some(modern) = &agent_json {
+        check_flow::compare(modern, generation, &desk.found);
+    }
+    if generation == Generation::Check {
+        let limit =
+            agent_json.as_ref().and_then(|modern| check_flow::written_limit(&modern.json, &desk.found));
+        return load_check_flow(desk, &registry_json, &agent, &agent_dir, (&options.set, limit));
+    }
+    let registry = read_registry(&registry_json, generation, &desk.found)?;
+    if generation == Generation::Complete {
+        defaults_of_complete(&mut agent, &registry, &desk.found);
+    }
+    if let (Some(name), Some(id)) = (agent.name, registry.agent_id.filter(|id| Some(id.text) != agent.name)) {
+        let message = format!("the registry belongs to `{}`, the agent is called `{name}`", id.text);
+        desk.found.push(
+            Diagnostic::error(lints::AGENT_ID_MISMATCH, id.span, message)
+                .hint("make `agentId` and `name` equal"),
+        );
+    }
+    let places = Places {
+        agent_dir: &agent_dir,
+        names: agent.name.into_iter().chain(registry.agent_id.map(|id| id.text)).collect(),
+    };
+    let definition =
+        Definition { agent: &agent, registry: &registry, places: &places, desk, set: &options.set };
+    let lowered = lower_definition(&definition);
+    let settings = settings(&agent, name_of(&agent, &registry), &lowered);
+    Some((lowered, settings))
+}
+
+/// Loads a check flow, with the values that `--set` gives and the agent's own limit.
+fn load_check_flow(
+    desk: &Desk<'_>,
+    registry: &Json,
+    agent: &AgentDefinition<'_>,
+    agent_dir: &str,
+    (set, limit): (&[String], Option<u32>),
+) -> Option<(Lowered, RunSettings)> {
+    let flow = check_flow::read_check_flow(registry, &desk.found)?;
+    let places = Places { agent_dir, names: agent.name.into_iter().collect() };
+    let none = RegistryDefinition::default();
+    let definition = Definition { agent, registry: &none, places: &places, desk, set };
+    let lowered = check_flow::lower_check_flow(&flow, &definition, limit);
+    let settings = settings(agent, agent.name.unwrap_or("agent"), &lowered);
+    Some((lowered, settings))
+}
+
+/// Nothing can be put into a folder in whose place a file lies.
+fn check_folder(folder: &str, what: &str, (at, hint): (Span, &str), desk: &Desk<'_>) {
+    let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
+    let Some(file) = ends.map(|end| &folder[..end]).find(|path| desk.is_file(path)) else { return };
+    let message = format!("{what} in `{folder}`: `{file}` is a file");
+    desk.found.push(Diagnostic::error(lints::INVALID_VALUE, at, message).hint(hint));
+}
+
+fn settings(agent: &AgentDefinition<'_>, name: &str, lowered: &Lowered) -> RunSettings {
+    RunSettings {
+        agent: name.to_owned(),
+        title: agent.title.unwrap_or(name).to_owned(),
+        description: agent.description.unwrap_or_default().to_owned(),
+        worktree: WorktreeRule {
+            enabled: agent.worktree.enabled,
+            root: agent.worktree.root.map(str::to_owned),
+        },
+        log: agent.logging.clone(),
+        needs_task: lowered.needs_task,
+        unsupported: Vec::new(),
+    }
+}
+
+/// What is not written has other defaults in the "complete" generation than the runner reference gives: a run is done where its flow
+/// ends, and at most 20 iterations long.
+fn defaults_of_complete(
+    agent: &mut AgentDefinition<'_>,
+    registry: &RegistryDefinition<'_>,
+    found: &Findings,
+) {
+    let verdict = &mut agent.verdict;
+    let (kind_is_written, limit_is_written) = verdict.written;
+    let kind = registry.completion_type.map_or("detect:graph", |(kind, _)| kind);
+    if !kind_is_written {
+        (verdict.kind, verdict.rule) = (kind, Rule::Graph);
+    } else if let Some((_, span)) = registry.completion_type.filter(|(other, _)| *other != verdict.kind) {
+        let message = format!("`completionType` has no effect: the agent says `{}`", verdict.kind);
+        found.push(Diagnostic::warning(lints::STRAY_KEY, span, message).hint("remove one of the two"));
+    }
+    if !limit_is_written {
+        verdict.iterations_max = SAFETY_DEFAULT;
+        if verdict.kind == "count:iteration" && !verdict.is_unreadable() {
+            verdict.rule = Rule::Iterations(SAFETY_DEFAULT, None);
+        }
+    }
+}
+
+/// The agent's file; `Some(None)` when a registry was named and there is no agent beside it.
+pub(super) fn open_agent(desk: &Desk<'_>, agent_dir: &str, optional: bool) -> Option<Option<Arc<Json>>> {
+    let path = join(agent_dir, "agent.json")?;
+    match desk.json(&path) {
+        Ok(None) if !optional => {
+            let message = format!("there is no `{path}`");
+            desk.found.push(
+                Diagnostic::error(lints::UNREADABLE_FILE, desk.start_of(&path), message)
+                    .hint("name a folder that holds an `agent.json`, or a registry file"),
+            );
+            None
+        }
+        Ok(json) => Some(json),
+        Err(_) => None,
+    }
+}
+
+/// The registry that was named, else the one that the agent names.
+pub(super) fn open_registry(
+    desk: &Desk<'_>,
+    agent_dir: &str,
+    agent: &AgentDefinition<'_>,
+    options: &Options,
+) -> Option<Arc<Json>> {
+    let agent_path = join(agent_dir, "agent.json")?;
+    let (candidates, span, written) = match (&options.registry, agent.verdict.registry) {
+        (Some(path), _) => (join("", path).into_iter().collect(), None, path.as_str()),
+        // `detect:graph` names a registry in the agent's own folder; one outside has been reported.
+        (None, Some(named)) => {
+            let path = join(agent_dir, named.text).filter(|path| lies_in(path, agent_dir));
+            if let Some(span) = agent.registry.1.filter(|_| path.is_some() && agent.registry.0 != named.text)
+            {
+                let message =
+                    format!("`{}` has no effect: the verdict names `{}`", agent.registry.0, named.text);
+                desk.found.push(
+                    Diagnostic::warning(lints::STRAY_KEY, span, message)
+                        .hint("remove `registryPath` from the verdict, or make both equal"),
+                );
+            }
+            (path.into_iter().collect(), Some(named.span), named.text)
+        }
+        (None, None) => {
+            let places = Places { agent_dir, names: agent.name.into_iter().collect() };
+            let (registry, span) = agent.registry;
+            let span = span.unwrap_or_else(|| desk.start_of(&agent_path));
+            (places.candidates(registry, span, &desk.found), Some(span), registry)
+        }
+    };
+    if options.registry.is_some() && candidates.is_empty() {
+        let message = format!("`{written}` leads out of the project");
+        let finding = Diagnostic::error(lints::ESCAPES_ROOT, desk.unread(written), message);
+        desk.found.push(finding.hint("name a file of the project"));
+    }
+    for path in &candidates {
+        if is_piece_path(path, span.unwrap_or_else(|| desk.start_of(path)), &desk.found) {
+            return None;
+        }
+        match desk.json(path) {
+            Ok(Some(json)) => return Some(json),
+            Ok(None) => {}
+            Err(_) => return None,
+        }
+    }
+    if let Some(path) = candidates.first() {
+        let at = span.unwrap_or_else(|| desk.start_of(path));
+        let message = format!("there is no registry `{path}`");
+        desk.found.push(
+            Diagnostic::error(lints::UNREADABLE_FILE, at, message).hint("write it, or correct the path"),
+        );
+    }
+    None
+}

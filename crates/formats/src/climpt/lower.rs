@@ -1,0 +1,435 @@
+//! Lowers a registry and its agent to a draft.
+
+use std::collections::{BTreeSet, HashSet};
+
+use cuegate_flow::{
+    analysis::threads::{for_each, together},
+    diagnostics::{Diagnostic, Span},
+    model::{
+        Act, Ask, Boundary, Conduct, Dangling, Draft, Edge, Ending, Gate, Key, Limits, Name, Param, Reaction,
+        Role, Schema, SchemaId, SessionRule, Source, Step, Target, Template, Turn,
+    },
+};
+
+use super::agent::actions::HandlerFile;
+use super::agent::breakdown::check_breakdown;
+use super::agent::completion_lowering::{check_verdict, lower_verdict, verdict_keys};
+use super::agent::definition::AgentDefinition;
+use super::agent::entries::{entry_step, older_name};
+use super::agent::parameters::{same_name, set_parameter, spelled};
+use super::agent::permission_mode::{effective, report_agent};
+use super::agent_paths::Places;
+use super::older::stages::check_stages;
+use super::prompts::builtin::{SYSTEM, built_in};
+use super::prompts::compile::Compiler;
+use super::prompts::files::{PromptFile, PromptFiles};
+use super::prompts::front_matter::User;
+use super::prompts::missing_prompts::report_nowhere;
+use super::prompts::prefetch::open_prompts;
+use super::prompts::step_prompt::step_prompt;
+use super::prompts::variables::{Inputs, Scope, Variables};
+use super::registry::definition::RegistryDefinition;
+use super::registry::gate_lowering::{LoweredGate, World, lower, outcome};
+use super::registry::generation::Generation;
+use super::registry::index::StepIndex;
+use super::registry::inputs::{DeclaredInput, Kept, check_shadows, read_inputs};
+use super::registry::kinds::{Intent, StepKind};
+use super::registry::section_targets::refuse_sections;
+use super::registry::step_definition::StepDefinition;
+use super::schemas::answer::Answers;
+use super::validation::lowering::{Validations, targets_of};
+use super::validation::program::read_program;
+use crate::lints;
+use crate::source::loader::{Desk, Page};
+use crate::source::suggest::list;
+use crate::values::json::Text;
+
+/// The key of the one conversation that all asks of a run continue.
+/// The model where neither a step nor its agent names one: section 14 of the runner's guide and the agent guide say so.
+/// It is one vendor's name, so that a provider which knows no such model takes its own.
+pub(super) const SYSTEM_MODEL: &str = "opus";
+
+pub(super) const SESSION: &str = "run";
+
+/// What a draft is lowered from.
+pub(crate) struct Definition<'d, 'f, 'j> {
+    pub(crate) agent: &'d AgentDefinition<'j>,
+    pub(crate) registry: &'d RegistryDefinition<'j>,
+    pub(crate) places: &'d Places<'d>,
+    pub(crate) desk: &'d Desk<'f>,
+    /// Names that `--set` gives.
+    pub(crate) set: &'d [String],
+}
+
+/// A draft, and whether a run of it needs the task text.
+pub(crate) struct Lowered {
+    pub(crate) draft: Draft,
+    pub(crate) needs_task: bool,
+}
+
+/// Lowers a definition, and opens the files of its prompts ahead.
+pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
+    let Definition { agent, registry, places, desk, .. } = definition;
+    let files = PromptFiles::new(registry, agent, places, desk);
+    let ahead = || open_prompts(registry, agent, &files, desk);
+    together(registry.steps.len(), ahead, || lower_with(definition, &files)).1
+}
+
+fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) -> Lowered {
+    let Definition { agent, registry, desk, set, .. } = definition;
+    let mut draft = Draft::empty(name_of(agent, registry), registry.generation.dialect());
+    draft.span = registry.span;
+    draft.params = params(agent, set);
+    draft.conduct = conduct(definition);
+    draft.default_model = Some(SYSTEM_MODEL.into());
+    let max = agent.verdict.iterations_max;
+    draft.limits = Limits { iterations_max: max };
+    let span = agent.verdict.iterations_span.or(agent.verdict.span).unwrap_or(draft.span);
+    draft.keys.push(Key::new("maxIterations", span, max, 1, Turn::Iterations));
+
+    let params = draft.params.clone();
+    let variables = Variables::new(&params, (&registry.steps, &registry.unread), &agent.told);
+    let compiler = Compiler::new(desk, files, &variables, &registry.steps, agent.params_misread);
+    if !registry.unread.is_empty() {
+        // Their prompts may read anything.
+        compiler.reads.unreadable();
+    }
+    draft.verdict = lower_verdict(definition, &params, &compiler);
+    verdict_keys(&agent.verdict.rule, &mut draft);
+    let entries = enter(definition, &mut draft);
+    if !entries.iter().all(|entry| compiler.index.has(entry)) {
+        // So may the one of a step that is not there.
+        compiler.reads.unreadable();
+    }
+    let kept = Kept::of(&registry.steps);
+    let inputs = for_each(&registry.steps, |step| {
+        (step.id, read_inputs(step.id, &step.inputs, (&kept, &compiler.index), &desk.found))
+    });
+    check_shadows(&inputs, &params, &desk.found);
+    let lowering = StepLowering {
+        agent,
+        compiler: &compiler,
+        world: &World::new(&registry.steps, &entries),
+        answers: Answers::new(schema_bases(definition), desk),
+        schemas_base: registry.schemas_base.or(agent.schemas_base).map(|base| base.span),
+        system: system_prompt(definition, &compiler),
+    };
+    lowering.lower(&registry.steps, &inputs, &mut draft);
+    if registry.generation == Generation::Complete {
+        check_stages(registry, &desk.found);
+        check_breakdown(definition);
+    }
+    refuse_sections(&mut draft, &registry.steps, &desk.found);
+    let is_agent_known = agent.is_written && desk.found.errors() == 0;
+    let validations =
+        Validations { registry, compiler: &compiler, inputs: &inputs, entries: &entries, is_agent_known };
+    validations.lower(&mut draft);
+    report_agent(agent, &registry.steps, &desk.found);
+    draft.proofs = proofs(&draft, &registry.steps);
+    check_verdict(definition, &draft);
+    files.report_unused(desk);
+    report_nowhere(registry, agent, files, desk);
+    compiler.outside.report(&mut draft, &compiler.reads, &desk.found);
+    compiler.matters.report(&desk.found);
+    compiler.reads.report(agent, &registry.steps, &inputs, &desk.found);
+    draft.reads = std::mem::take(&mut compiler.places.lock().all);
+    let needs_task = needs_task(&draft, &registry.steps);
+    Lowered { draft, needs_task }
+}
+
+/// What a definition is called: by its agent, else by its registry.
+pub(crate) fn name_of<'j>(agent: &AgentDefinition<'j>, registry: &RegistryDefinition<'j>) -> &'j str {
+    agent.name.or(registry.agent_id.map(|id| id.text)).unwrap_or("agent")
+}
+
+/// Validators, and steps that verify: what is to be passed before a run is done.
+fn proofs(draft: &Draft, steps: &[StepDefinition<'_>]) -> Vec<Name> {
+    let of_kind = steps.iter().filter(|step| step.kind == Some(StepKind::Verification));
+    let verifies: HashSet<&str> = of_kind.map(|step| step.id).collect();
+    let proves = |step: &&Step<Name>| matches!(step.act, Act::Exec { .. }) || verifies.contains(&*step.name);
+    draft.steps.iter().filter(proves).map(|step| Name::new(&step.name, step.span)).collect()
+}
+
+/// What holds for a whole run. Programs that act on blocks are kept with it.
+fn conduct(definition: &Definition<'_, '_, '_>) -> Conduct {
+    let Definition { agent, desk, .. } = definition;
+    let mut conduct = agent.conduct.clone();
+    for HandlerFile { action, path, written } in &agent.handler_files {
+        if let Some(program) = read_program(desk, path, written.span)
+            && let Some(actions) = &mut conduct.actions
+        {
+            actions.handlers.push((action.clone(), Reaction::Exec(program)));
+        }
+    }
+    conduct
+}
+
+pub(super) fn params(agent: &AgentDefinition<'_>, set: &[String]) -> Vec<Param> {
+    let mut params = agent.params.clone();
+    // What the definition tells stands in for a parameter that is not given: empty is not missing.
+    let mut names: HashSet<String> = params.iter().map(|param| spelled(&param.name).into_owned()).collect();
+    for param in params.iter_mut().filter(|param| !param.required && param.default.is_none()) {
+        let told = agent.told.iter().find(|(name, _)| same_name(name, &param.name));
+        param.default = told.map(|(_, text)| text.clone());
+    }
+    for name in set {
+        if names.insert(spelled(name).into_owned()) {
+            params.push(set_parameter(name));
+        }
+    }
+    params
+}
+
+/// Sets the entries of a draft; all that there are.
+fn enter<'j>(definition: &Definition<'_, '_, 'j>, draft: &mut Draft) -> Vec<&'j str> {
+    let Definition { agent, registry, desk, .. } = definition;
+    let kind = agent.verdict.kind;
+    let mapping = registry.entry_mapping.iter().copied();
+    let entry = agent.verdict.entry.or_else(|| entry_step(kind, mapping, registry.entry_step));
+    let mut all: Vec<Text<'j>> = entry.into_iter().collect();
+    for other in registry.entry_mapping.iter().map(|(_, step)| *step).chain(registry.entry_step) {
+        if !all.iter().any(|known| known.text == other.text) {
+            all.push(other);
+        }
+    }
+    let name = |text: &Text<'_>| Name::new(text.text, text.span);
+    match entry {
+        Some(entry) => {
+            draft.entry = Some(name(&entry));
+            draft.other_entries = all.iter().skip(1).map(name).collect();
+        }
+        None => {
+            // By a verdict that could not be read nothing is mapped, which has been said.
+            if !registry.entry_misread && !agent.verdict.is_unreadable() {
+                desk.found.push(no_entry(kind, registry));
+            }
+            // Every step counts as entered, so that the check of the flow reports only what else is wrong.
+            let mut steps =
+                registry.steps.iter().filter(|step| !step.section).map(|step| Name::new(step.id, step.span));
+            draft.entry = steps.next();
+            draft.other_entries = steps.collect();
+        }
+    }
+    all.iter().map(|text| text.text).collect()
+}
+
+fn no_entry(kind: &str, registry: &RegistryDefinition<'_>) -> Diagnostic {
+    if registry.generation == Generation::Complete {
+        let kind = older_name(kind);
+        // The words of "Step Flow Design", "Entry step".
+        let message = format!(
+            "[StepFlow] No entry step configured for completionType \"{kind}\".\nDefine either \
+             \"entryStepMapping.{kind}\" or \"entryStep\" in steps_registry.json."
+        );
+        return Diagnostic::error(lints::NO_ENTRY, registry.span, message)
+            .hint("name the step that a run begins with");
+    }
+    Diagnostic::error(
+        lints::NO_ENTRY,
+        registry.span,
+        format!("no entry step configured for the verdict type `{kind}`"),
+    )
+    .hint(format!("define either `entryStepMapping[\"{kind}\"]` or `entryStep`"))
+}
+
+fn schema_bases(definition: &Definition<'_, '_, '_>) -> Vec<String> {
+    let Definition { agent, registry, places, desk, .. } = definition;
+    schema_bases_of(registry, agent, places, desk)
+}
+
+/// Where the schemas of a registry are looked for.
+pub(super) fn schema_bases_of(
+    registry: &RegistryDefinition<'_>,
+    agent: &AgentDefinition<'_>,
+    places: &Places<'_>,
+    desk: &Desk<'_>,
+) -> Vec<String> {
+    let written = registry.schemas_base.or(agent.schemas_base);
+    let (base, span) = written.map_or(("schemas", registry.span), |base| (base.text, base.span));
+    let bases = places.candidates(base, span, &desk.found);
+    if let (Some(winner), Some(other)) = (registry.schemas_base, agent.schemas_base)
+        && places.candidates(other.text, other.span, &desk.found) != bases
+    {
+        let message =
+            format!("`{}` has no effect: the registry's `schemasBase` is `{}`", other.text, winner.text);
+        desk.found.push(
+            Diagnostic::warning(lints::STRAY_KEY, other.span, message)
+                .hint("remove `schemas.base`, or `schemasBase` from the registry"),
+        );
+    }
+    bases
+}
+
+pub(super) fn system_prompt(
+    definition: &Definition<'_, '_, '_>,
+    compiler: &Compiler<'_, '_, '_>,
+) -> Option<Template> {
+    let Definition { agent, places, desk, .. } = definition;
+    let Some(written) = agent.system_prompt else {
+        // An agent without one is faulty. A registry alone has the built-in one.
+        if agent.is_written {
+            compiler.reads.unreadable();
+            return None;
+        }
+        let file = built_in(SYSTEM, None, compiler.variables, desk)?;
+        return Some(compiler.compile(&file, Scope::System, User::System).template);
+    };
+    let candidates = places.candidates(written.text, written.span, &desk.found);
+    for path in &candidates {
+        match desk.page(path) {
+            Page::Text { file, text } => {
+                let file = PromptFile { path: path.clone(), file, text, by: 0 };
+                return Some(compiler.compile(&file, Scope::System, User::System).template);
+            }
+            Page::Missing => {}
+            Page::Faulty => {
+                compiler.reads.unreadable();
+                return None;
+            }
+        }
+    }
+    compiler.reads.unreadable();
+    if !candidates.is_empty() {
+        let message = format!("there is no system prompt {}", list(&candidates));
+        desk.found.push(
+            Diagnostic::error(lints::MISSING_PROMPT, written.span, message)
+                .hint("write it, or correct the path"),
+        );
+    }
+    None
+}
+
+/// What lowering one step after the other needs.
+struct StepLowering<'l, 'c, 'f, 'j> {
+    agent: &'l AgentDefinition<'j>,
+    compiler: &'l Compiler<'c, 'f, 'j>,
+    world: &'l World<'l, 'j>,
+    answers: Answers<'c, 'f>,
+    /// Where it is written where schemas are.
+    schemas_base: Option<Span>,
+    system: Option<Template>,
+}
+
+impl StepLowering<'_, '_, '_, '_> {
+    /// Lowers all steps: their prompts and what they answer at the same time.
+    fn lower(&self, steps: &[StepDefinition<'_>], inputs: &[(&str, Vec<DeclaredInput>)], draft: &mut Draft) {
+        let action = self.agent.closure_action;
+        let prompt = |(step, (_, inputs)): (&StepDefinition<'_>, &(&str, Vec<DeclaredInput>))| {
+            Inputs::with(inputs, |inputs| step_prompt(step, Scope::Step(inputs), action, self.compiler))
+        };
+        let prompts = || steps.iter().zip(inputs).map(prompt).collect::<Vec<Template>>();
+        let answers = || for_each(steps, |step| self.answer(step));
+        let (prompts, answers) = together(steps.len(), prompts, answers);
+        self.answers.report_missing(self.schemas_base);
+        for (((step, (_, inputs)), prompt), answer) in steps.iter().zip(inputs).zip(prompts).zip(answers) {
+            if let Some(answer) = answer {
+                self.step(step, inputs, prompt, answer, draft);
+            }
+        }
+    }
+
+    /// What a step answers by and what that leads to. A section is never asked for an answer.
+    fn answer(&self, step: &StepDefinition<'_>) -> Option<(Option<Schema>, LoweredGate)> {
+        (!step.section).then(|| {
+            let schema = self.answers.schema(step);
+            let gate = lower(step, schema.as_ref(), self.world, &self.compiler.desk.found);
+            (schema, gate)
+        })
+    }
+
+    fn step(
+        &self,
+        step: &StepDefinition<'_>,
+        inputs: &[DeclaredInput],
+        prompt: Template,
+        (schema, lowered): (Option<Schema>, LoweredGate),
+        draft: &mut Draft,
+    ) {
+        let LoweredGate { gate, handoff, mut edges } = lowered;
+        stand_in(step, &gate, &mut edges);
+        let schema = schema.map(|schema| add_schema(schema, draft));
+        let agent = self.agent;
+        draft.steps.push(Step {
+            name: step.id.into(),
+            title: step.name.unwrap_or(step.id).into(),
+            span: step.span,
+            counts: true,
+            act: Act::Ask(Ask {
+                role: Role::Work,
+                prompt,
+                system: self.system.clone(),
+                schema,
+                model: step.model.or(agent.default_model).map(Into::into),
+                persona: None,
+                persona_names: Vec::new(),
+                session: SessionRule::Continue(SESSION.into()),
+                reports: Vec::new(),
+                fused: None,
+                blocked_mark: None,
+                guard: None,
+            }),
+            gate,
+            boundary: Boundary {
+                permission: effective(step.permission, agent.permission, step.id, &self.compiler.desk.found),
+                tools: agent.tools.clone(),
+            },
+            handoff,
+            inputs: inputs
+                .iter()
+                .filter(|declared| declared.is_readable())
+                .map(|declared| declared.input.clone())
+                .collect(),
+            edges,
+        });
+    }
+}
+
+fn add_schema(schema: Schema, draft: &mut Draft) -> SchemaId {
+    draft.schemas.push(schema);
+    SchemaId(draft.schemas.len() as u32 - 1)
+}
+
+/// Gives intents that lead nowhere an edge, and steps without a gate a way out. Both have been reported with their
+/// cause; the check of the flow would only repeat it in other words.
+fn stand_in(step: &StepDefinition<'_>, gate: &Gate<Name>, edges: &mut Vec<Edge<Name>>) {
+    let allowed = step.gate.iter().flat_map(|gate| gate.intents.iter().chain(&gate.fallback));
+    for (intent, span) in allowed {
+        if !edges.iter().any(|edge| edge.on == outcome(*intent)) {
+            let stands_in = Edge::new(outcome(*intent), Target::End(Ending::Aborted), *span);
+            edges.push(Edge { dangling: vec![Dangling::unread()], ..stands_in });
+        }
+    }
+    let reads_nothing = matches!(gate, Gate::Readers(readers) if readers.is_empty());
+    if reads_nothing || step.transitions.is_none() {
+        for edge in edges.iter_mut().filter(|edge| edge.on == outcome(Intent::Abort)) {
+            edge.implied = false;
+        }
+    }
+}
+
+/// Whether a run from the entry can come to a step whose prompt needs the task text.
+pub(super) fn needs_task(draft: &Draft, definitions: &[StepDefinition<'_>]) -> bool {
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut queue: Vec<&str> = draft.entry.iter().map(|entry| &*entry.text).collect();
+    let index = StepIndex::of(draft.steps.iter().map(|step| &*step.name));
+    let defined = StepIndex::new(definitions);
+    while let Some(name) = queue.pop() {
+        let Some(step) = index.place(name).map(|at| &draft.steps[at]) else { continue };
+        if !seen.insert(name) {
+            continue;
+        }
+        let reads = |template: &Template| template.sources().contains(&&Source::Task);
+        let asks = match &step.act {
+            Act::Ask(ask) => reads(&ask.prompt) || ask.system.as_ref().is_some_and(reads),
+            _ => false,
+        };
+        let remedies = step.edges.iter().filter_map(|edge| edge.remedy.as_ref()).any(reads);
+        let declared =
+            defined.place(name).is_some_and(|at| matches!(definitions[at].uses_stdin, Some((true, _))));
+        if asks || remedies || declared {
+            return true;
+        }
+        queue.extend(targets_of(step).map(|target| &*target.text));
+    }
+    false
+}

@@ -1,0 +1,23 @@
+//! Step registries and the agents they belong to.
+
+pub(crate) mod agent;
+mod agent_paths;
+mod conformance_api;
+mod load;
+mod lower;
+pub(crate) mod older;
+pub(crate) mod prompts;
+pub(crate) mod registry;
+pub(crate) mod schemas;
+pub(crate) mod validation;
+
+pub use crate::climpt::agent::entries::entry_step;
+pub use crate::climpt::agent::parameters::{OWN_FLAGS, built_in};
+pub use crate::climpt::registry::gate_lowering::LoweredGate;
+pub use crate::climpt::registry::generation::Generation;
+pub use crate::climpt::registry::inputs::{DeclaredInput, expand_inputs};
+pub use crate::climpt::registry::kinds::{StepKind, infer_kind};
+pub use crate::climpt::schemas::resolver::{SchemaFault, resolve_schema};
+pub use crate::climpt::validation::definition::{extractor, success_when};
+pub use conformance_api::{lower_gate, lower_gates};
+pub use load::load_agent;

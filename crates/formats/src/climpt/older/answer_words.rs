@@ -1,0 +1,160 @@
+//! What the schema of a "complete" step tells its agent: which words decide, and which step is answered.
+
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::FieldPath,
+};
+use serde_json::{Value, json};
+
+use crate::climpt::registry::generation::Generation;
+use crate::climpt::registry::kinds::Intent;
+use crate::climpt::registry::step_definition::{GateDefinition, SchemaReference, StepDefinition};
+use crate::climpt::schemas::answer::listed;
+use crate::lints;
+use crate::source::loader::Desk;
+use crate::source::suggest::list;
+
+/// The intent that a word of a schema stands for: schemas list what agents say, which may be aliases.
+pub(crate) fn meaning(word: &str) -> Option<Intent> {
+    Generation::Complete.intent(word).or_else(|| Generation::Complete.aliased(word))
+}
+
+/// Reports words that decide nothing and intents that no word decides. A schema that lists no words allows all.
+pub(crate) fn check_words(
+    step: &StepDefinition<'_>,
+    gate: &GateDefinition<'_>,
+    pointer: &str,
+    schema: &Value,
+    desk: &Desk<'_>,
+) {
+    let (id, Some((field, span))) = (step.id, &gate.field) else { return };
+    let Some(words) = listed(schema.pointer(pointer)) else {
+        return check_free(id, (field, *span), schema.pointer(pointer), desk);
+    };
+    if none_can_be_said(gate, &words) {
+        let allowed: Vec<&str> = gate.intents.iter().map(|(intent, _)| intent.as_str()).collect();
+        let message = format!(
+            "`{id}` allows {}, and its schema lists only {} at `{field}`",
+            list(&allowed),
+            list(&words)
+        );
+        desk.found.push(
+            Diagnostic::error(lints::INTENT_MISMATCH, *span, message)
+                .step(id)
+                .hint("add the intents to the schema's `enum`: with what it lists a step can only give up"),
+        );
+        return;
+    }
+    // That a transition leads on from what is not allowed is said of the transition.
+    let allows = |intent: Intent| {
+        intent == Intent::Abort
+            || gate.intents.iter().any(|(known, _)| *known == intent)
+            || step.transitions.iter().flatten().any(|transition| transition.intent == intent)
+    };
+    let useless: Vec<&str> =
+        words.iter().filter(|word| !meaning(word).is_some_and(allows)).map(String::as_str).collect();
+    let lost: Vec<&str> = gate
+        .intents
+        .iter()
+        .filter(|(intent, _)| *intent != Intent::Abort)
+        .filter(|(intent, _)| !words.iter().any(|word| meaning(word) == Some(*intent)))
+        .map(|(intent, _)| intent.as_str())
+        .collect();
+    let what = format!("the schema of `{id}` lists");
+    let (message, hint) = match (useless.is_empty(), lost.is_empty()) {
+        (true, true) => return,
+        (false, true) => (
+            format!("{what} {} at `{field}`, which its gate does not allow", list(&useless)),
+            "take the words out of the schema, or allow what they stand for",
+        ),
+        (true, false) => (
+            format!("{what} no word for {} at `{field}`", list(&lost)),
+            "add the intent to the schema's `enum`, or take it out of `allowedIntents`",
+        ),
+        // Often one word that is misspelt.
+        (false, false) => (
+            format!(
+                "{what} {} at `{field}`, which its gate does not allow, and no word for {}",
+                list(&useless),
+                list(&lost)
+            ),
+            "`allowedIntents` and the schema's `enum` have to agree",
+        ),
+    };
+    desk.found.push(Diagnostic::warning(lints::UNUSED_WORD, *span, message).step(id).hint(hint));
+}
+
+/// Whether no word of a schema stands for any intent that leads on. One that stands in for an unreadable intent does.
+fn none_can_be_said(gate: &GateDefinition<'_>, words: &[String]) -> bool {
+    let mut leads_on =
+        gate.intents.iter().map(|(intent, _)| *intent).filter(|intent| *intent != Intent::Abort);
+    let can_be_said = |intent: Intent| words.iter().any(|word| meaning(word) == Some(intent));
+    gate.fallback.is_none() && leads_on.clone().next().is_some() && !leads_on.any(can_be_said)
+}
+
+/// Where a schema lists no words, an agent is not told which there are.
+fn check_free(id: &str, (field, span): (&FieldPath, Span), place: Option<&Value>, desk: &Desk<'_>) {
+    let Some(place) = place else { return };
+    let can_be_text = place.get("type").is_none_or(|kind| match kind {
+        Value::Array(kinds) => kinds.iter().any(|kind| kind == "string"),
+        kind => kind == "string",
+    });
+    let finding = if can_be_text {
+        let message = format!(
+            "the schema of `{id}` takes any text at `{field}`, and tells no agent what it can decide"
+        );
+        Diagnostic::warning(lints::UNLISTED_INTENTS, span, message)
+            .hint("list the words in an `enum`: another word is a bad answer")
+    } else {
+        let message = format!(
+            "the schema of `{id}` takes no text at `{field}`, where its answers say what they decide"
+        );
+        Diagnostic::error(lints::INTENT_MISMATCH, span, message)
+            .hint("make it a text with an `enum` of intents")
+    };
+    desk.found.push(finding.step(id));
+}
+
+/// Adds to the words of a place the intents that they stand for: an answer is checked with its intent in place.
+pub(crate) fn say_intents(schema: &mut Value, pointer: &str) {
+    let Some(words) = listed(schema.pointer(pointer)) else { return };
+    let Some(Value::Object(place)) = schema.pointer_mut(pointer) else { return };
+    let mut all = words.clone();
+    for intent in words.iter().filter_map(|word| meaning(word)) {
+        if !all.iter().any(|known| known == intent.as_str()) {
+            all.push(intent.as_str().to_owned());
+        }
+    }
+    if all.len() > words.len() {
+        place.remove("const");
+        place.insert("enum".to_owned(), json!(all));
+    }
+}
+
+/// Holds answers to their step: the schema lists it in `stepId`, and an answer that names another step does not fit.
+pub(crate) fn bind_step_id(
+    step: &StepDefinition<'_>,
+    reference: &SchemaReference<'_>,
+    schema: &mut Value,
+    desk: &Desk<'_>,
+) {
+    let id = step.id;
+    let span = reference.schema.span;
+    let warn = |message: String| {
+        let hint = format!("add `\"stepId\": {{ \"const\": \"{id}\" }}` to its `properties`");
+        let finding = Diagnostic::warning(lints::UNBOUND_STEP_ID, span, message);
+        desk.found.push(finding.step(id).hint(hint));
+    };
+    let Some(place) = schema.pointer_mut("/properties/stepId") else {
+        return warn(format!("the schema of `{id}` has no `stepId`"));
+    };
+    let Some(steps) = listed(Some(place)) else {
+        return warn(format!("the schema of `{id}` takes any text as `stepId`"));
+    };
+    if steps.len() > 1
+        && let Value::Object(place) = place
+    {
+        // A schema that several steps share lists them all: an answer of this step is for this step.
+        place.insert("enum".to_owned(), json!([id]));
+    }
+}

@@ -1,0 +1,62 @@
+//! What an agent says about the check flow that it runs.
+
+use cuegate_flow::diagnostics::{Diagnostic, Span};
+
+use super::lower::EXECUTIONS_MAX;
+use crate::climpt::agent::legacy::Modern;
+use crate::climpt::registry::generation::Generation;
+use crate::lints;
+use crate::source::findings::Findings;
+use crate::values::json::{Json, Kind};
+
+/// The verdict under which a run ends where its flow does: a check flow knows no other.
+const ENDS_WITH_FLOW: &str = "detect:graph";
+
+/// Compares what an agent says about the end of a run with the registry that it names.
+pub(crate) fn compare(modern: &Modern, generation: Generation, found: &Findings) {
+    let report = |span: Span, message: String, hint: &str| {
+        found.push(Diagnostic::error(lints::STEP_FLOW_MISMATCH, span, message).hint(hint));
+    };
+    match (generation, modern.step_flow) {
+        (Generation::Check, None) => {
+            let kind = verdict(&modern.json).and_then(|verdict| verdict.get("type"));
+            if let Some(kind) = kind.filter(|kind| kind.as_text().is_some_and(|text| text != ENDS_WITH_FLOW))
+            {
+                let word = kind.as_text().unwrap_or_default();
+                let message = format!("a check flow ends where a check says `complete`, not by `{word}`");
+                report(kind.span, message, "write `\"completionType\": \"stepFlow\"`");
+            }
+        }
+        (Generation::Closing | Generation::Complete, Some(span)) => {
+            let message =
+                format!("`stepFlow` runs a check flow, and the registry is one of {}", generation.name());
+            report(
+                span,
+                message,
+                "give every step a `check`, or name the completion type that the registry needs",
+            );
+        }
+        _ => {}
+    }
+}
+
+/// The limit of executions that an agent writes, at most what the document allows. One that is no number has been
+/// reported.
+pub(crate) fn written_limit(agent: &Json, found: &Findings) -> Option<u32> {
+    let written = verdict(agent)?.get("config")?.get("maxIterations")?;
+    let Kind::Number(number) = &written.kind else { return None };
+    let limit = number.as_u64().filter(|limit| *limit > 0)?;
+    if limit > u64::from(EXECUTIONS_MAX) {
+        let message =
+            format!("a check flow ends after {EXECUTIONS_MAX} executions, so that {limit} has no effect");
+        found.push(
+            Diagnostic::warning(lints::STRAY_KEY, written.span, message)
+                .hint(format!("write at most {EXECUTIONS_MAX}, or remove it")),
+        );
+    }
+    u32::try_from(limit.min(u64::from(EXECUTIONS_MAX))).ok()
+}
+
+fn verdict(agent: &Json) -> Option<&Json> {
+    agent.get("runner")?.get("verdict")
+}

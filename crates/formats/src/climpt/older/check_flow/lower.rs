@@ -1,0 +1,268 @@
+//! Lowers a check flow: each step becomes one that works and one that checks, joined by counted edges.
+
+use cuegate_flow::{
+    Str,
+    diagnostics::Span,
+    model::{
+        Act, Ask, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, FieldPath, Gate, Key, Limits,
+        Name, Outcome, Reader, Role, Schema, SchemaId, SessionRule, Step, Target, Template, Turn, Verdict,
+    },
+};
+
+use super::prompt_files::Prompts;
+use super::response_format::{MESSAGE, RESULT, ng, ok, words};
+use super::steps::{CheckFlow, CheckedStep};
+use super::transitions::Way;
+use crate::climpt::lower::{Definition, Lowered, SESSION, SYSTEM_MODEL, needs_task, params, system_prompt};
+use crate::climpt::prompts::compile::Compiler;
+use crate::climpt::prompts::files::PromptFiles;
+use crate::climpt::prompts::variables::Variables;
+use crate::climpt::registry::definition::RegistryDefinition;
+use crate::climpt::registry::generation::Generation;
+
+/// The most executions of a run (“Limitations” of the document).
+pub(crate) const EXECUTIONS_MAX: u32 = 100;
+
+/// The outcome of work: that it was done. Whether it is good is the check's to say.
+const DONE: &str = "done";
+
+/// Lowers a check flow. The registry of `definition` has nothing to say here; `limit` is the agent's own limit.
+pub(crate) fn lower_check_flow(
+    flow: &CheckFlow<'_>,
+    definition: &Definition<'_, '_, '_>,
+    limit: Option<u32>,
+) -> Lowered {
+    let Definition { agent, places, desk, set, .. } = definition;
+    let mut draft = Draft::empty(agent.name.unwrap_or("agent"), Generation::Check.dialect());
+    draft.span = flow.span;
+    draft.params = params(agent, set);
+    draft.verdict = Verdict::Flow;
+    draft.default_model = Some(SYSTEM_MODEL.into());
+    let max = limit.unwrap_or(EXECUTIONS_MAX);
+    draft.limits = Limits { iterations_max: max };
+    draft.keys.push(Key::new(
+        "maxIterations",
+        agent.verdict.iterations_span.or(agent.verdict.span).unwrap_or(flow.span),
+        max,
+        1,
+        Turn::Iterations,
+    ));
+    enter(flow, definition, &mut draft);
+
+    let none = RegistryDefinition { span: flow.span, ..RegistryDefinition::default() };
+    let files = PromptFiles::new(&none, agent, places, desk);
+    let given = draft.params.clone();
+    let variables = Variables::new(&given, (&[], &[]), &agent.told);
+    let compiler = Compiler::new(desk, &files, &variables, &[], agent.params_misread);
+    let prompts = Prompts::new(flow, agent, places, &compiler);
+    let system = system_prompt(definition, &compiler);
+    for step in &flow.steps {
+        let (prompt, check) = prompts.of(step);
+        let lowering = StepLowering { step, definition, system: &system };
+        lowering.lower(prompt, check, &mut draft);
+    }
+    if flow.steps.is_empty() {
+        compiler.reads.unreadable();
+    }
+    prompts.report_unused(flow);
+    compiler.outside.report(&mut draft, &compiler.reads, &desk.found);
+    compiler.matters.report(&desk.found);
+    compiler.reads.report_unread_params(agent, &desk.found);
+    draft.reads = std::mem::take(&mut compiler.places.lock().all);
+    let needs_task = needs_task(&draft, &[]);
+    Lowered { draft, needs_task }
+}
+
+fn enter(flow: &CheckFlow<'_>, definition: &Definition<'_, '_, '_>, draft: &mut Draft) {
+    draft.entry =
+        definition.agent.verdict.entry.or(flow.entry).map(|entry| Name::new(entry.text, entry.span));
+    if draft.entry.is_none() {
+        // That it is missing has been said; every step counts as entered, so that only what else is wrong is found.
+        let mut steps = flow.steps.iter().map(|step| Name::new(step.id, step.span));
+        draft.entry = steps.next();
+        draft.other_entries = steps.collect();
+    }
+}
+
+/// What the check of a step is called in the flow.
+pub(crate) fn check_name(step: &str) -> String {
+    format!("{step}/check")
+}
+
+struct StepLowering<'l, 'd, 'f, 'j> {
+    step: &'l CheckedStep<'j>,
+    definition: &'l Definition<'d, 'f, 'j>,
+    system: &'l Option<Template>,
+}
+
+/// The counters of a step: of a round, and of rounds.
+struct Counters {
+    min: CounterId,
+    max: CounterId,
+    retries: CounterId,
+}
+
+impl Counters {
+    fn round(&self) -> Vec<CounterId> {
+        vec![self.min, self.max]
+    }
+
+    fn all(&self) -> Vec<CounterId> {
+        vec![self.min, self.max, self.retries]
+    }
+}
+
+impl StepLowering<'_, '_, '_, '_> {
+    fn lower(&self, prompt: Template, check_prompt: Template, draft: &mut Draft) {
+        let step = self.step;
+        let counters = Counters {
+            min: counter(draft, format!("first executions of {}", step.id)),
+            max: counter(draft, format!("further executions of {}", step.id)),
+            retries: counter(draft, format!("retries of {}", step.id)),
+        };
+        let check_name = check_name(step.id);
+        let again = |on: Outcome, counter, times: u32, span| {
+            let bound = Some(Bound { counter, max: times });
+            Edge { bound, again: true, ..Edge::new(on, to(step.id, span), span) }
+        };
+        let done = Outcome::Named(DONE.into());
+        let mut edges = Vec::new();
+        if step.min > 1 {
+            edges.push(again(done.clone(), counters.min, step.min - 1, step.span));
+        }
+        edges.push(Edge::new(done.clone(), to(&check_name, step.span), step.span));
+        self.push(step.id, Role::Work, prompt, None, Gate::Always(done), edges, draft);
+
+        let Some(check) = &step.check else {
+            // Reported: the flow's own check would only repeat it in other words.
+            let end = Edge::new(ok(), Target::End(Ending::Aborted), step.span);
+            self.push(&check_name, Role::Check, check_prompt, None, Gate::Always(ok()), vec![end], draft);
+            return;
+        };
+        let mut edges = Vec::new();
+        edges.extend(self.way(check.on_pass.as_ref(), ok(), &counters, check.span));
+        if step.max > step.min {
+            let times = step.max - step.min;
+            let turn = Turn::Counter(counters.max);
+            let span = step.max_span.unwrap_or(step.span);
+            draft.keys.push(Key::new("iterations.max", span, step.max, step.min, turn));
+            let further = again(ng(), counters.max, times, check.span);
+            edges.push(Edge { label: Some("retry".into()), ..further });
+        }
+        edges.extend(self.way(check.on_fail.as_ref(), ng(), &counters, check.span));
+        for way in [&check.on_pass, &check.on_fail].into_iter().flatten() {
+            if let Way::Retry { max: Some(max), max_span, .. } = way {
+                let turn = Turn::Counter(counters.retries);
+                // 0 would be no limit at all, so that 1 is the least.
+                draft.keys.push(Key::new("maxRetries", max_span.unwrap_or(check.span), *max, 1, turn));
+            }
+        }
+        let schema = Schema::new(check.format.schema.clone()).ok().map(|schema| {
+            draft.schemas.push(schema);
+            SchemaId(draft.schemas.len() as u32 - 1)
+        });
+        self.push(&check_name, Role::Check, check_prompt, schema, readers(), edges, draft);
+    }
+
+    /// The edges that a result takes.
+    fn way(&self, way: Option<&Way<'_>>, on: Outcome, counters: &Counters, span: Span) -> Vec<Edge<Name>> {
+        let id = self.step.id;
+        let edge = |target, label: &str| Edge {
+            resets: counters.all(),
+            label: Some(label.into()),
+            ..Edge::new(on.clone(), target, span)
+        };
+        match way {
+            // Reported as what it is; the flow gets a way all the same.
+            None => vec![edge(Target::End(Ending::Aborted), "fail")],
+            Some(Way::Complete) => vec![edge(Target::End(Ending::Completed), "complete")],
+            Some(Way::Next(next)) => vec![edge(to(next.text, next.span), "next")],
+            Some(Way::Fallback(fallback)) => vec![edge(to(fallback.text, fallback.span), "fallback")],
+            Some(Way::Retry { max, fallback, .. }) => {
+                let bound = max.map(|max| Bound { counter: counters.retries, max });
+                let retry = edge(to(id, span), "retry");
+                let mut edges = vec![Edge { bound, resets: counters.round(), ..retry }];
+                match (max, fallback) {
+                    (None, _) => {}
+                    (Some(_), Some(fallback)) => {
+                        edges.push(edge(to(fallback.text, fallback.span), "fallback"))
+                    }
+                    (Some(max), None) => {
+                        let times = if *max == 1 { "1 retry".to_owned() } else { format!("{max} retries") };
+                        let reason = format!("the check of `{id}` did not pass after {times}");
+                        edges.push(edge(Target::End(Ending::Failed(reason.into())), "fail"));
+                    }
+                }
+                edges
+            }
+        }
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts in which a step that works and one that checks differ"
+    )]
+    fn push(
+        &self,
+        name: &str,
+        role: Role,
+        prompt: Template,
+        schema: Option<SchemaId>,
+        gate: Gate<Name>,
+        edges: Vec<Edge<Name>>,
+        draft: &mut Draft,
+    ) {
+        let agent = self.definition.agent;
+        let title = self.step.name.unwrap_or(self.step.id);
+        let title: Str = match role {
+            Role::Check => format!("{title}: check").into(),
+            _ => title.into(),
+        };
+        draft.steps.push(Step {
+            name: name.into(),
+            title,
+            span: self.step.span,
+            counts: role == Role::Work,
+            act: Act::Ask(Ask {
+                role,
+                prompt,
+                system: self.system.clone(),
+                schema,
+                model: agent.default_model.map(Into::into),
+                persona_names: Vec::new(),
+                persona: None,
+                session: SessionRule::Continue(SESSION.into()),
+                reports: Vec::new(),
+                fused: None,
+                blocked_mark: None,
+                guard: None,
+            }),
+            gate,
+            boundary: Boundary { permission: agent.permission, tools: agent.tools.clone() },
+            handoff: Vec::new(),
+            inputs: Vec::new(),
+            edges,
+        });
+    }
+}
+
+/// The answer of a check: its field, else what its text says, else that it did not pass.
+fn readers() -> Gate<Name> {
+    let path = |text: &str| FieldPath::parse(text);
+    let field = path(RESULT).map(|path_to| Reader::Field {
+        path: path_to,
+        words: words(),
+        reasons: path(MESSAGE).into_iter().collect(),
+    });
+    let said = Reader::Said { name: RESULT.into(), words: words() };
+    Gate::Readers(field.into_iter().chain([said, Reader::Otherwise(ng())]).collect())
+}
+
+fn to(step: &str, span: Span) -> Target<Name> {
+    Target::Step(Name::new(step, span))
+}
+
+fn counter(draft: &mut Draft, name: String) -> CounterId {
+    draft.counters.push(Counter { name: name.into() });
+    CounterId(draft.counters.len() as u32 - 1)
+}

@@ -1,0 +1,245 @@
+//! The prompts of a check flow: found by path or by parts, and compiled.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::{BTreeSet, HashSet};
+
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::Template,
+};
+
+use super::steps::{CheckFlow, CheckedStep, PromptPlace, PromptReference};
+use crate::climpt::agent::definition::AgentDefinition;
+use crate::climpt::agent::parameters::spelled;
+use crate::climpt::agent_paths::Places;
+use crate::climpt::prompts::compile::{Compiler, Prompt};
+use crate::climpt::prompts::files::PromptFile;
+use crate::climpt::prompts::front_matter::User;
+use crate::climpt::prompts::step_prompt::{unread, unread_hint};
+use crate::climpt::prompts::variables::{Inputs, Scope};
+use crate::lints;
+use crate::source::files::join;
+use crate::source::findings::Findings;
+use crate::source::loader::{Desk, Page};
+use crate::source::suggest::list;
+use crate::values::json::Text;
+
+/// Where prompts are looked for, and how many of these places, the first ones, are those of `basePath`.
+fn bases_of(
+    flow: &CheckFlow<'_>,
+    agent: &AgentDefinition<'_>,
+    places: &Places<'_>,
+    found: &Findings,
+) -> (Vec<String>, usize) {
+    let add = |bases: &mut Vec<String>, base: &str, span: Span| {
+        for place in places.candidates(base, span, found) {
+            if !bases.contains(&place) {
+                bases.push(place);
+            }
+        }
+    };
+    let mut bases = Vec::new();
+    if let Some(base) = flow.base {
+        add(&mut bases, base.text, base.span);
+    }
+    let own = bases.len();
+    let (fallback_dir, span) = agent.fallback_dir;
+    add(&mut bases, fallback_dir, span.unwrap_or(flow.span));
+    (bases, own)
+}
+
+/// The path of a prompt below a base.
+fn relative(reference: &PromptReference<'_>, editions: &[(&str, &str)]) -> String {
+    match reference.place {
+        PromptPlace::Path(path) => path.text.to_owned(),
+        PromptPlace::Parts { c1, c2, c3, edition, adaptation } => {
+            let file = editions.iter().find(|(name, _)| *name == edition);
+            let edition = file.map_or(edition, |(_, file)| file);
+            let adaptation = adaptation.map(|adaptation| format!("_{adaptation}")).unwrap_or_default();
+            format!("{c1}/{c2}/{c3}/f_{edition}{adaptation}.md")
+        }
+    }
+}
+
+/// Where the prompts of a check flow lie.
+pub(super) struct Prompts<'p, 'f, 'j> {
+    compiler: &'p Compiler<'p, 'f, 'j>,
+    bases: Vec<String>,
+    /// How many of these are those of `basePath`.
+    own: usize,
+    /// Whether prompts were found below those, and below others.
+    found: Cell<(bool, bool)>,
+    editions: &'p [(&'j str, &'j str)],
+}
+
+impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
+    /// Below `basePath`, then below the agent's `fallbackDir`.
+    pub(super) fn new(
+        flow: &'p CheckFlow<'j>,
+        agent: &AgentDefinition<'_>,
+        places: &Places<'_>,
+        compiler: &'p Compiler<'p, 'f, 'j>,
+    ) -> Prompts<'p, 'f, 'j> {
+        let (bases, own) = bases_of(flow, agent, places, &compiler.desk.found);
+        Prompts { compiler, bases, own, found: Cell::default(), editions: &flow.editions }
+    }
+
+    /// The prompts of a step and of its check, and what the step says about them compared with what they read.
+    pub(super) fn of(&self, step: &CheckedStep<'_>) -> (Template, Template) {
+        let work = self.prompt(step, step.prompt.as_ref(), "prompt");
+        let check = step.check.as_ref().and_then(|check| check.prompt.as_ref());
+        let check = self.prompt(step, check, "check");
+        if let (Some((work, at)), Some((check, _))) = (&work, &check) {
+            self.compare(step, [work, check], *at);
+        }
+        let template = |prompt: Option<(Prompt, Span)>| prompt.map(|(prompt, _)| prompt.template);
+        (template(work).unwrap_or_default(), template(check).unwrap_or_default())
+    }
+
+    /// A prompt and where its file begins; `None` when there is none, which a finding says.
+    fn prompt(
+        &self,
+        step: &CheckedStep<'_>,
+        reference: Option<&PromptReference<'_>>,
+        what: &str,
+    ) -> Option<(Prompt, Span)> {
+        let found = reference.and_then(|reference| self.find(step, reference, what));
+        let Some((file, reference, by_fallback)) = found else {
+            self.compiler.reads.unreadable();
+            return None;
+        };
+        let mut said: Vec<(&'static str, &str)> = Vec::new();
+        if let (PromptPlace::Parts { c1, c2, c3, edition, adaptation }, false) =
+            (reference.place, by_fallback)
+        {
+            said.extend([("c1", c1), ("c2", c2), ("c3", c3), ("edition", edition)]);
+            said.extend(adaptation.map(|adaptation| ("adaptation", adaptation)));
+        }
+        let user = User::Reference { step: step.id, said: &said };
+        let start = Span::start_of(file.file);
+        Some((self.compiler.compile(&file, Scope::Step(Inputs::few(&[])), user), start))
+    }
+
+    fn find<'r, 's>(
+        &self,
+        step: &CheckedStep<'_>,
+        reference: &'r PromptReference<'s>,
+        what: &str,
+    ) -> Option<(PromptFile, &'r PromptReference<'s>, bool)> {
+        let mut tried = Vec::new();
+        let fallback = reference.fallback.map(|fallback: Text<'_>| fallback.text.to_owned());
+        let own = relative(reference, self.editions);
+        for (index, relative) in std::iter::once(own).chain(fallback).enumerate() {
+            for (at, base) in self.bases.iter().enumerate() {
+                let Some(path) = join(base, &relative) else {
+                    let message = format!("`{relative}` leads out of the project");
+                    self.push(
+                        step,
+                        Diagnostic::error(lints::ESCAPES_ROOT, reference.span, message)
+                            .hint("keep the prompts of an agent in its folder or in the project"),
+                    );
+                    return None;
+                };
+                match self.compiler.desk.page(&path) {
+                    Page::Text { file, text } => {
+                        let (own, other) = self.found.get();
+                        self.found.set((own || at < self.own, other || at >= self.own));
+                        return Some((PromptFile { path, file, text, by: index }, reference, index > 0));
+                    }
+                    Page::Missing if tried.contains(&path) => {}
+                    Page::Missing => tried.push(path),
+                    Page::Faulty => return None,
+                }
+            }
+        }
+        if reference.misread {
+            return None;
+        }
+        let message = format!("`{}` has no prompt for its `{what}`: no file {}", step.id, list(&tried));
+        self.push(
+            step,
+            Diagnostic::error(lints::MISSING_PROMPT, reference.span, message)
+                .hint("write the file, or correct the path"),
+        );
+        None
+    }
+
+    /// Reports a `basePath` that no prompt was found below, though others were found.
+    pub(super) fn report_unused(&self, flow: &CheckFlow<'_>) {
+        if let (Some(base), 1.., (false, true)) = (flow.base, self.own, self.found.get()) {
+            let message = format!("no prompt was found below `{}`", base.text);
+            let hint = "correct the path, or name the folder where the prompts are";
+            let finding = Diagnostic::warning(lints::UNUSED_BASE, base.span, message).hint(hint);
+            self.compiler.desk.found.push(finding);
+        }
+    }
+
+    /// What a step says about its variables and the task, and what its prompts read, have to agree.
+    fn compare(&self, step: &CheckedStep<'_>, prompts: [&Prompt; 2], at: Span) {
+        if let Some(declared) = &step.variables {
+            self.compare_variables(step, declared, prompts);
+        }
+        let reads_task = prompts.iter().any(|prompt| prompt.reads_task);
+        match step.uses_stdin {
+            Some((true, span)) if !reads_task => {
+                let message =
+                    format!("`usesStdin` asks for the task, which no prompt of `{}` reads", step.id);
+                self.push(
+                    step,
+                    Diagnostic::warning(lints::UNUSED_VARIABLE, span, message)
+                        .hint("write `{input_text}` in a prompt, or make it false"),
+                );
+            }
+            Some((false, _)) if reads_task => {
+                let at = prompts.iter().find_map(|prompt| prompt.input_text).unwrap_or(at);
+                let message =
+                    format!("a prompt of `{}` reads the task, but its `usesStdin` is false", step.id);
+                self.push(
+                    step,
+                    Diagnostic::warning(lints::UNDECLARED_VARIABLE, at, message)
+                        .hint("make `usesStdin` true: a run needs the task either way"),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn compare_variables(&self, step: &CheckedStep<'_>, declared: &[Text<'_>], prompts: [&Prompt; 2]) {
+        let listed: HashSet<Cow<'_, str>> = declared.iter().map(|known| spelled(known.text)).collect();
+        // Of a variable that nothing gives that is said already: it need not be listed as well.
+        let unlisted = prompts.into_iter().flat_map(|prompt| {
+            let is_given = |name: &String| !prompt.unknown.contains(name);
+            prompt.from_outside.iter().filter(move |(name, _)| is_given(name))
+        });
+        let unlisted: Vec<_> = unlisted.filter(|(name, _)| !listed.contains(&spelled(name))).collect();
+        let names: BTreeSet<Cow<'_, str>> = unlisted.iter().map(|(name, _)| spelled(name)).collect();
+        let unread = unread(declared, &prompts);
+        // One that is not read beside one that is not listed is that one, misspelt: it is said where it stands.
+        if let ([name], [only]) = (&unread[..], &*Vec::from_iter(&names)) {
+            let message = format!(
+                "`variables` list `{}`, which no prompt of `{}` reads, and not its `{only}`",
+                name.text, step.id
+            );
+            let hint = format!("write `{only}` in its place, or remove it and add `{only}`");
+            return self
+                .push(step, Diagnostic::warning(lints::UNUSED_VARIABLE, name.span, message).hint(hint));
+        }
+        for (name, span) in unlisted {
+            let message =
+                format!("a prompt of `{}` reads `{name}`, which its `variables` do not list", step.id);
+            let hint = format!("add `{name}` to `variables`");
+            self.push(step, Diagnostic::warning(lints::UNDECLARED_VARIABLE, *span, message).hint(hint));
+        }
+        for name in unread {
+            let message = format!("`variables` list `{}`, which no prompt of `{}` reads", name.text, step.id);
+            let hint = unread_hint(name.text, &prompts, "a prompt");
+            self.push(step, Diagnostic::warning(lints::UNUSED_VARIABLE, name.span, message).hint(hint));
+        }
+    }
+
+    fn push(&self, step: &CheckedStep<'_>, finding: Diagnostic) {
+        let desk: &Desk<'_> = self.compiler.desk;
+        desk.found.push(finding.step(step.id));
+    }
+}

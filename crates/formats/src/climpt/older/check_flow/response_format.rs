@@ -1,0 +1,143 @@
+//! `responseFormat`: what the answer of a check looks like, and which words of it mean what.
+
+use cuegate_flow::{Str, diagnostics::Diagnostic, model::Outcome};
+use serde_json::{Map, Value, json};
+
+use crate::lints;
+use crate::source::suggest::{list, nearest};
+use crate::values::json::{Fields, Text};
+
+/// Where the answer of a check says its result.
+pub(crate) const RESULT: &str = "result";
+
+/// Where it says why.
+pub(super) const MESSAGE: &str = "message";
+
+/// Words that mean that all is well.
+const GOOD: [&str; 3] = ["ok", "pass", "true"];
+
+/// Words that mean that it is not.
+const BAD: [&str; 3] = ["ng", "fail", "false"];
+
+/// What an answer has to look like.
+#[derive(Debug)]
+pub(crate) struct ResponseFormat {
+    /// The schema.
+    pub(crate) schema: Value,
+}
+
+/// The outcome of a check that passed.
+pub(super) fn ok() -> Outcome {
+    Outcome::Named("ok".into())
+}
+
+/// The outcome of one that did not.
+pub(super) fn ng() -> Outcome {
+    Outcome::Named("ng".into())
+}
+
+/// Every word that is understood, whatever the format asks for.
+pub(super) fn words() -> Vec<(Str, Outcome)> {
+    let good = GOOD.iter().map(|word| ((*word).into(), ok()));
+    good.chain(BAD.iter().map(|word| ((*word).into(), ng()))).collect()
+}
+
+/// Reads a format; the usual one where none is written.
+pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFormat {
+    let mut properties = Map::new();
+    match fields {
+        None => {
+            properties.insert(RESULT.to_owned(), result("ok|ng").unwrap_or_default());
+            properties.insert(MESSAGE.to_owned(), json!({ "type": "string" }));
+        }
+        Some(fields) => {
+            let result_at = fields.nullable(RESULT);
+            let is_result = |key: &str| result_at.is_none() && nearest(key, [RESULT]).is_some();
+            if let Some((misspelt, _)) = fields.others().into_iter().find(|(entry, _)| is_result(&entry.key))
+            {
+                let message = format!("`{}` is no key of `responseFormat`", misspelt.key);
+                let finding = Diagnostic::error(lints::UNKNOWN_KEY, misspelt.key_span, message);
+                fields.push(finding.meant(RESULT));
+            } else if let Some(text) = fields.required(RESULT) {
+                let good = result(text.text);
+                if good.is_none() {
+                    let hint = "write `ok|ng`, `pass|fail`, `boolean` or `string`";
+                    fields.invalid(text.span, why_unreadable(text.text), hint);
+                }
+                properties.insert(RESULT.to_owned(), good.unwrap_or_else(|| json!({})));
+            }
+            for (entry, text) in fields.others() {
+                let key: &str = &entry.key;
+                let near = nearest(key, [RESULT, MESSAGE]).filter(|near| *near != key && !is_result(key));
+                if let Some(near) = near {
+                    let message = format!("`{key}` of an answer is read by nobody");
+                    let finding = Diagnostic::warning(lints::UNKNOWN_KEY, entry.key_span, message);
+                    fields.push(finding.hint(format!("did you mean `{near}`?")));
+                }
+                properties.insert(key.to_owned(), value(key, text, &fields));
+            }
+        }
+    }
+    ResponseFormat { schema: json!({ "type": "object", "properties": properties, "required": [RESULT] }) }
+}
+
+/// The schema of the result: the words that the agent is to use. `ok` and `ng` are how any of them is noted down.
+fn result(format: &str) -> Option<Value> {
+    match format {
+        "boolean" => return Some(json!({ "enum": [true, false, "ok", "ng"] })),
+        // Any text: a word that says neither is not well.
+        "string" => return Some(json!({ "type": "string" })),
+        _ => {}
+    }
+    let mut allowed: Vec<&str> = format.split('|').map(str::trim).collect();
+    let both = allowed.iter().any(|word| is_one(GOOD, word)) && allowed.iter().any(|word| is_one(BAD, word));
+    if !both || !allowed.iter().all(|word| is_one(GOOD, word) || is_one(BAD, word)) {
+        return None;
+    }
+    for noted in ["ok", "ng"] {
+        if !allowed.contains(&noted) {
+            allowed.push(noted);
+        }
+    }
+    Some(json!({ "type": "string", "enum": allowed }))
+}
+
+/// Whether a word is one of some, in whatever case.
+fn is_one(words: [&str; 3], word: &str) -> bool {
+    words.contains(&&*word.to_lowercase())
+}
+
+/// What the format of a result that cannot be used lacks.
+fn why_unreadable(format: &str) -> String {
+    let words = || format.split('|').map(str::trim);
+    let unknown: Vec<&str> = words().filter(|word| !is_one(GOOD, word) && !is_one(BAD, word)).collect();
+    match (unknown.is_empty(), words().any(|word| is_one(GOOD, word)), words().any(|word| is_one(BAD, word)))
+    {
+        (true, true, _) => format!("`{format}` does not say what is not well"),
+        (true, false, _) => format!("`{format}` does not say what is well"),
+        (false, false, false) => format!("`{format}` says neither what is well nor what is not"),
+        (false, ..) => {
+            format!("{} of `{format}` means neither that it is well nor that it is not", list(&unknown))
+        }
+    }
+}
+
+/// The schema of another field.
+fn value(key: &str, text: Text<'_>, fields: &Fields<'_, '_>) -> Value {
+    const TYPES: [&str; 3] = ["string", "number", "boolean"];
+    match text.text {
+        // What is optional is a text that may be left out, as everything but the result may.
+        "optional" => json!({ "type": "string" }),
+        kind if TYPES.contains(&kind) => json!({ "type": kind }),
+        words if words.contains('|') => {
+            let words: Vec<&str> = words.split('|').map(str::trim).collect();
+            json!({ "type": "string", "enum": words })
+        }
+        other => {
+            let message = format!("`{other}` in `{key}` is no kind of value");
+            let hint = format!("use one of {}, or words separated by `|`", list(&TYPES));
+            fields.invalid(text.span, message, &hint);
+            json!({})
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What follows from the result of a check: `onPass` and `onFail`.
+
+use cuegate_flow::diagnostics::{Diagnostic, Span};
+
+use crate::lints;
+use crate::values::json::{Fields, Kind, Text};
+
+/// What follows from the result of a check.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Way<'j> {
+    /// The run is completed.
+    Complete,
+    /// On to a step.
+    Next(Text<'j>),
+    /// Another round of the same step, so often at most; then the fallback, else the run has failed.
+    Retry {
+        /// How often; `None` = without a limit of its own.
+        max: Option<u32>,
+        /// Where that is written.
+        max_span: Option<Span>,
+        /// Where to afterwards.
+        fallback: Option<Text<'j>>,
+    },
+    /// Back to a step.
+    Fallback(Text<'j>),
+}
+
+/// What a result leads to: `complete` before `next` before `retry` before `fallback`.
+pub(super) fn read_way<'j>(fields: Fields<'j, '_>, name: &str) -> Option<Way<'j>> {
+    let (complete, retry) = (fields.boolean("complete"), fields.boolean("retry"));
+    let (next, fallback) = (fields.filled("next"), fields.filled("fallback"));
+    let limit = fields.count("maxRetries", 0).filter(|(max, _)| *max > 0);
+    let (limit, max_span) = (limit.map(|(max, _)| max), limit.map(|(_, span)| span));
+    let is_set = |flag: Option<(bool, Span)>| flag.is_some_and(|(set, _)| set);
+    let way = match (is_set(complete), next, is_set(retry), fallback) {
+        (true, ..) => Some(Way::Complete),
+        (_, Some(next), ..) => Some(Way::Next(next)),
+        (_, _, true, fallback) => Some(Way::Retry { max: limit, max_span, fallback }),
+        (_, _, _, Some(fallback)) => Some(Way::Fallback(fallback)),
+        _ => None,
+    };
+    let inert = |key: &'static str, why: &str| {
+        let entry = fields.nullable(key).filter(|entry| !matches!(entry.value.kind, Kind::Boolean(false)));
+        if let Some(entry) = entry {
+            let message = format!("`{key}` of `{name}` never acts: {why}");
+            fields.push(
+                Diagnostic::warning(lints::INERT_TRANSITION, entry.key_span, message)
+                    .hint("remove it, or what stands before it"),
+            );
+        }
+    };
+    match &way {
+        Some(Way::Complete) => {
+            ["next", "retry", "maxRetries", "fallback"]
+                .iter()
+                .for_each(|key| inert(key, "`complete` comes first"));
+        }
+        Some(Way::Next(_)) => {
+            ["retry", "maxRetries", "fallback"].iter().for_each(|key| inert(key, "`next` comes first"));
+        }
+        Some(Way::Retry { max: None, fallback: Some(_), .. }) => {
+            inert("fallback", "`retry` has no limit, which `maxRetries` would set");
+        }
+        Some(Way::Fallback(_)) => inert("maxRetries", "it counts retries, and `retry` is not set"),
+        Some(Way::Retry { .. }) => {}
+        None => {
+            // What is there and cannot be read has been reported.
+            let written = |key| fields.nullable(key).is_some();
+            let faulty = written("next")
+                || written("fallback")
+                || (written("complete") && complete.is_none())
+                || (written("retry") && retry.is_none());
+            if !faulty {
+                let message = format!("`{name}` leads nowhere");
+                fields.push(
+                    Diagnostic::error(lints::EMPTY_TRANSITION, fields.opening(), message)
+                        .hint("give it one of `next`, `fallback`, `retry` and `complete`"),
+                );
+            }
+        }
+    }
+    fields.finish();
+    way
+}
+
+impl<'j> Way<'j> {
+    /// The step that it leads to in the end, if one is named.
+    fn leads_to(&self) -> Option<Text<'j>> {
+        match self {
+            Way::Next(to) | Way::Fallback(to) => Some(*to),
+            Way::Retry { fallback, .. } => *fallback,
+            Way::Complete => None,
+        }
+    }
+
+    /// Whether it does the same as another one.
+    fn is_same(&self, other: &Way<'_>) -> bool {
+        let is_alike = match (self, other) {
+            (Way::Complete, Way::Complete) => true,
+            (Way::Next(_) | Way::Fallback(_), Way::Next(_) | Way::Fallback(_)) => true,
+            (Way::Retry { max: one, .. }, Way::Retry { max: two, .. }) => one == two,
+            _ => false,
+        };
+        is_alike && self.leads_to().map(|to| to.text) == other.leads_to().map(|to| to.text)
+    }
+}
+
+/// Reports ways with which the check of a step is none: what does not pass is done all the same, both results are one,
+/// or the step begins anew without anything that counts. `once`: nothing else than these ways follows from a result.
+pub(super) fn check_ways(id: &str, once: bool, ways: [Option<&Way<'_>>; 2], check: &Fields<'_, '_>) {
+    let [pass, fail] = ways;
+    let span = |key| check.nullable(key).map_or(check.opening(), |entry| entry.key_span);
+    if let Some(Way::Complete) = fail {
+        let message = format!("a check of `{id}` that does not pass completes the run");
+        check.push(
+            Diagnostic::warning(lints::FAILURE_COMPLETES, span("onFail"), message)
+                .hint("lead it to a step, or use `retry` with `maxRetries`, after which the run has failed"),
+        );
+    } else if once && pass.zip(fail).is_some_and(|(pass, fail)| pass.is_same(fail)) {
+        let message = format!("whether the check of `{id}` passes changes nothing: both ways are the same");
+        check.push(
+            Diagnostic::warning(lints::CHECK_DECIDES_NOTHING, span("onFail"), message)
+                .hint("lead `onFail` elsewhere, or use `retry` with `maxRetries`"),
+        );
+    }
+    for (key, way) in ["onPass", "onFail"].into_iter().zip(ways) {
+        let own = way.and_then(Way::leads_to).filter(|to| to.text == id);
+        if let Some(own) = own {
+            let message = format!("`{key}` of `{id}` leads to itself, where its counting begins anew");
+            check.push(
+                Diagnostic::warning(lints::SELF_NEXT, own.span, message)
+                    .hint("use `retry` with `maxRetries` for further rounds, and lead on to another step"),
+            );
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The built-in prompts that `fallbackKey` names: what a step is asked with that has no prompt file.
+
+use std::cmp::Reverse;
+
+use cuegate_flow::model::Source;
+
+use super::files::PromptFile;
+use super::variables::{Meaning, Scope, Variables};
+use crate::climpt::registry::step_definition::StepDefinition;
+use crate::source::loader::Desk;
+use crate::source::suggest::nearest;
+
+/// The prompt of agents that have no `agent.json`, and so name no system prompt.
+pub(crate) const SYSTEM: &str = "system";
+
+/// The key in the examples of the documents, which their tables do not have.
+const OF_EXAMPLES: &str = "issue_initial_default";
+
+/// How many words of an unknown key are compared: no key has more.
+const WORDS_MAX: usize = 8;
+
+/// A line that begins with this and the name of a variable is there only where that variable has a value.
+const WHERE_GIVEN: char = '?';
+
+macro_rules! prompts {
+    ($($key:literal $(= $file:literal)?),+ $(,)?) => {
+        /// The keys of the tables of "14. Steps Registry", and the prompt of each.
+        const PROMPTS: &[(&str, &str)] = &[$(($key, prompts!(@text $key $($file)?))),+];
+    };
+    (@text $key:literal) => { include_str!(concat!("builtin/", $key, ".md")) };
+    (@text $key:literal $file:literal) => { include_str!(concat!("builtin/", $file, ".md")) };
+}
+
+prompts! {
+    "initial_iterate",
+    "continuation_iterate",
+    "initial_issue",
+    // The examples of the documents call it so, their tables do not.
+    "issue_initial_default" = "initial_issue",
+    "continuation_issue",
+    "initial_issue_label_only",
+    "continuation_issue_label_only",
+    "initial_project",
+    "continuation_project",
+    "initial_keyword",
+    "continuation_keyword",
+    // The manual mode is another name of the keyword's.
+    "initial_manual" = "initial_keyword",
+    "continuation_manual" = "continuation_keyword",
+    "initial_structured_signal",
+    "continuation_structured_signal",
+    "continuation_project_preparation",
+    "continuation_project_processing",
+    "continuation_project_review",
+    "issue_closure_default",
+    "project_closure_default",
+    "polling_closure_default",
+    "review_closure_default",
+    "iteration_closure_default",
+    "facilitation_closure_default",
+    "project_continuation_closure_default",
+    "statuscheck_continuation_default",
+    "system",
+}
+
+/// The keys of all built-in prompts.
+pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
+    PROMPTS.iter().map(|(key, _)| *key)
+}
+
+/// The key that was probably meant: of those in the tables the one that has the most words in common, in whatever
+/// order, else the one that differs least.
+pub(crate) fn meant(key: &str) -> Option<&'static str> {
+    let key = key.replace('.', "_");
+    let words: Vec<&str> = key.split('_').take(WORDS_MAX).collect();
+    let shared = |known: &str| words.iter().filter(|word| nearest(word, known.split('_')).is_some()).count();
+    let known = || keys().filter(|known| *known != OF_EXAMPLES);
+    let by_words = known().filter(|known| shared(known) > 1);
+    let most = by_words.min_by_key(|known| (Reverse(shared(known)), known.split('_').count()));
+    most.or_else(|| nearest(&key, known()))
+}
+
+/// Whether a key names a built-in prompt.
+pub(crate) fn is_known(key: &str) -> bool {
+    keys().any(|known| known == key)
+}
+
+/// The built-in prompt of a key, with the lines that this definition has values for; with the task where the step asks
+/// for it.
+pub(crate) fn built_in(
+    key: &str,
+    step: Option<&StepDefinition<'_>>,
+    variables: &Variables<'_>,
+    desk: &Desk<'_>,
+) -> Option<PromptFile> {
+    let (key, text) = PROMPTS.iter().find(|(known, _)| *known == key)?;
+    let takes_task = step.and_then(|step| step.uses_stdin).is_some_and(|(uses, _)| uses);
+    let mut text = given(text, |name| has_value(name, variables));
+    let mut path = format!("built-in/{key}.md");
+    if takes_task {
+        text.push_str("\nThe task, as it was given:\n\n{input_text}\n");
+        path = format!("built-in/{key}.md with the task");
+    }
+    let file = desk.own_text(&path, &text);
+    Some(PromptFile { path, file, text: text.into(), by: 0 })
+}
+
+/// A text without the lines whose variable has no value.
+fn given(text: &str, has_value: impl Fn(&str) -> bool) -> String {
+    let mut kept = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let condition = line.strip_prefix(WHERE_GIVEN).and_then(|rest| rest.split_once(' '));
+        match condition {
+            Some((name, line)) if has_value(name) => kept.push_str(line),
+            Some(_) => {}
+            None => kept.push_str(line),
+        }
+    }
+    kept
+}
+
+/// Whether a run always has a value for a variable: one that may be left out would make the run refuse to start.
+fn has_value(name: &str, variables: &Variables<'_>) -> bool {
+    match variables.meaning(name, Scope::System) {
+        Meaning::Value(Source::Param(name)) => variables
+            .params
+            .iter()
+            .any(|param| param.name == name && (param.required || param.default.is_some())),
+        Meaning::Text(text) => !text.is_empty(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OF_EXAMPLES, PROMPTS, given, meant};
+
+    #[test]
+    fn every_prompt_says_how_to_answer_and_is_another() {
+        for (index, (key, text)) in PROMPTS.iter().enumerate() {
+            assert!(text.contains("JSON object"), "{key}");
+            let same = PROMPTS[..index].iter().filter(|(_, other)| other == text).count();
+            assert_eq!(same, usize::from(key.ends_with("_manual") || *key == OF_EXAMPLES), "{key}");
+        }
+        assert_eq!(PROMPTS.len(), 27);
+    }
+
+    #[test]
+    fn a_key_is_known_by_its_words() {
+        for (key, expected) in [
+            ("initial.issue", Some("initial_issue")),
+            ("issue_initial", Some("initial_issue")),
+            ("issue_initial_defalt", Some("initial_issue")),
+            ("issue_continuation_default", Some("continuation_issue")),
+            ("default_closure_review", Some("review_closure_default")),
+            ("sytem", Some("system")),
+            ("another", None),
+        ] {
+            assert_eq!(meant(key), expected, "{key}");
+        }
+    }
+
+    #[test]
+    fn lines_without_a_value_are_left_out() {
+        let text = "one\n?a {uv-a} is there\n?b {uv-b} is there\nwhy?\n";
+        assert_eq!(given(text, |name| name == "a"), "one\n{uv-a} is there\nwhy?\n");
+    }
+}

@@ -1,0 +1,214 @@
+//! Compiles prompt files to templates.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashSet};
+
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::Template,
+};
+
+use crate::climpt::prompts::placeholders::Body;
+use crate::climpt::prompts::unresolved_placeholders::Stays;
+
+use super::body::Prose;
+use super::files::{PromptFile, PromptFiles};
+use super::front_matter::{Matters, User, check_matter};
+use super::reads::ReadPlaces;
+use super::undeclared_variables::Outside;
+use super::unused::Reads;
+use super::variables::{Scope, Variables};
+use crate::climpt::agent::parameters::spelled;
+use crate::climpt::registry::index::StepIndex;
+use crate::climpt::registry::step_definition::StepDefinition;
+use crate::lints;
+use crate::source::loader::Desk;
+use crate::source::shared::Shared;
+use crate::source::suggest::list;
+use crate::templates::{FrontMatter, nodes, split};
+
+/// Compiles the prompts of one registry.
+pub(crate) struct Compiler<'c, 'f, 'j> {
+    pub(crate) desk: &'c Desk<'f>,
+    pub(crate) files: &'c PromptFiles<'j>,
+    pub(crate) variables: &'c Variables<'c>,
+    pub(crate) steps: &'c [StepDefinition<'j>],
+    /// The steps by their names.
+    pub(crate) index: StepIndex<'j>,
+    /// Files that have been looked at: findings about one as a whole come once, however many steps use it.
+    seen: Shared<HashSet<String>>,
+    /// Whether there are parameters that could not be read.
+    pub(crate) params_misread: bool,
+    /// What prompts have read so far.
+    pub(crate) reads: Reads,
+    /// What is read beside the prompts of steps and nobody gives.
+    pub(crate) outside: Outside,
+    /// What front matters say that the registry does not.
+    pub(crate) matters: Matters,
+    /// Where prompts of steps read what may not be there.
+    pub(crate) places: Shared<ReadPlaces>,
+}
+
+/// A compiled prompt.
+#[derive(Debug, Default)]
+pub(crate) struct Prompt {
+    /// The template.
+    pub(crate) template: Template,
+    /// Every variable it reads, as written.
+    pub(crate) used: BTreeSet<String>,
+    /// Those of its own text that come from outside the run, and where each stands first.
+    pub(crate) from_outside: Vec<(String, Span)>,
+    /// The same by their names.
+    pub(crate) outside: HashSet<String>,
+    /// Those of them that nothing gives, which is said of them.
+    pub(crate) unknown: Vec<String>,
+    /// The variables that its front matter lists.
+    pub(crate) listed: Vec<String>,
+    /// The values of a failing validator that it reads, and where each stands first.
+    pub(crate) failure_values: Vec<(String, Span)>,
+    /// Whether it is malformed, so that it may read more than is known.
+    pub(crate) malformed: bool,
+    /// Where `{input_text}` stands first.
+    pub(crate) input_text: Option<Span>,
+    /// Whether it reads the task, as `{input_text}` or as a variable.
+    pub(crate) reads_task: bool,
+}
+
+impl Prompt {
+    /// The variables that it reads, as [`spelled`], to look for many.
+    pub(crate) fn read(&self) -> HashSet<Cow<'_, str>> {
+        self.used.iter().map(|used| spelled(used)).collect()
+    }
+}
+
+/// How many sections one prompt may include: sections that include each other twice double otherwise.
+pub(crate) const SECTIONS_MAX: usize = 64;
+
+impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
+    /// A compiler.
+    pub(crate) fn new(
+        desk: &'c Desk<'f>,
+        files: &'c PromptFiles<'j>,
+        variables: &'c Variables<'c>,
+        steps: &'c [StepDefinition<'j>],
+        params_misread: bool,
+    ) -> Self {
+        let (reads, matters, outside) = (Reads::default(), Matters::default(), Outside::default());
+        let index = StepIndex::new(steps);
+        let (seen, places) = (Shared::default(), Shared::default());
+        Compiler {
+            desk,
+            files,
+            variables,
+            steps,
+            index,
+            seen,
+            params_misread,
+            reads,
+            outside,
+            matters,
+            places,
+        }
+    }
+
+    /// Compiles a prompt.
+    pub(crate) fn compile(&self, file: &PromptFile, scope: Scope<'_>, user: User<'_>) -> Prompt {
+        let mut prompt = Prompt::default();
+        let matter = split(&file.text);
+        let first = self.seen.lock().insert(file.path.clone());
+        if first {
+            check_matter(file, &matter, &self.desk.found);
+            self.check_empty(file, &matter, user);
+        }
+        prompt.listed = matter.names("uvVariables");
+        let mut body = Body {
+            compiler: self,
+            prompt: &mut prompt,
+            scope,
+            user,
+            step: user.step(),
+            custom: matter.names("customVariables"),
+            emptied: Vec::new(),
+            filled: Vec::new(),
+            file: file.file,
+            including: Vec::new(),
+            included: 0,
+            stays: Stays::default(),
+        };
+        let (mut pieces, prose) = (Vec::new(), Prose::of(&matter));
+        if user.is_remedy() {
+            let (nodes, faults) = nodes(matter.body);
+            for fault in faults {
+                self.reads.unreadable();
+                body.prompt.malformed = true;
+                let at = matter.body_at + fault.at;
+                body.push(
+                    Diagnostic::error(lints::MALFORMED_TEMPLATE, body.span(at, 2), fault.what)
+                        .hint("blocks are `{{#each x}}…{{/each}}` and `{{#if x}}…{{else}}…{{/if}}`"),
+                );
+            }
+            body.nodes(&prose, &nodes, &mut pieces);
+        } else {
+            if first {
+                body.literal_blocks(&prose);
+            }
+            body.text(&prose, prose.body, prose.at, &mut pieces);
+        }
+        std::mem::take(&mut body.stays).findings().for_each(|finding| body.push(finding));
+        let emptied = std::mem::take(&mut body.emptied);
+        let filled = std::mem::take(&mut body.filled);
+        if first {
+            self.check_custom(file, &matter, &emptied, &filled);
+        }
+        prompt.template = Template { pieces };
+        self.matters.compare(file, &matter, user, self.files.c1(), &prompt, &self.index);
+        prompt
+    }
+
+    /// A file without a prompt tells an agent nothing.
+    fn check_empty(&self, file: &PromptFile, matter: &FrontMatter<'_>, user: User<'_>) {
+        if !matter.body.trim().is_empty() {
+            return;
+        }
+        // What nobody reads may be read by the prompt that is to be written.
+        self.reads.unreadable();
+        let what = if file.text.trim().is_empty() { "is empty" } else { "has a front matter, but no prompt" };
+        let finding = Diagnostic::warning(
+            lints::EMPTY_PROMPT,
+            Span::start_of(file.file),
+            format!("`{}` {what}", file.path),
+        );
+        let finding = finding.hint("write the prompt, or remove what uses it");
+        self.desk.found.push(match user.step() {
+            Some(step) => finding.step(step),
+            None => finding,
+        });
+    }
+
+    /// Custom variables that nothing fills: those that stand in the prompt are empty there, the others mean nothing.
+    fn check_custom(
+        &self,
+        file: &PromptFile,
+        matter: &FrontMatter<'_>,
+        emptied: &[(String, Span)],
+        filled: &[String],
+    ) {
+        let report = |names: &[String], span, message: String| {
+            if !names.is_empty() {
+                self.desk.found.push(
+                    Diagnostic::warning(lints::EMPTY_CUSTOM_VARIABLE, span, message)
+                        .hint("use `{uv-name}` with a parameter or an input, or remove them"),
+                );
+            }
+        };
+        let (met, at): (Vec<String>, Vec<Span>) = emptied.iter().cloned().unzip();
+        let at = at.first().copied().unwrap_or_default();
+        report(&met, at, format!("nothing fills {} of `{}`", list(&met), file.path));
+        let mut unmet = matter.names("customVariables");
+        unmet.retain(|name| !met.contains(name) && !filled.contains(name));
+        let start = matter.at("customVariables");
+        let span =
+            Span { file: file.file, start: start as u32, end: (start + "customVariables".len()) as u32 };
+        report(&unmet, span, format!("`{}` does not use its custom variables {}", file.path, list(&unmet)));
+    }
+}

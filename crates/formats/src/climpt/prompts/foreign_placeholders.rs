@@ -1,0 +1,73 @@
+//! Placeholders that are written as other formats write them, and stay text.
+
+use super::variables::{Meaning, Scope, Variables};
+use crate::source::suggest::nearest;
+use crate::templates::is_name;
+
+/// What pieces call what a prompt of a registry can read, too.
+const OF_PIECES: [(&str, &str); 2] =
+    [("previous_response", "uv-previous_summary"), ("movement_iteration", "uv-iteration")];
+
+/// What was meant by a word in braces that stays text, blanks and all; `None` for one that is text as any other.
+pub(crate) fn meant(
+    inner: &str,
+    variables: &Variables<'_>,
+    scope: Scope<'_>,
+    sections: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
+    let known = |name: &str| variables.meaning(name, scope) != Meaning::Unknown;
+    let word = inner.trim();
+    if inner == "task" || (word.starts_with(['i', 'I']) && nearest(word, ["input_text"]).is_some()) {
+        return Some("input_text".to_owned());
+    }
+    if let Some((_, meant)) = OF_PIECES.iter().find(|(name, _)| *name == inner) {
+        return Some((*meant).to_owned());
+    }
+    // A known name between blanks may be code.
+    if known(inner) {
+        return Some(format!("uv-{inner}"));
+    }
+    if let Some(name) = behind(word, "section", &['.', ':', '-', '_', '/']) {
+        return sections(name);
+    }
+    if let Some(name) = behind(word, "uv", &['-', '_', '.']) {
+        return Some(format!("uv-{name}"));
+    }
+    // Other words may begin so: with another sign, or none, the name is to be one that there is.
+    let name = behind(word, "uv", &[':']).or_else(|| inner.strip_prefix("uv")).filter(|name| known(name))?;
+    Some(format!("uv-{name}"))
+}
+
+/// The name behind a prefix in whatever case and one of some signs, when it is one.
+fn behind<'w>(word: &'w str, prefix: &str, signs: &[char]) -> Option<&'w str> {
+    let (head, rest) = word.split_at_checked(prefix.len())?;
+    let name = rest.strip_prefix(signs)?.trim_start();
+    (head.eq_ignore_ascii_case(prefix) && is_name(name)).then_some(name)
+}
+
+/// The longest text in braces that may have been meant as a placeholder, in bytes.
+const INNER_MAX: usize = 200;
+
+/// What stands in braces on one line of a text that has no placeholder in it, without them, and where its brace is.
+pub(crate) fn in_braces(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.match_indices('{').filter_map(|(at, _)| {
+        let inner = &text[at + 1..];
+        let inner = &inner[..inner.floor_char_boundary(INNER_MAX)];
+        let end = inner.find(['{', '}', '\n', '"'])?;
+        inner[end..].starts_with('}').then(|| (at, &inner[..end]))
+    })
+}
+
+/// What begins as a placeholder in a text that has none in it, and where: up to its brace, or to the end of its word.
+pub(crate) fn malformed(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let begins = ["{uv-", "{input_text", "{section."].into_iter();
+    begins.flat_map(|begins| text.match_indices(begins)).map(|(at, begins)| {
+        let rest = &text[at + begins.len()..];
+        let line = rest.split(['\n', '{']).next().unwrap_or_default();
+        let end = match line.find('}') {
+            Some(brace) => brace + 1,
+            None => line.find(char::is_whitespace).unwrap_or(line.len()),
+        };
+        (at, &text[at..at + begins.len() + end])
+    })
+}

@@ -1,0 +1,383 @@
+//! Front matters of prompt files: what they repeat of the registry has to agree with it, as the registry decides.
+
+use std::collections::BTreeMap;
+
+use cuegate_flow::diagnostics::{Diagnostic, Span};
+use serde_json::Value;
+
+use super::compile::Prompt;
+use super::files::{PromptFile, PromptKey};
+use super::front_matter_slips::{check_slips, joined};
+use crate::climpt::agent::parameters::spelled;
+use crate::climpt::registry::index::StepIndex;
+use crate::climpt::registry::step_definition::StepDefinition;
+use crate::climpt::validation::definition::{FailurePattern, ValidatorDefinition};
+use crate::lints;
+use crate::source::findings::Findings;
+use crate::source::shared::Shared;
+use crate::source::suggest::list;
+use crate::templates::{FrontMatter, split};
+
+/// Keys of front matters. Others have no effect.
+pub(crate) const KEYS: [&str; 15] = [
+    "stepId",
+    "stepKind",
+    "c1",
+    "c2",
+    "c3",
+    "edition",
+    "adaptation",
+    "usesStdin",
+    "params",
+    "uvVariables",
+    "customVariables",
+    // Notes for people.
+    "name",
+    "title",
+    "description",
+    "version",
+];
+
+/// Who uses a prompt file.
+#[derive(Clone, Copy)]
+pub(crate) enum User<'u> {
+    /// A step, for its prompt.
+    Step {
+        /// The step.
+        step: &'u StepDefinition<'u>,
+        /// What the file was found by.
+        key: PromptKey<'u>,
+    },
+    /// The validators of a closure step, for a failure prompt.
+    Remedy {
+        /// The closure step.
+        closure: &'u StepDefinition<'u>,
+        /// The steps that are asked with it.
+        origins: &'u [&'u StepDefinition<'u>],
+        /// The failure pattern.
+        pattern: &'u FailurePattern<'u>,
+        /// The validator that fails.
+        validator: &'u ValidatorDefinition<'u>,
+        /// What the file was found by.
+        key: PromptKey<'u>,
+    },
+    /// A step of a check flow, for its prompt or its check's. What the registry says of the file is given in the words of
+    /// front matters, `None` for what it does not have.
+    Reference {
+        /// The step.
+        step: &'u str,
+        /// The parts of the reference that the file was found by.
+        said: &'u [(&'static str, &'u str)],
+    },
+    /// All steps, for the system prompt.
+    System,
+}
+
+impl<'u> User<'u> {
+    /// The step that findings name.
+    pub(crate) fn step(&self) -> Option<&'u str> {
+        match self {
+            User::Step { step, .. } => Some(step.id),
+            User::Remedy { closure, .. } => Some(closure.id),
+            User::Reference { step, .. } => Some(step),
+            User::System => None,
+        }
+    }
+
+    /// Whether what a failing validator yields is known by a name.
+    pub(crate) fn yields(&self, name: &str) -> bool {
+        let User::Remedy { pattern, validator, .. } = self else { return false };
+        pattern
+            .params
+            .iter()
+            .chain(validator.extract.iter().map(|(param, _)| param))
+            .any(|param| param.text == name)
+    }
+
+    /// Whether it is a failure prompt.
+    pub(crate) fn is_remedy(&self) -> bool {
+        matches!(self, User::Remedy { .. })
+    }
+}
+
+/// What the front matters of a registry's prompts say that the registry does not. A file may serve several steps, of
+/// which it can agree with one only, so that nothing is reported before all have been seen.
+#[derive(Debug, Default)]
+pub(crate) struct Matters {
+    /// By path and what is said: nothing when some use agrees with it.
+    clashes: Shared<BTreeMap<(String, String), Option<Diagnostic>>>,
+}
+
+impl Matters {
+    /// Notes what a use of a file says about its front matter.
+    pub(crate) fn compare(
+        &self,
+        file: &PromptFile,
+        matter: &FrontMatter<'_>,
+        user: User<'_>,
+        c1: &str,
+        prompt: &Prompt,
+        steps: &StepIndex<'_>,
+    ) {
+        let Some(map) = &matter.matter else { return };
+        for key in ["stepId", "stepKind", "c1", "c2", "c3", "edition", "adaptation", "usesStdin"] {
+            let written = map.get(key).filter(|value| !value.is_null()).map(text_of);
+            let Some(written) = written.filter(|written| !written.is_empty()) else { continue };
+            let Some(said) = says(key, user, c1, prompt, steps, &written) else { continue };
+            let agrees = said.iter().any(|said| *said == written);
+            self.note(file, key, agrees, || {
+                let message = match (key, user) {
+                    ("stepId", User::System) => {
+                        format!("the front matter belongs to `{written}`, but the file is the system prompt")
+                    }
+                    ("stepId", _) => {
+                        format!("the front matter belongs to `{written}`, but the prompt to {}", list(&said))
+                    }
+                    ("usesStdin", _) => stdin_message(user, &written, prompt),
+                    _ if said.is_empty() => {
+                        format!("the front matter says `{key}` `{written}`, the registry none")
+                    }
+                    _ => {
+                        format!("the front matter says `{key}` `{written}`, the registry {}", list(&said))
+                    }
+                };
+                clash(file, matter, key, message, user)
+            });
+        }
+        self.compare_params(file, matter, user, prompt);
+        self.compare_variables(file, matter, user, prompt);
+    }
+
+    /// Notes whether a use agrees with what is said; the finding is that of the first that does not.
+    fn note(&self, file: &PromptFile, what: &str, agrees: bool, finding: impl FnOnce() -> Diagnostic) {
+        let mut clashes = self.clashes.lock();
+        let entry = clashes.entry((file.path.clone(), what.to_owned()));
+        if agrees {
+            *entry.or_default() = None;
+        } else {
+            entry.or_insert_with(|| Some(finding()));
+        }
+    }
+
+    fn compare_params(&self, file: &PromptFile, matter: &FrontMatter<'_>, user: User<'_>, prompt: &Prompt) {
+        let listed = matter.names("params");
+        let User::Remedy { pattern, .. } = user else {
+            self.note(file, "params", listed.is_empty(), || {
+                let message = format!("`params` in the front matter of `{}` have no effect", file.path);
+                let finding = Diagnostic::warning(lints::STRAY_KEY, place(file, matter, "params"), message);
+                of_user(finding, user).hint("only failure prompts take them; remove them")
+            });
+            return;
+        };
+        for name in listed {
+            let promised = pattern.params.iter().any(|param| param.text == name);
+            let read = prompt.failure_values.iter().any(|(read, _)| *read == name);
+            let agrees = if pattern.params.is_empty() { read } else { promised };
+            self.note(file, &format!("params {name}"), agrees, || {
+                let message = match pattern.params.is_empty() {
+                    true => format!("the front matter lists `{name}`, which the prompt does not read"),
+                    false => format!(
+                        "the front matter lists `{name}`, which `params` of `{}` do not",
+                        pattern.name
+                    ),
+                };
+                clash(file, matter, "params", message, user)
+            });
+        }
+    }
+
+    /// Variables that a front matter lists and its prompt does not read. Where the step lists variables itself, both
+    /// lists are compared instead.
+    fn compare_variables(
+        &self,
+        file: &PromptFile,
+        matter: &FrontMatter<'_>,
+        user: User<'_>,
+        prompt: &Prompt,
+    ) {
+        if matches!(user, User::Step { step, .. } if step.variables.is_some()) {
+            return;
+        }
+        let read = prompt.read();
+        for name in matter.names("uvVariables") {
+            self.note(file, &format!("uvVariables {name}"), read.contains(&spelled(&name)), || {
+                let message = format!("the front matter lists `{name}`, which the prompt does not read");
+                let finding =
+                    Diagnostic::warning(lints::UNUSED_VARIABLE, place(file, matter, "uvVariables"), message);
+                of_user(finding, user)
+                    .hint(format!("write `{{uv-{name}}}` in the prompt, or remove it from the list"))
+            });
+        }
+    }
+
+    /// Reports what no use of a file agrees with.
+    pub(crate) fn report(&self, found: &Findings) {
+        for clash in self.clashes.lock().values().flatten() {
+            found.push(clash.clone());
+        }
+    }
+}
+
+/// What the registry says where a front matter says `written`; `None` when it says nothing that could be compared.
+fn says<'u>(
+    key: &str,
+    user: User<'u>,
+    c1: &'u str,
+    prompt: &Prompt,
+    steps: &StepIndex<'_>,
+    written: &str,
+) -> Option<Vec<&'u str>> {
+    let place = match user {
+        User::Step { key, .. } | User::Remedy { key, .. } => Some(key),
+        User::System | User::Reference { .. } => None,
+    };
+    Some(match (key, user) {
+        ("stepId", User::Reference { step, .. }) => vec![step],
+        ("usesStdin", User::Reference { .. }) => vec![flag(prompt.reads_task)],
+        (_, User::Reference { said, .. }) => {
+            let parts: Vec<&str> =
+                said.iter().filter(|(part, _)| *part == key).map(|(_, value)| *value).collect();
+            // A file that is named by its path has no parts.
+            if said.is_empty() || (parts.is_empty() && key != "adaptation") {
+                return None;
+            }
+            parts
+        }
+        ("stepId", User::Step { step, .. }) => vec![step.id],
+        // Failure prompts are no steps, and are called by other names; but not by that of another step.
+        ("stepId", _) if !steps.has(written) => return None,
+        ("stepId", User::Remedy { closure, origins, .. }) => {
+            let mut ids = vec![closure.id];
+            ids.extend(origins.iter().map(|origin| origin.id).filter(|id| *id != closure.id));
+            ids
+        }
+        ("stepId", User::System) => Vec::new(),
+        ("stepKind", User::Step { step, .. }) if step.section => vec!["section"],
+        ("stepKind", User::Step { step, .. }) => vec![step.kind?.as_str()],
+        ("stepKind", User::Remedy { closure, origins, .. }) => {
+            let kinds = std::iter::once(&closure).chain(origins).filter_map(|step| step.kind);
+            kinds.map(|kind| kind.as_str()).collect()
+        }
+        ("usesStdin", User::Step { step, .. }) => {
+            vec![flag(step.uses_stdin.map_or(prompt.reads_task, |(uses, _)| uses))]
+        }
+        ("usesStdin", _) => vec![flag(prompt.reads_task)],
+        ("c1", _) => vec![place.map(|_| c1)?],
+        ("c2", _) => vec![place?.c2],
+        ("c3", _) => vec![place?.c3],
+        ("edition", _) => vec![place?.edition],
+        ("adaptation", _) => place?.adaptation.into_iter().collect(),
+        _ => return None,
+    })
+}
+
+fn stdin_message(user: User<'_>, written: &str, prompt: &Prompt) -> String {
+    match user {
+        User::Step { step, .. } if step.uses_stdin.is_some() => {
+            let said = flag(step.uses_stdin.is_some_and(|(uses, _)| uses));
+            format!("the front matter says `usesStdin` `{written}`, `{}` says `{said}`", step.id)
+        }
+        _ if prompt.reads_task => {
+            format!("the front matter says `usesStdin` `{written}`, but the prompt reads the task")
+        }
+        _ => format!("the front matter says `usesStdin` `{written}`, but the prompt does not read the task"),
+    }
+}
+
+fn flag(value: bool) -> &'static str {
+    if value { "true" } else { "false" }
+}
+
+fn clash(
+    file: &PromptFile,
+    matter: &FrontMatter<'_>,
+    key: &str,
+    message: String,
+    user: User<'_>,
+) -> Diagnostic {
+    let finding = Diagnostic::warning(lints::FRONT_MATTER_MISMATCH, place(file, matter, key), message)
+        .hint("correct the front matter, or the registry, which decides");
+    of_user(finding, user)
+}
+
+/// Names the step that uses the file.
+fn of_user(finding: Diagnostic, user: User<'_>) -> Diagnostic {
+    match user.step() {
+        Some(step) => finding.step(step),
+        None => finding,
+    }
+}
+
+/// Where a key of a front matter stands.
+fn place(file: &PromptFile, matter: &FrontMatter<'_>, key: &str) -> Span {
+    let at = matter.at(key);
+    Span { file: file.file, start: at as u32, end: (at + key.len()) as u32 }
+}
+
+/// A value as the registry would write it.
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// A front matter is one only where the file begins with it; elsewhere it is text that the agent is told.
+fn check_late(file: &PromptFile, matter: &FrontMatter<'_>, found: &Findings) {
+    let late = matter.body.trim_start();
+    let at = file.text.len() - late.len();
+    if late.len() == matter.body.len() || matter.matter.is_some() || matter.fault.is_some() {
+        return;
+    }
+    // Between two horizontal rules may stand anything; a key that belongs there says what is meant.
+    let known = |map: &serde_json::Map<String, Value>| map.keys().any(|key| KEYS.contains(&key.as_str()));
+    if split(late).matter.as_ref().is_some_and(known) {
+        let span = Span { file: file.file, start: at as u32, end: at as u32 + 3 };
+        let message = format!(
+            "the front matter of `{}` does not begin the file, so that it is part of the prompt",
+            file.path
+        );
+        found.push(
+            Diagnostic::warning(lints::INVALID_FRONT_MATTER, span, message)
+                .hint("remove what stands before it"),
+        );
+    }
+}
+
+/// Reports what is wrong with a front matter as such, whoever uses the file.
+pub(crate) fn check_matter(file: &PromptFile, matter: &FrontMatter<'_>, found: &Findings) {
+    if let Some((at, reason)) = &matter.fault {
+        let at = *at as u32;
+        let message = format!("the front matter of `{}` is no YAML: {reason}", file.path);
+        let (span, hint) = match joined(file) {
+            Some((key, at)) => {
+                let span = Span { file: file.file, start: at as u32, end: (at + key.len() + 1) as u32 };
+                (span, format!("write a blank behind `{key}:`"))
+            }
+            None => (
+                Span { file: file.file, start: at, end: at + 1 },
+                "correct it, or remove the lines of `---`".to_owned(),
+            ),
+        };
+        found.push(Diagnostic::error(lints::INVALID_FRONT_MATTER, span, message).hint(hint));
+    }
+    check_slips(file, matter, found);
+    check_late(file, matter, found);
+    let Some(map) = &matter.matter else { return };
+    for key in map.keys().filter(|key| !KEYS.contains(&key.as_str())) {
+        let message = format!("`{key}` in the front matter of `{}` has no effect", file.path);
+        found
+            .push(Diagnostic::warning(lints::STRAY_KEY, place(file, matter, key), message).hint("remove it"));
+    }
+    for key in ["uvVariables", "customVariables", "params"] {
+        let good = match map.get(key) {
+            None | Some(Value::Null) => true,
+            Some(Value::Array(items)) => items.iter().all(Value::is_string),
+            Some(_) => false,
+        };
+        if !good {
+            let message = format!("`{key}` in the front matter of `{}` must be a list of texts", file.path);
+            found.push(
+                Diagnostic::error(lints::WRONG_TYPE, place(file, matter, key), message)
+                    .hint("write one name a line, each after `- `"),
+            );
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Prompt files: found, compiled, and compared with what their step declares.
+
+pub(crate) mod body;
+pub(crate) mod builtin;
+pub(crate) mod compile;
+pub(crate) mod files;
+pub(crate) mod foreign_placeholders;
+pub(crate) mod front_matter;
+pub(crate) mod front_matter_slips;
+pub(crate) mod missing_prompts;
+pub(crate) mod path_template;
+pub(crate) mod path_typo;
+pub(crate) mod placeholders;
+pub(crate) mod prefetch;
+pub(crate) mod reads;
+pub(crate) mod step_prompt;
+pub(crate) mod undeclared_variables;
+pub(crate) mod unresolved_placeholders;
+pub(crate) mod unused;
+pub(crate) mod variables;
+pub(crate) mod verdict_variables;

@@ -1,0 +1,333 @@
+//! The prompt of a step: found, compiled, compared with what the step says about it.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashSet};
+
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::{Piece, Template},
+};
+
+use super::builtin::{built_in, is_known, meant};
+use super::compile::{Compiler, Prompt};
+use super::files::{PromptFile, PromptKey, Search};
+use super::front_matter::User;
+use super::path_typo;
+use super::variables::Scope;
+use crate::climpt::agent::parameters::spelled;
+use crate::climpt::agent::runner::ClosureAction;
+use crate::climpt::registry::generation::Generation;
+use crate::climpt::registry::kinds::StepKind;
+use crate::climpt::registry::step_definition::StepDefinition;
+use crate::lints;
+use crate::source::findings::Findings;
+use crate::source::suggest::{list, nearest};
+use crate::templates::is_name;
+use crate::values::json::Text;
+
+/// The prompts that can serve a step, best first: a closure step tries the adaptation that the closure action
+/// names, then its own.
+pub(crate) fn keys_of<'s>(step: &StepDefinition<'s>, action: Option<ClosureAction>) -> Vec<PromptKey<'s>> {
+    let (Some(c2), Some(c3)) = (step.c2, step.c3) else { return Vec::new() };
+    let adaptation = step.adaptation.map(|adaptation| adaptation.text);
+    let own = PromptKey { c2: c2.text, c3: c3.text, edition: step.edition(), adaptation };
+    let adapted = action.filter(|_| step.kind == Some(StepKind::Closure)).map(ClosureAction::adaptation);
+    let adapted = adapted.map(|adaptation| PromptKey { adaptation: Some(adaptation), ..own });
+    adapted.into_iter().chain([own]).collect()
+}
+
+/// The template of a step's prompt; an empty one when there is none, which a finding says.
+pub(crate) fn step_prompt(
+    step: &StepDefinition<'_>,
+    scope: Scope<'_>,
+    action: Option<ClosureAction>,
+    compiler: &Compiler<'_, '_, '_>,
+) -> Template {
+    let keys = keys_of(step, action);
+    if keys.is_empty() {
+        compiler.reads.unreadable();
+        return Template::default();
+    }
+    match compiler.files.find(&keys, step.span, compiler.desk) {
+        Search::Found(file) => {
+            check_fallback_key(step, compiler);
+            check_adaptation(step, keys[file.by].adaptation, compiler);
+            let prompt = compiler.compile(&file, scope, User::Step { step, key: keys[file.by] });
+            // Of a prompt without a text it has been said that it has none.
+            if !is_blank(&prompt.template) {
+                check_variables(step, &prompt, Span::start_of(file.file), compiler);
+                check_task(step, &prompt, compiler);
+            }
+            if let Scope::Step(inputs) = scope {
+                compiler.reads.inputs(step.id, inputs.all, &prompt);
+            }
+            prompt.template
+        }
+        Search::Missing(tried) => {
+            let own = keys[keys.len() - 1];
+            let place = (compiler.files, compiler.desk);
+            if let Some(finding) = path_typo::of_step(step, own, compiler.steps, place) {
+                compiler.reads.unreadable();
+                compiler.desk.found.push(finding);
+                return Template::default();
+            }
+            if let Some(key) = step.fallback_key.filter(|_| !step.section)
+                && let Some(file) = built_in(key.text, Some(step), compiler.variables, compiler.desk)
+            {
+                report_fallback(step, key, &tried, compiler);
+                compiler.files.stood_in(&keys[keys.len() - 1], step.id);
+                return compiled(step, &file, keys[0], scope, compiler);
+            }
+            compiler.reads.unreadable();
+            let said = report_missing(step, &tried, compiler);
+            compiler.files.missed(&keys[keys.len() - 1], said, compiler.desk);
+            Template::default()
+        }
+        Search::Faulty => {
+            compiler.reads.unreadable();
+            Template::default()
+        }
+    }
+}
+
+/// Whether a template has nothing in it.
+pub(crate) fn is_blank(template: &Template) -> bool {
+    template.pieces.iter().all(|piece| matches!(piece, Piece::Text(text) if text.trim().is_empty()))
+}
+
+/// A finished registry of the "complete" generation has a file for every prompt: a built-in one is for safety only
+/// ("Step Flow Design", the contract of prompts).
+fn report_fallback(
+    step: &StepDefinition<'_>,
+    key: Text<'_>,
+    tried: &[String],
+    compiler: &Compiler<'_, '_, '_>,
+) {
+    if step.generation == Generation::Complete {
+        let (id, key_text) = (step.id, key.text);
+        let message = format!("`{id}` has no prompt file, and the built-in `{key_text}` is only for safety");
+        compiler.desk.found.push(
+            Diagnostic::warning(lints::BUILT_IN_PROMPT, key.span, message)
+                .step(id)
+                .hint(format!("write {}", list(tried))),
+        );
+    }
+}
+
+/// Takes back what was said of steps because built-in prompts stand in for theirs: they are not those that were meant.
+pub(crate) fn take_back_of_built_in(steps: &BTreeSet<&str>, found: &Findings) {
+    found.take(|known| {
+        let is_of_prompt = known.code == lints::BUILT_IN_PROMPT || known.code == lints::UNUSED_VARIABLE;
+        is_of_prompt && known.step.as_deref().is_some_and(|step| steps.contains(step))
+    });
+}
+
+/// The template of a built-in prompt. What it reads is known, so that `uvVariables` need not list it; what they list all
+/// the same has to stand in it.
+fn compiled(
+    step: &StepDefinition<'_>,
+    file: &PromptFile,
+    key: PromptKey<'_>,
+    scope: Scope<'_>,
+    compiler: &Compiler<'_, '_, '_>,
+) -> Template {
+    let prompt = compiler.compile(file, scope, User::Step { step, key });
+    report_unread(step, &prompt, compiler);
+    check_task(step, &prompt, compiler);
+    if let Scope::Step(inputs) = scope {
+        compiler.reads.inputs(step.id, inputs.all, &prompt);
+    }
+    prompt.template
+}
+
+fn check_fallback_key(step: &StepDefinition<'_>, compiler: &Compiler<'_, '_, '_>) {
+    if let Some(key) = step.fallback_key.filter(|key| !is_known(key.text)) {
+        let message = format!("`{}` is no built-in prompt", key.text);
+        compiler.desk.found.push(
+            Diagnostic::warning(lints::UNKNOWN_FALLBACK_KEY, key.span, message)
+                .step(step.id)
+                .hint("the prompt file is there, so that you can remove the key"),
+        );
+    }
+}
+
+/// The closure action's adaptation comes first, so that the step's own may have no effect.
+fn check_adaptation(step: &StepDefinition<'_>, found: Option<&str>, compiler: &Compiler<'_, '_, '_>) {
+    let own = step.adaptation.filter(|own| Some(own.text) != found);
+    if let (Some(own), Some(found)) = (own, found) {
+        let message = format!("`{}` has no effect: the closure action's prompt `{found}` is there", own.text);
+        compiler.desk.found.push(
+            Diagnostic::warning(lints::STRAY_KEY, own.span, message)
+                .step(step.id)
+                .hint("remove `adaptation`, or change `defaultClosureAction`"),
+        );
+    }
+}
+
+fn fallback_hint(key: &str, otherwise: &str) -> String {
+    match meant(key) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => otherwise.to_owned(),
+    }
+}
+
+/// Says that a prompt is missing; where that is said.
+fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Compiler<'_, '_, '_>) -> Span {
+    let tried = list(tried);
+    let finding = match step.fallback_key {
+        Some(key) if !step.section => {
+            Diagnostic::error(
+                lints::MISSING_PROMPT,
+                key.span,
+                // The words of "14. Steps Registry", 14.4.1.
+                format!(
+                    "No fallback prompt found for key: \"{}\" (step: {}), and there is no file {tried}",
+                    key.text, step.id
+                ),
+            )
+            .hint(fallback_hint(key.text, "write the file"))
+        }
+        _ => Diagnostic::error(
+            lints::MISSING_PROMPT,
+            step.span,
+            format!("`{}` has no prompt: no file {tried}", step.id),
+        )
+        .hint("write the file"),
+    };
+    let said = finding.span;
+    compiler.desk.found.push(finding.step(step.id));
+    said
+}
+
+/// What a step says about its prompt's variables, and what the prompt uses, have to agree.
+fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, compiler: &Compiler<'_, '_, '_>) {
+    let Some(declared) = &step.variables else { return };
+    let found = &compiler.desk.found;
+    let names: HashSet<Cow<'_, str>> = declared.iter().map(|known| spelled(known.text)).collect();
+    let declares = |name: &str| names.contains(&spelled(name));
+    // Of a variable that nothing gives that is said already: it need not be listed as well.
+    let unknown: HashSet<&String> = prompt.unknown.iter().collect();
+    let is_given = |name: &String| !unknown.contains(name);
+    let read = prompt.from_outside.iter().filter(|(name, _)| is_given(name) && !declares(name));
+    let listed = prompt.listed.iter().filter(|name| !declares(name));
+    // One that is not read beside one that is not declared is that one, misspelt: it is said where it stands.
+    let undeclared: BTreeSet<Cow<'_, str>> =
+        read.clone().map(|(name, _)| name).chain(listed.clone()).map(|name| spelled(name)).collect();
+    if let ([name], [only]) = (unread(declared, &[prompt]).as_slice(), &*Vec::from_iter(&undeclared)) {
+        let message = format!(
+            "`uvVariables` list `{}`, which the prompt of `{}` does not read, and not its `{only}`",
+            name.text, step.id
+        );
+        found.push(
+            Diagnostic::warning(lints::UNUSED_VARIABLE, name.span, message)
+                .step(step.id)
+                .hint(format!("write `{only}` in its place, or remove it and add `{only}`")),
+        );
+        return;
+    }
+    for (name, span) in read {
+        let message =
+            format!("the prompt of `{}` reads `{name}`, which its `uvVariables` do not list", step.id);
+        found.push(
+            Diagnostic::warning(lints::UNDECLARED_VARIABLE, *span, message)
+                .step(step.id)
+                .hint(format!("add `{name}` to `uvVariables`")),
+        );
+    }
+    // What the prompt reads as well is said of it there.
+    let is_read = |name: &str| prompt.from_outside.iter().any(|(read, _)| spelled(read) == spelled(name));
+    for name in listed.filter(|name| !is_read(name)) {
+        let message = format!("the front matter lists `{name}`, which `uvVariables` of `{}` do not", step.id);
+        found.push(
+            Diagnostic::warning(lints::UNDECLARED_VARIABLE, start, message)
+                .step(step.id)
+                .hint(format!("add `{name}` to `uvVariables`, or remove it from the front matter")),
+        );
+    }
+    report_unread(step, prompt, compiler);
+}
+
+/// From so many on, what a prompt does not read of what it could is said once.
+pub(crate) const MANY: usize = 3;
+
+/// What a step promises to its prompt and the prompt does not read.
+fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler<'_, '_, '_>) {
+    let found = &compiler.desk.found;
+    let declared = step.variables.as_deref().unwrap_or_default();
+    let is_slip = |name: &&Text<'_>| nearest(name.text, prompt.used.iter().map(String::as_str)).is_some();
+    let (mut slips, others): (Vec<&Text<'_>>, Vec<&Text<'_>>) =
+        unread(declared, &[prompt]).into_iter().partition(is_slip);
+    // Many are not read for one reason: it is another prompt, or one that was written anew.
+    if others.len() >= MANY {
+        let names: Vec<&str> = others.iter().map(|name| name.text).collect();
+        let (names, id) = (list(&names), step.id);
+        let message = format!("`uvVariables` list {names}, which the prompt of `{id}` does not read");
+        let finding = Diagnostic::warning(lints::UNUSED_VARIABLE, others[0].span, message).step(id);
+        found.push(
+            finding
+                .hint("see that it is the right prompt, and read them there, or remove them from the list"),
+        );
+    } else {
+        slips.extend(others);
+    }
+    for name in slips {
+        let message =
+            format!("`uvVariables` list `{}`, which the prompt of `{}` does not read", name.text, step.id);
+        found.push(
+            Diagnostic::warning(lints::UNUSED_VARIABLE, name.span, message).step(step.id).hint(unread_hint(
+                name.text,
+                &[prompt],
+                "the prompt",
+            )),
+        );
+    }
+}
+
+/// What to do about a variable that a list has and some prompts, which are called so, do not read.
+pub(crate) fn unread_hint(name: &str, prompts: &[&Prompt], called: &str) -> String {
+    let read = prompts.iter().flat_map(|prompt| prompt.used.iter().map(String::as_str));
+    match nearest(name, read) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if !is_name(name) => "no placeholder can be called so: remove it from the list".to_owned(),
+        None => format!("write `{{uv-{name}}}` in {called}, or remove it from the list"),
+    }
+}
+
+/// The variables of a list that none of some prompts reads.
+pub(crate) fn unread<'t, 'j>(declared: &'t [Text<'j>], prompts: &[&Prompt]) -> Vec<&'t Text<'j>> {
+    // What is read by a name that nothing gives may be this one, misspelt.
+    let unknown = prompts.iter().flat_map(|prompt| &prompt.unknown);
+    let is_meant = |name: &str| unknown.clone().any(|unknown| nearest(unknown, [name]).is_some());
+    let read: HashSet<Cow<'_, str>> = prompts.iter().flat_map(|prompt| prompt.read()).collect();
+    let unread = declared.iter().filter(|name| !read.contains(&spelled(name.text)));
+    unread.filter(|name| !is_meant(name.text)).collect()
+}
+
+/// What a step says about the task, and whether its prompt reads it, have to agree. (In a section that has no effect,
+/// which is said where it is read.)
+fn check_task(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler<'_, '_, '_>) {
+    let (Some((uses, span)), false) = (step.uses_stdin, step.section) else { return };
+    let found = &compiler.desk.found;
+    if uses && !prompt.reads_task {
+        found.push(
+            Diagnostic::warning(
+                lints::UNUSED_VARIABLE,
+                span,
+                format!("`usesStdin` asks for the task, which the prompt of `{}` does not read", step.id),
+            )
+            .step(step.id)
+            .hint("write `{input_text}` in the prompt, or make `usesStdin` false"),
+        );
+    }
+    if let Some(at) = prompt.input_text.filter(|_| !uses) {
+        found.push(
+            Diagnostic::warning(
+                lints::UNDECLARED_VARIABLE,
+                at,
+                format!("the prompt of `{}` reads the task, but its `usesStdin` is false", step.id),
+            )
+            .step(step.id)
+            .hint("make `usesStdin` true: a run needs the task either way"),
+        );
+    }
+}

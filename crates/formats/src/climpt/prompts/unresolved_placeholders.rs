@@ -1,0 +1,50 @@
+//! Placeholders of a prompt that stay text: what is written in the same way is one finding, at its first place.
+
+use std::collections::HashMap;
+
+use cuegate_flow::diagnostics::{Diagnostic, FileId, Span};
+
+use crate::lints;
+
+/// What stays text in one prompt.
+#[derive(Debug, Default)]
+pub(crate) struct Stays {
+    places: HashMap<(FileId, String), usize>,
+    all: Vec<Stay>,
+}
+
+#[derive(Debug)]
+struct Stay {
+    written: String,
+    span: Span,
+    why: String,
+    hint: String,
+    /// At how many further places it stands.
+    more: usize,
+}
+
+impl Stays {
+    /// Adds a place at which something stays text.
+    pub(crate) fn add(&mut self, written: &str, span: Span, why: String, hint: String) {
+        let key = (span.file, written.to_owned());
+        if let Some(at) = self.places.get(&key) {
+            self.all[*at].more += 1;
+            return;
+        }
+        self.places.insert(key, self.all.len());
+        self.all.push(Stay { written: written.to_owned(), span, why, hint, more: 0 });
+    }
+
+    /// What is to be said of them.
+    pub(crate) fn findings(self) -> impl Iterator<Item = Diagnostic> {
+        self.all.into_iter().map(|Stay { written, span, why, hint, more }| {
+            let more = match more {
+                0 => String::new(),
+                1 => ", here and at 1 more place".to_owned(),
+                more => format!(", here and at {more} more places"),
+            };
+            let message = format!("`{written}` {why}{more}");
+            Diagnostic::warning(lints::FOREIGN_PLACEHOLDER, span, message).hint(hint)
+        })
+    }
+}

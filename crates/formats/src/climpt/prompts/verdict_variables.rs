@@ -1,0 +1,63 @@
+//! What a definition says in `runner` and prompts can read: `{uv-completion_keyword}`, `{uv-max_checks}` and the like.
+
+use cuegate_flow::Str;
+
+use crate::values::json::{Json, Kind};
+
+/// Texts by the variable that reads them.
+pub(crate) type Told = Vec<(&'static str, Str)>;
+
+/// What a verdict tells: of several combined ones the first that has it.
+pub(crate) fn told_by_verdict(verdict: &Json) -> Told {
+    let mut told = Told::new();
+    collect(verdict, &mut told);
+    told
+}
+
+fn collect(verdict: &Json, told: &mut Told) {
+    let kind = verdict.entry("type").and_then(|kind| kind.value.as_text()).unwrap_or_default();
+    if kind == "poll:state" {
+        // Who polls an issue without naming its repository means the one of the folder.
+        put(told, "repository", Some("".into()));
+    }
+    let Some(config) = verdict.entry("config").map(|config| &config.value) else { return };
+    let value = |key: &str| config.entry(key).map(|entry| &entry.value);
+    match kind {
+        "detect:keyword" => {
+            put(told, "completion_keyword", value("verdictKeyword").and_then(Json::scalar_text));
+        }
+        "count:check" => put(told, "max_checks", value("maxChecks").and_then(Json::scalar_text)),
+        "detect:structured" => {
+            put(told, "signal_type", value("signalType").and_then(Json::scalar_text));
+            put(told, "signal_fields", value("requiredFields").and_then(fields));
+        }
+        "meta:composite" => {
+            if let Some(Kind::List(conditions)) = value("conditions").map(|conditions| &conditions.kind) {
+                conditions.iter().for_each(|condition| collect(condition, told));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn put(told: &mut Told, name: &'static str, text: Option<Str>) {
+    if let Some(text) = text.filter(|_| !told.iter().any(|(known, _)| *known == name)) {
+        told.push((name, text));
+    }
+}
+
+/// The fields of a signal in words: names, or names with the values they have to have.
+fn fields(required: &Json) -> Option<Str> {
+    let fields: Vec<String> = match &required.kind {
+        Kind::List(names) => names.iter().filter_map(Json::as_text).map(|name| format!("`{name}`")).collect(),
+        Kind::Object(entries) => entries
+            .iter()
+            .map(|entry| match entry.value.scalar_text() {
+                Some(value) => format!("`{}` (`{value}`)", entry.key),
+                None => format!("`{}`", entry.key),
+            })
+            .collect(),
+        _ => return None,
+    };
+    (!fields.is_empty()).then(|| fields.join(", ").into())
+}

@@ -1,0 +1,176 @@
+//! Lowers conditional transitions: a handed-on value selects the target.
+
+use std::collections::HashSet;
+
+use cuegate_flow::{
+    Str,
+    diagnostics::Diagnostic,
+    model::{FieldPath, Name, Selector, Target},
+};
+use serde_json::Value;
+
+use super::gate_lowering::{Lowering, handoff_of};
+use crate::lints;
+use crate::source::suggest::{list, nearest};
+use crate::values::json::Text;
+
+/// Lowers `condition` and `targets`.
+pub(crate) fn lower_select(
+    lowering: &Lowering<'_, '_, '_>,
+    condition: &Text<'_>,
+    cases: &[(&str, Text<'_>)],
+    default: Option<&Text<'_>>,
+) -> Target<Name> {
+    let own = lowering
+        .handoff
+        .iter()
+        .find(|left| *left.key == *condition.text)
+        // The full path names the value too, though it is kept under its last segment.
+        .or_else(|| lowering.handoff.iter().find(|left| left.path.to_string() == condition.text));
+    let key: Str = own.map_or_else(|| condition.text.into(), |left| left.key.clone());
+    // Without the field in the answer the newest value of that name counts, which another step may have left.
+    if let Some(left) = own.filter(|left| !left_elsewhere(lowering, &left.key)) {
+        check_reachable(lowering, &left.path, cases);
+    }
+    if own.is_none() {
+        check_left_elsewhere(lowering, condition, default.is_some());
+    }
+    Target::Select {
+        by: Selector::Handoff(key),
+        cases: cases.iter().map(|(value, target)| ((*value).into(), name(target))).collect(),
+        default: default.map(name),
+    }
+}
+
+/// A step's name as a target.
+pub(crate) fn name(target: &Text<'_>) -> Name {
+    Name::new(target.text, target.span)
+}
+
+/// Whether a step other than this one leaves a value of this name.
+fn left_elsewhere(lowering: &Lowering<'_, '_, '_>, key: &str) -> bool {
+    lowering.world.leavers.other_than(lowering.step.id, key)
+}
+
+/// Reports the cases for values that the schema does not allow at the path.
+pub(crate) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath, cases: &[(&str, Text<'_>)]) {
+    // An intent that stands in for an unreadable one routes an answer that need not fit its schema.
+    let falls_back =
+        lowering.step.gate.as_ref().is_some_and(|gate| matches!(gate.fail_fast, Some((false, _))));
+    let Some(schema) = lowering.schema.filter(|_| !falls_back) else { return };
+    // What is `null` counts as absent, and selects nothing.
+    let values: Option<Vec<Value>> =
+        schema.values_at(path).map(|values| values.into_iter().filter(|value| !value.is_null()).collect());
+    let known = values.as_deref().map(Listed::of);
+    let selects = |case: &str| match &known {
+        Some(known) => known.select(case),
+        None => schema.can_read(path, case),
+    };
+    let mut lost = cases.iter().filter(|(value, _)| !selects(value)).peekable();
+    if lost.peek().is_none() {
+        return;
+    }
+    let hint = match &values {
+        Some(values) if values.iter().any(is_whole) => {
+            "an object or a list equals no entry: select by a field of it that is text, a number or a truth value"
+                .to_owned()
+        }
+        Some(values) => {
+            format!("the schema lists {}", list(&values.iter().map(text_of).collect::<Vec<_>>()))
+        }
+        None => "the schema allows no such value".to_owned(),
+    };
+    for (value, target) in lost {
+        let is_null = value == &"null" && schema.can_be(path, &["null"]);
+        let (why, hint) = match is_null {
+            true => ("`null` counts as nothing".to_owned(), "add `default` for it, and remove the entry"),
+            false => (format!("`{path}` is never `{value}`"), &*hint),
+        };
+        let message = format!("{why}, so that `{}` is not selected by it", target.text);
+        lowering.push(Diagnostic::warning(lints::UNREACHABLE_CASE, target.span, message).hint(hint));
+    }
+}
+
+/// Values, to find out whether one of them selects a case. Numbers are equal however they are written; objects and lists
+/// equal none.
+struct Listed {
+    texts: HashSet<String>,
+    /// The bits of those that are numbers; both zeros are one.
+    numbers: HashSet<u64>,
+}
+
+impl Listed {
+    fn of(values: &[Value]) -> Listed {
+        let bits = |number: f64| (number + 0.0).to_bits();
+        Listed {
+            texts: values.iter().filter(|value| !is_whole(value)).map(text_of).collect(),
+            numbers: values.iter().filter_map(Value::as_f64).map(bits).collect(),
+        }
+    }
+
+    fn select(&self, case: &str) -> bool {
+        let number =
+            || case.parse::<f64>().is_ok_and(|number| self.numbers.contains(&(number + 0.0).to_bits()));
+        self.texts.contains(case) || number()
+    }
+}
+
+/// Whether a value is an object or a list.
+fn is_whole(value: &Value) -> bool {
+    value.is_object() || value.is_array()
+}
+
+/// A value as `targets` write it.
+pub(crate) fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A value that the answer itself does not leave is the newest of the run: some other step has to leave it. If none
+/// does, the default is always taken, or nothing at all.
+fn check_left_elsewhere(lowering: &Lowering<'_, '_, '_>, condition: &Text<'_>, has_default: bool) {
+    // What a step leaves is not known where it has no gate, or lists what cannot be read, which has been said.
+    let is_known = lowering.step.gate.as_ref().is_some_and(|gate| !gate.handoff_misread);
+    if lowering.world.leavers.any(condition.text) || !is_known {
+        return;
+    }
+    let keys: Vec<Str> =
+        lowering.world.steps.iter().flat_map(|step| handoff_of(step)).map(|left| left.key).collect();
+    let mut paths: Vec<String> = lowering
+        .world
+        .steps
+        .iter()
+        .flat_map(|step| handoff_of(step))
+        .map(|left| left.path)
+        .filter(|path| **path.last() == *condition.text)
+        .map(|path| path.to_string())
+        .collect();
+    paths.sort();
+    paths.dedup();
+    // An input is named by its step and its path; here a value goes by the last part.
+    let last = condition.text.rsplit('.').next().filter(|last| keys.iter().any(|key| &**key == *last));
+    let hint = match last.or_else(|| nearest(condition.text, keys.iter().map(|key| &**key))) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if lowering.handoff.is_empty() => "add the field to this step's `handoffFields`".to_owned(),
+        None => {
+            let own: Vec<&Str> = lowering.handoff.iter().map(|left| &left.key).collect();
+            format!("this step leaves {}", list(&own.iter().map(|key| &***key).collect::<Vec<_>>()))
+        }
+    };
+    let (message, hint) = if paths.is_empty() {
+        (format!("`condition` names `{}`, which no step leaves", condition.text), hint)
+    } else {
+        let paths = list(&paths);
+        let message =
+            format!("`condition` names `{}`, which is ambiguous: there are {paths}", condition.text);
+        (message, "write the whole path of the one that is meant".to_owned())
+    };
+    let finding = if has_default {
+        Diagnostic::warning(lints::UNKNOWN_CONDITION, condition.span, message)
+    } else {
+        Diagnostic::error(lints::UNKNOWN_CONDITION, condition.span, message)
+    };
+    lowering.push(finding.hint(hint));
+}

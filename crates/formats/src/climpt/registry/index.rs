@@ -1,0 +1,100 @@
+//! The steps of a registry by what is asked of them: looked up once for each of them, so that nothing that asks walks
+//! through all of them.
+
+use std::collections::HashMap;
+
+use cuegate_flow::Str;
+
+use super::gate_lowering::handoff_of;
+use super::step_definition::StepDefinition;
+
+/// Where the steps of a registry stand, by their names.
+#[derive(Debug, Default)]
+pub(crate) struct StepIndex<'j> {
+    places: HashMap<&'j str, usize>,
+}
+
+impl<'j> StepIndex<'j> {
+    /// The index of some steps. Of two with one name the first is the one.
+    pub(crate) fn new(steps: &[StepDefinition<'j>]) -> StepIndex<'j> {
+        StepIndex::of(steps.iter().map(|step| step.id))
+    }
+
+    /// The index of some names.
+    pub(crate) fn of(names: impl Iterator<Item = &'j str>) -> StepIndex<'j> {
+        let mut places = HashMap::new();
+        for (at, name) in names.enumerate() {
+            places.entry(name).or_insert(at);
+        }
+        StepIndex { places }
+    }
+
+    /// The place of a step among all.
+    pub(crate) fn place(&self, id: &str) -> Option<usize> {
+        self.places.get(id).copied()
+    }
+
+    /// Whether there is a step of this name.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.places.contains_key(id)
+    }
+
+    /// The longest name of a step that a text begins with, where a dot and something else follow it.
+    pub(crate) fn prefix<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let dots = text.rmatch_indices('.').map(|(at, _)| at);
+        let mut names = dots.filter(|at| at + 1 < text.len()).map(|at| &text[..at]);
+        names.find(|name| self.has(name))
+    }
+}
+
+/// Which steps hand on a value of each name.
+#[derive(Debug, Default)]
+pub(crate) struct Leavers<'j> {
+    by_key: HashMap<Str, Vec<&'j str>>,
+}
+
+impl<'j> Leavers<'j> {
+    /// Those among some steps.
+    pub(crate) fn new(steps: &[StepDefinition<'j>]) -> Leavers<'j> {
+        let mut by_key: HashMap<Str, Vec<&'j str>> = HashMap::new();
+        for step in steps {
+            for left in handoff_of(step) {
+                by_key.entry(left.key).or_default().push(step.id);
+            }
+        }
+        Leavers { by_key }
+    }
+
+    /// Whether any step hands on a value of this name.
+    pub(crate) fn any(&self, key: &str) -> bool {
+        self.by_key.contains_key(key)
+    }
+
+    /// Whether a step other than this one does.
+    pub(crate) fn other_than(&self, id: &str, key: &str) -> bool {
+        self.by_key.get(key).is_some_and(|steps| steps.iter().any(|step| *step != id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StepIndex;
+
+    #[test]
+    fn a_name_is_the_longest_that_something_follows() {
+        let names = ["initial", "initial.issue", "a.", "b"];
+        let index = StepIndex::of(names.into_iter());
+        for (text, name) in [
+            ("initial.issue.plan", Some("initial.issue")),
+            ("initial.issue", Some("initial")),
+            ("initial.issue.", Some("initial")),
+            ("initial", None),
+            ("a..x", Some("a.")),
+            ("b.x.y", Some("b")),
+            (".b", None),
+        ] {
+            assert_eq!(index.prefix(text), name, "{text}");
+        }
+        assert_eq!((index.place("b"), index.has("c")), (Some(3), false));
+    }
+}

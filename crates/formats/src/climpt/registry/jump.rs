@@ -1,0 +1,277 @@
+//! Lowers `jump`: the answer's `targetField` wins, else `transitions.jump.target`.
+
+use std::collections::{BTreeSet, HashSet};
+
+use cuegate_flow::{
+    diagnostics::Diagnostic,
+    model::{Edge, FieldPath, Name, Selector, Target},
+};
+use serde_json::Value;
+
+use super::conditional_transitions::{check_reachable, lower_select, name, text_of};
+use super::gate_lowering::{Lowering, outcome};
+use super::generation::Generation;
+use super::kinds::{Intent, StepKind};
+use super::step_definition::{GateDefinition, TargetMode};
+use super::transition::{Rule, Transition};
+use crate::climpt::schemas::satisfiable::has_value;
+use crate::lints;
+use crate::source::suggest::list;
+use crate::values::json::Text;
+
+/// The edge of `jump`; `None` when it has no target at all, which a finding says.
+pub(crate) fn lower_jump(
+    lowering: &Lowering<'_, '_, '_>,
+    gate: &GateDefinition<'_>,
+    transition: Option<&Transition<'_>>,
+) -> Option<Edge<Name>> {
+    let rule = transition.map(|transition| &transition.rule);
+    let span = transition.map_or(gate.span, |transition| transition.span);
+    if let Some(Rule::End(null)) = rule {
+        lowering.null_target(Intent::Jump, *null);
+        return None;
+    }
+    let default_mode = if rule.is_some() { TargetMode::Explicit } else { TargetMode::Dynamic };
+    let field = gate.target_field.as_ref().map(|(path, _)| path);
+    check_inert(lowering, gate, rule);
+    let to = match (gate.target_mode.map_or(default_mode, |(mode, _)| mode), field, rule) {
+        (_, _, Some(Rule::Faulty)) => return None,
+        (TargetMode::Conditional, Some(field), Some(Rule::Choose { cases, default, .. })) => {
+            conditional(lowering, field, cases, default.as_ref())
+        }
+        (TargetMode::Conditional, _, _) => {
+            let hint = "give `targetField` and `transitions.jump.targets`, or another `targetMode`";
+            return nowhere(
+                lowering,
+                gate,
+                "`targetMode` is `conditional`, but nothing selects a target",
+                hint,
+            );
+        }
+        (TargetMode::Dynamic, Some(field), _) => dynamic(lowering, gate, field, single(rule))?,
+        (TargetMode::Explicit, Some(field), Some(rule)) => {
+            check_listed(lowering, field, rule);
+            Target::Jump {
+                field: Some(field.clone()),
+                among: distinct(rule.targets().iter().map(name)),
+                default: single(Some(rule)).map(name).or_else(|| chosen_default(rule)),
+            }
+        }
+        (_, None, Some(Rule::Step(target))) => Target::Step(name(target)),
+        (_, None, Some(Rule::Choose { condition, cases, default })) => match condition {
+            Some(condition) => lower_select(lowering, condition, cases, default.as_ref()),
+            None => {
+                let hint = "add `condition`, or `targetField` to the gate";
+                return nowhere(lowering, gate, "nothing selects among the `targets` of `jump`", hint);
+            }
+        },
+        (TargetMode::Explicit, Some(_), None) => {
+            let hint = "add `transitions.jump`, or remove `targetMode`";
+            let message = "`targetMode` is `explicit`, but no transition names the targets of `jump`";
+            return nowhere(lowering, gate, message, hint);
+        }
+        _ => {
+            let hint = "add `targetField` to the gate, or `transitions.jump.target`";
+            return nowhere(lowering, gate, "`jump` is allowed, but has no target", hint);
+        }
+    };
+    check_answers(lowering, gate, &to);
+    check_fallback(lowering, gate, &to);
+    Some(Edge::new(outcome(Intent::Jump), to, span))
+}
+
+/// What the answer names has to be a step that the jump may lead to.
+fn check_answers(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to: &Target<Name>) {
+    let (Target::Jump { field: Some(field), among, default }, Some(schema)) = (to, lowering.schema) else {
+        return;
+    };
+    let Some((_, span)) = gate.target_field.as_ref().filter(|_| schema.can_produce(field)) else { return };
+    // Of a step that is not there that is said.
+    if !among.iter().all(|step| lowering.world.step(&step.text).is_some()) {
+        return;
+    }
+    let id = lowering.step.id;
+    let steps: HashSet<&str> = among.iter().map(|step| &*step.text).collect();
+    let is_allowed = |value: &Value| value.as_str().is_some_and(|name| steps.contains(name));
+    let (allowed, refused): (Vec<Value>, Vec<Value>) = match schema.values_at(field) {
+        Some(values) => values.into_iter().filter(|value| !value.is_null()).partition(is_allowed),
+        None if schema.can_be(field, &["string"]) => {
+            (among.iter().map(|step| (*step.text).into()).collect(), Vec::new())
+        }
+        None => (Vec::new(), Vec::new()),
+    };
+    let may_be_missing = !has_value(schema, field);
+    let names: Vec<&str> = among.iter().map(|step| &*step.text).collect();
+    let refused: Vec<String> = refused.iter().map(text_of).collect();
+    if allowed.is_empty() && !(default.is_some() && may_be_missing) {
+        let what = match refused.is_empty() {
+            true => "no name of a step".to_owned(),
+            false => list(&refused),
+        };
+        let message = format!(
+            "every `jump` of `{id}` is refused: `{field}` can be {what}, and allowed are {}",
+            list(&names)
+        );
+        let finding = Diagnostic::error(lints::JUMP_WITHOUT_TARGET, *span, message);
+        lowering.push(finding.hint("list the steps that it may lead to in the schema's `enum`"));
+        return;
+    }
+    if !refused.is_empty() {
+        let message =
+            format!("a `jump` of `{id}` to {} is refused: allowed are {}", list(&refused), list(&names));
+        let finding = Diagnostic::warning(lints::REFUSED_JUMP, *span, message);
+        lowering.push(finding.hint("take it out of the schema's `enum`, or allow it"));
+    }
+    if may_be_missing && default.is_none() {
+        let message = format!("answers of `{id}` may leave out `{field}`, and then a `jump` names no step");
+        let finding = Diagnostic::note(lints::REFUSED_JUMP, *span, message);
+        lowering.push(finding.hint("list it in `required` of the schema, or give `transitions.jump.target`"));
+    }
+}
+
+/// An answer that cannot be used names no step: what falls back to `jump` needs one that is taken then.
+fn check_fallback(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to: &Target<Name>) {
+    let Some((Intent::Jump, span)) = gate.fallback else { return };
+    let needs_answer = match to {
+        Target::Jump { default, .. } | Target::Select { by: Selector::Field(_), default, .. } => {
+            default.is_none()
+        }
+        _ => false,
+    };
+    // That it never acts at all has been said.
+    let acts = lowering.step.generation == Generation::Complete
+        || gate.fail_fast.is_some_and(|(fails_fast, _)| !fails_fast);
+    if needs_answer && acts {
+        let message = "`fallbackIntent` has no effect: an answer that cannot be used names no step for `jump` to lead to";
+        let finding = Diagnostic::warning(lints::INERT_FALLBACK, span, message);
+        lowering.push(finding.hint("give `transitions.jump.target`, or fall back to another intent"));
+    }
+}
+
+/// What gate and transition say about the target, but something else decides alone.
+fn check_inert(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, rule: Option<&Rule<'_>>) {
+    let inert = |span, message: &str, hint: &str| {
+        lowering.push(Diagnostic::warning(lints::STRAY_KEY, span, message).hint(hint));
+    };
+    let mode = gate.target_mode.map(|(mode, _)| mode);
+    if let (Some((TargetMode::Dynamic, span)), None, Some(_)) = (gate.target_mode, &gate.target_field, rule) {
+        let message = "`targetMode` has no effect: without `targetField` the answer names no target";
+        inert(span, message, "add `targetField`, or remove `targetMode`");
+    }
+    let (Some(_), Some(Rule::Choose { condition, cases, default })) = (&gate.target_field, rule) else {
+        return;
+    };
+    if let Some(condition) = condition.filter(|_| !cases.is_empty()) {
+        let message = "`condition` of `jump` has no effect: the answer's `targetField` selects";
+        inert(condition.span, message, "remove `condition`, or `targetField` from the gate");
+    }
+    match mode {
+        Some(TargetMode::Conditional) => {}
+        Some(TargetMode::Dynamic) => {
+            let first = cases.iter().map(|(_, target)| target).chain(default).next();
+            if let Some(first) = first {
+                let message = "`targets` of `jump` have no effect: with `targetMode` `dynamic` the answer names any \
+                               work or verification step";
+                inert(first.span, message, "remove them, or `targetMode`");
+            }
+        }
+        Some(TargetMode::Explicit) | None => {
+            if let Some((value, target)) = cases.iter().find(|(value, target)| *value != target.text) {
+                let message = format!(
+                    "the value `{value}` of `targets` has no effect: the answer's `targetField` names the step \
+                     `{}` itself",
+                    target.text
+                );
+                let hint = "set `targetMode` to `conditional` to select by value, or write the step's name as the value";
+                inert(target.span, &message, hint);
+            }
+        }
+    }
+}
+
+/// A target that is no default is taken only when the answer names it. (Values that are no names have been
+/// reported.)
+fn check_listed(lowering: &Lowering<'_, '_, '_>, field: &FieldPath, rule: &Rule<'_>) {
+    match rule {
+        Rule::Choose { cases, .. } if cases.iter().all(|(value, target)| *value == target.text) => {
+            check_reachable(lowering, field, cases);
+        }
+        _ => {}
+    }
+}
+
+fn nowhere(
+    lowering: &Lowering<'_, '_, '_>,
+    gate: &GateDefinition<'_>,
+    message: &str,
+    hint: &str,
+) -> Option<Edge<Name>> {
+    let at =
+        gate.intents.iter().find(|(intent, _)| *intent == Intent::Jump).map_or(gate.span, |(_, span)| *span);
+    lowering.push(Diagnostic::error(lints::JUMP_WITHOUT_TARGET, at, message).hint(hint));
+    None
+}
+
+fn conditional(
+    lowering: &Lowering<'_, '_, '_>,
+    field: &FieldPath,
+    cases: &[(&str, Text<'_>)],
+    default: Option<&Text<'_>>,
+) -> Target<Name> {
+    check_reachable(lowering, field, cases);
+    Target::Select {
+        by: Selector::Field(field.clone()),
+        cases: cases.iter().map(|(value, target)| ((*value).into(), name(target))).collect(),
+        default: default.map(name),
+    }
+}
+
+/// Any work or verification step, narrowed by the schema's enum.
+fn dynamic(
+    lowering: &Lowering<'_, '_, '_>,
+    gate: &GateDefinition<'_>,
+    field: &FieldPath,
+    default: Option<&Text<'_>>,
+) -> Option<Target<Name>> {
+    let world = lowering.world;
+    let listed = lowering.schema.and_then(|schema| schema.values_at(field));
+    let places: Vec<usize> = match &listed {
+        Some(values) => {
+            let places = values.iter().filter_map(Value::as_str).filter_map(|id| world.index.place(id));
+            // In the order of the registry, each once.
+            places.collect::<BTreeSet<usize>>().into_iter().collect()
+        }
+        None => (0..world.steps.len()).collect(),
+    };
+    let among: Vec<Name> = places
+        .into_iter()
+        .map(|at| &world.steps[at])
+        .filter(|step| matches!(step.kind, Some(StepKind::Work | StepKind::Verification)) && !step.section)
+        .map(|step| Name::new(step.id, gate.span))
+        .collect();
+    if among.is_empty() && listed.is_some() && default.is_none() {
+        let message = format!("the schema lists no work or verification step at `{field}`");
+        nowhere(lowering, gate, &message, "list the steps that `jump` may lead to in the schema's `enum`");
+        return None;
+    }
+    Some(Target::Jump { field: Some(field.clone()), among, default: default.map(name) })
+}
+
+fn single<'r, 'j>(rule: Option<&'r Rule<'j>>) -> Option<&'r Text<'j>> {
+    match rule {
+        Some(Rule::Step(target)) => Some(target),
+        _ => None,
+    }
+}
+
+fn chosen_default(rule: &Rule<'_>) -> Option<Name> {
+    match rule {
+        Rule::Choose { default, .. } => default.as_ref().map(name),
+        _ => None,
+    }
+}
+
+fn distinct(names: impl Iterator<Item = Name>) -> Vec<Name> {
+    let mut seen = HashSet::new();
+    names.filter(|name| seen.insert(name.text.clone())).collect()
+}

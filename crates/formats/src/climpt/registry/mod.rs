@@ -1,0 +1,15 @@
+//! `steps_registry.json`: steps, gates, transitions and the generation it is written in.
+
+pub(crate) mod conditional_transitions;
+pub(crate) mod definition;
+pub(crate) mod gate_lowering;
+pub(crate) mod generation;
+pub(crate) mod index;
+pub(crate) mod inputs;
+pub(crate) mod jump;
+pub(crate) mod kinds;
+pub(crate) mod section_targets;
+pub(crate) mod step_definition;
+pub(crate) mod step_keys;
+pub(crate) mod transition;
+pub(crate) mod vocabulary;

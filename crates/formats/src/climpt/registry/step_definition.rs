@@ -1,0 +1,364 @@
+//! A step of a registry as written.
+
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::{FieldPath, Permission},
+};
+
+use super::generation::Generation;
+use super::kinds::{Intent, StepKind};
+use super::transition::{Transition, read_transitions};
+use crate::climpt::agent::model_names::model_of;
+use crate::climpt::agent::permission_mode::permission_of;
+use crate::source::suggest::{list, nearest};
+use crate::values::json::{Entry, Fields, Text};
+use crate::{lints, source::findings::Findings};
+
+/// A step as written; what could not be read is absent, and findings say so.
+#[derive(Debug)]
+pub(crate) struct StepDefinition<'j> {
+    /// The generation of its registry.
+    pub(crate) generation: Generation,
+    /// Its key, which is its name.
+    pub(crate) id: &'j str,
+    /// Where the key stands.
+    pub(crate) span: Span,
+    /// What people call it.
+    pub(crate) name: Option<&'j str>,
+    /// What it is there for.
+    pub(crate) kind: Option<StepKind>,
+    /// Whether it is only text that other prompts include.
+    pub(crate) section: bool,
+    /// Second part of its prompt's path.
+    pub(crate) c2: Option<Text<'j>>,
+    /// Third part of its prompt's path.
+    pub(crate) c3: Option<Text<'j>>,
+    /// Edition of its prompt.
+    pub(crate) edition: Option<Text<'j>>,
+    /// Adaptation of its prompt.
+    pub(crate) adaptation: Option<Text<'j>>,
+    /// The built-in prompt that stands in when there is no file.
+    pub(crate) fallback_key: Option<Text<'j>>,
+    /// The variables it says its prompt uses.
+    pub(crate) variables: Option<Vec<Text<'j>>>,
+    /// What it says about whether its prompt needs the task text.
+    pub(crate) uses_stdin: Option<(bool, Span)>,
+    /// Where the schema of its answer is.
+    pub(crate) schema: Option<SchemaReference<'j>>,
+    /// How its answer becomes an intent.
+    pub(crate) gate: Option<GateDefinition<'j>>,
+    /// Where its intents lead.
+    pub(crate) transitions: Option<Vec<Transition<'j>>>,
+    /// Whether some of them could not be read: they are on no intent that there is.
+    pub(crate) transitions_misread: bool,
+    /// The model it asks for.
+    pub(crate) model: Option<&'j str>,
+    /// What it may do at most, and where it says so.
+    pub(crate) permission: Option<(Permission, Span)>,
+    /// Data of other steps that it needs: names and what they say.
+    pub(crate) inputs: Vec<&'j Entry>,
+    /// Whether it is not known which data that is.
+    pub(crate) inputs_misread: bool,
+}
+
+/// The edition of prompts where none is written.
+pub(crate) const EDITION: &str = "default";
+
+impl<'j> StepDefinition<'j> {
+    /// The edition of its prompt.
+    pub(crate) fn edition(&self) -> &'j str {
+        self.edition.map_or(EDITION, |edition| edition.text)
+    }
+}
+
+/// Where a schema is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SchemaReference<'j> {
+    /// The file, relative to the schema base.
+    pub(crate) file: Text<'j>,
+    /// The schema in it.
+    pub(crate) schema: Text<'j>,
+}
+
+/// A `structuredGate` as written.
+#[derive(Debug)]
+pub(crate) struct GateDefinition<'j> {
+    /// Where it stands.
+    pub(crate) span: Span,
+    /// The intents it allows.
+    pub(crate) intents: Vec<(Intent, Span)>,
+    /// Where the schema lists the intents, as a pointer.
+    pub(crate) schema_pointer: Option<Text<'j>>,
+    /// Where the answer holds its intent.
+    pub(crate) field: Option<(FieldPath, Span)>,
+    /// Where the answer holds the target of a jump.
+    pub(crate) target_field: Option<(FieldPath, Span)>,
+    /// How targets of jumps are decided.
+    pub(crate) target_mode: Option<(TargetMode, Span)>,
+    /// Whether some of what it allows could not be read.
+    pub(crate) misread: bool,
+    /// Whether some of what it hands on could not be read.
+    pub(crate) handoff_misread: bool,
+    /// Data that is left for later steps.
+    pub(crate) handoff: Vec<(FieldPath, Span)>,
+    /// Whether an unreadable intent ends the run.
+    pub(crate) fail_fast: Option<(bool, Span)>,
+    /// The intent that stands in for an unreadable one.
+    pub(crate) fallback: Option<(Intent, Span)>,
+    /// Whether something is written for it, be it an intent or not.
+    pub(crate) fallback_is_written: bool,
+}
+
+/// How targets of jumps are decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TargetMode {
+    /// Only those that `transitions.jump` names.
+    Explicit,
+    /// Any work or verification step.
+    Dynamic,
+    /// The value of the target field selects among those of `transitions.jump`.
+    Conditional,
+}
+
+/// Reads a step.
+pub(crate) fn read_step<'j>(
+    entry: &'j Entry,
+    generation: Generation,
+    found: &Findings,
+) -> Option<StepDefinition<'j>> {
+    let id: &'j str = &entry.key;
+    let fields = Fields::of(&entry.value, "a step", Some(id), found)?;
+    let written = fields.required("stepId");
+    if let Some(written) = written.filter(|written| written.text != id) {
+        fields.push(
+            Diagnostic::error(
+                lints::STEP_ID_MISMATCH,
+                written.span,
+                format!("the step of key `{id}` calls itself `{}`", written.text),
+            )
+            .hint("make `stepId` and the key equal"),
+        );
+    }
+    let c2 = fields.required_part("c2");
+    let (kind, kind_is_written) = read_kind(&fields, id, c2, generation);
+    let gate = fields.object("structuredGate").map(|fields| read_gate(fields, generation));
+    let before = found.errors();
+    let transitions = read_transitions(&fields, id, generation);
+    let transitions_misread = found.errors() > before;
+    let before = found.errors();
+    let inputs = fields.names("inputs");
+    let inputs_misread = found.errors() > before;
+    let before = found.errors();
+    // Of a list that could not be read whole nothing is certain to be missing.
+    let variables = fields.texts("uvVariables").filter(|_| found.errors() == before);
+    let section_by_name = c2.is_some_and(|c2| c2.text == "section") || id.starts_with("section.");
+    let mut step = StepDefinition {
+        generation,
+        id,
+        span: entry.key_span,
+        name: fields.text("name").map(|name| name.text),
+        kind,
+        section: section_by_name && !kind_is_written && gate.is_none(),
+        c2,
+        c3: fields.required_part("c3"),
+        edition: fields.part("edition"),
+        adaptation: fields.part("adaptation"),
+        fallback_key: fields.filled("fallbackKey"),
+        variables,
+        uses_stdin: fields.boolean("usesStdin"),
+        schema: fields.object("outputSchemaRef").and_then(read_schema_reference),
+        transitions,
+        transitions_misread,
+        gate,
+        model: model_of(&fields, "model"),
+        permission: permission_of(&fields),
+        inputs,
+        inputs_misread,
+    };
+    fields.text("description");
+    for key in ["condition", "priority", "type"] {
+        fields.stray(key, "older definitions carry it; remove it");
+    }
+    step.inputs_misread |= step.inputs.is_empty() && fields.has_strange_key();
+    if step.section {
+        report_section(&step, &fields);
+    } else {
+        report_incomplete(&step, &fields);
+    }
+    fields.finish();
+    Some(step)
+}
+
+/// The kind of a step, and whether it is written. In the "complete" generation the name says it: `complete.*` steps
+/// complete the run.
+fn read_kind(
+    fields: &Fields<'_, '_>,
+    id: &str,
+    c2: Option<Text<'_>>,
+    generation: Generation,
+) -> (Option<StepKind>, bool) {
+    if generation == Generation::Complete {
+        let kind = if id.starts_with("complete.") { StepKind::Closure } else { StepKind::Work };
+        return (Some(kind), false);
+    }
+    let written = fields.one_of("stepKind", &StepKind::WORDS);
+    if fields.entry("stepKind").is_some() {
+        return (written.and_then(|(word, _)| StepKind::parse(word)), true);
+    }
+    (c2.and_then(|c2| StepKind::of_category(c2.text)), false)
+}
+
+/// A section is text that other prompts include: what belongs to asking an agent has no effect in it.
+fn report_section(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
+    let why = "a section is only text that other prompts include; remove it";
+    fields.strays(&["outputSchemaRef", "transitions", "model", "permissionMode", "inputs"], why);
+    if let Some((true, span)) = step.uses_stdin {
+        fields.inert(span, format!("`usesStdin` has no effect in the section `{}`", step.id), why);
+    }
+}
+
+/// Names everything at once that a step of the flow lacks.
+fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
+    // The "Step Flow Design" names all steps that lack these two in one error, which the registry reports.
+    let apart = step.generation == Generation::Complete;
+    // Of what is there and cannot be read that has been said.
+    let is_there = |key| fields.nullable(key).is_some();
+    let parts = [
+        ("structuredGate", !apart && step.gate.is_none() && !is_there("structuredGate")),
+        ("transitions", !apart && step.transitions.is_none() && !is_there("transitions")),
+        ("outputSchemaRef", step.schema.is_none() && !is_there("outputSchemaRef")),
+    ];
+    let missing: Vec<&str> = parts.iter().filter(|(_, missing)| *missing).map(|(key, _)| *key).collect();
+    if !missing.is_empty() {
+        fields.lacks(
+            Diagnostic::error(
+                lints::INCOMPLETE_STEP,
+                step.span,
+                format!("`{}` lacks {}", step.id, list(&missing)),
+            )
+            .hint("every step of the flow has all three; a step that is only included is called `section.*`"),
+        );
+    }
+    // A `c2` that is missing or cannot be read may be one that implies a kind.
+    if step.kind.is_none() && step.c2.is_some() && !is_there("stepKind") {
+        let c2 = step.c2.map_or_else(String::new, |c2| format!(", and `{}` as `c2` implies none", c2.text));
+        let message = format!("`{}` has no `stepKind`{c2}", step.id);
+        let meant = step.c2.and_then(|c2| Some((c2.span, nearest(c2.text, StepKind::categories())?)));
+        fields.push(match meant {
+            Some((span, category)) => Diagnostic::error(lints::NO_STEP_KIND, span, message).meant(category),
+            None => Diagnostic::error(lints::NO_STEP_KIND, step.span, message)
+                .hint(format!("add `stepKind`: {}", list(&StepKind::WORDS))),
+        });
+    }
+}
+
+/// Reads a reference to a schema.
+pub(crate) fn read_schema_reference<'j>(fields: Fields<'j, '_>) -> Option<SchemaReference<'j>> {
+    let file = fields.required("file");
+    let schema = fields.required("schema");
+    fields.finish();
+    Some(SchemaReference { file: file?, schema: schema? })
+}
+
+/// Where an answer holds its intent when a gate of the "complete" generation does not say.
+pub(crate) const INTENT_FIELD: &str = "next_action.action";
+
+/// Where the schema lists the intents.
+fn read_pointer<'j>(fields: &Fields<'j, '_>) -> Option<Text<'j>> {
+    fields.required("intentSchemaRef").filter(|pointer| {
+        let local = pointer.text.starts_with("#/");
+        if !local {
+            let message = format!("`intentSchemaRef` is `{}`, which does not begin with `#/`", pointer.text);
+            fields.invalid(
+                pointer.span,
+                message,
+                "point into the step's own schema; use `$ref` there for shared parts",
+            );
+        }
+        local
+    })
+}
+
+/// Reads a gate.
+pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> GateDefinition<'j> {
+    let before = fields.found.errors();
+    if fields.entry("allowedIntents").is_none() {
+        fields.missing("allowedIntents");
+    }
+    let intents: Vec<(Intent, Span)> = fields
+        .texts("allowedIntents")
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|word| Some((intent(word, generation, &fields)?, word.span)))
+        .collect();
+    let misread = fields.found.errors() > before;
+    let complete = generation == Generation::Complete;
+    let schema_pointer = if complete { None } else { read_pointer(&fields) };
+    let field = match fields.entry("intentField") {
+        None if complete => FieldPath::parse(INTENT_FIELD).map(|path| (path, fields.span)),
+        _ => fields.required("intentField").and_then(|text| path(text, "intentField", &fields)),
+    };
+    let target_field = fields.filled("targetField").and_then(|text| path(text, "targetField", &fields));
+    let target_mode = fields.one_of("targetMode", &["explicit", "dynamic", "conditional"]);
+    if !misread && !intents.iter().any(|(intent, _)| *intent == Intent::Jump) {
+        let why = "`jump` leads where that says, and this step does not allow it: remove what is not needed";
+        fields.strays(&["targetField", "targetMode"], why);
+    }
+    let before = fields.found.errors();
+    let handoff = fields
+        .texts("handoffFields")
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|text| path(text, "handoffFields", &fields))
+        .collect();
+    let gate = GateDefinition {
+        span: fields.span,
+        intents,
+        misread,
+        handoff_misread: fields.found.errors() > before,
+        schema_pointer,
+        field,
+        target_field,
+        target_mode: target_mode.map(|(word, span)| {
+            let mode = match word {
+                "explicit" => TargetMode::Explicit,
+                "dynamic" => TargetMode::Dynamic,
+                _ => TargetMode::Conditional,
+            };
+            (mode, span)
+        }),
+        handoff,
+        // Of one that cannot be read nothing follows: what stands in for an intent may have its effect.
+        fail_fast: match complete {
+            true => None,
+            false => fields
+                .boolean("failFast")
+                .or_else(|| fields.entry("failFast").map(|entry| (false, entry.value.span))),
+        },
+        fallback_is_written: fields.entry("fallbackIntent").is_some(),
+        fallback: fields
+            .filled("fallbackIntent")
+            .and_then(|word| Some((intent(word, generation, &fields)?, word.span))),
+    };
+    fields.finish();
+    gate
+}
+
+fn intent(word: Text<'_>, generation: Generation, fields: &Fields<'_, '_>) -> Option<Intent> {
+    let intent = generation.intent(word.text);
+    if intent.is_none() {
+        let message = format!("`{}` is no intent", word.text);
+        let finding = Diagnostic::error(lints::INVALID_VALUE, word.span, message);
+        fields.push(generation.suggested(finding, word.text));
+    }
+    intent
+}
+
+fn path(text: Text<'_>, key: &str, fields: &Fields<'_, '_>) -> Option<(FieldPath, Span)> {
+    let path = FieldPath::parse(text.text);
+    if path.is_none() {
+        let message = format!("`{}` in `{key}` is no dotted path", text.text);
+        fields.invalid(text.span, message, "write it like `next_action.action`");
+    }
+    Some((path?, text.span))
+}

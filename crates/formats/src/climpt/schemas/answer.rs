@@ -1,0 +1,450 @@
+//! The schema of a step's answer: resolved, compared with what the gate allows, with `abort` added.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+    model::{FieldPath, Look, Schema},
+};
+use serde_json::Value;
+
+use super::allow_abort::{bars_abort, excuse_abort, list_abort};
+use super::close_objects::close;
+use super::missing::MissingSchemas;
+use super::resolver::{Broken, SchemaFault, resolve_in_draft};
+use super::satisfiable::{Written, check_presence, intent_places, list_values, pointer_of};
+use super::step_id::check_step_id;
+use super::unsatisfiable_intents::check_bars;
+use crate::climpt::older::answer_words::{bind_step_id, check_words, say_intents};
+use crate::climpt::registry::generation::Generation;
+use crate::climpt::registry::kinds::Intent;
+use crate::climpt::registry::step_definition::{GateDefinition, SchemaReference, StepDefinition};
+use crate::lints;
+use crate::source::files::join;
+use crate::source::loader::Desk;
+use crate::source::shared::Shared;
+use crate::source::suggest::{list, nearest, or_hint};
+use crate::values::json::{Entry, Text};
+
+/// Schemas by file, name and the places of intents; each with the file that it was found in.
+type Known = HashMap<(String, String, Vec<String>), (Schema, Str)>;
+
+/// The schemas of the answers of a registry's steps. Many steps may name the same one, which is then made once.
+pub(crate) struct Answers<'a, 'f> {
+    bases: Vec<String>,
+    desk: &'a Desk<'f>,
+    known: Shared<Known>,
+    /// What is not there of what steps name.
+    missing: MissingSchemas,
+}
+
+impl<'a, 'f> Answers<'a, 'f> {
+    /// The schemas in files below some bases.
+    pub(crate) fn new(bases: Vec<String>, desk: &'a Desk<'f>) -> Answers<'a, 'f> {
+        Answers { bases, desk, known: Shared::default(), missing: MissingSchemas::default() }
+    }
+
+    /// The schema of a step's answer, when all is well with it; findings say what is not.
+    pub(crate) fn schema(&self, step: &StepDefinition<'_>) -> Option<Schema> {
+        let (reference, desk) = (step.schema?, self.desk);
+        let (mut schema, file) = self.shared(step, &reference)?;
+        let written = Written { step: step.id, reference: &reference, file: &file, desk };
+        if !check_step_id(step, schema.value(), &written, || names_in(&reference, &self.bases, desk)) {
+            return None;
+        }
+        let mut lists_intents = true;
+        if let Some(gate) = &step.gate {
+            // That `abort` is there already changes nothing: it counts on neither side.
+            if let Some(pointer) = gate.schema_pointer.filter(|_| !gate.misread) {
+                lists_intents = check_intents(step, gate, pointer, schema.value(), desk);
+            }
+        }
+        if step.generation == Generation::Complete {
+            schema = for_step(step, &written, schema)?;
+        }
+        if let Some(gate) = &step.gate {
+            check_field(step.id, gate, &schema, desk);
+            if !check_bars(step, gate, &schema, desk) && lists_intents {
+                check_presence(step, gate, &schema, desk);
+            }
+            check_target(step.id, gate, &schema, desk);
+            let open = || self.resolve(step, &reference).and_then(|(open, _)| Schema::new(open).ok());
+            check_handoff(step.id, gate, &schema, open, desk);
+            for place in intent_places(gate) {
+                if bars_abort(&schema, &place) {
+                    let mut sent = schema.value().clone();
+                    excuse_abort(&mut sent, &place);
+                    schema = Schema::new(sent).unwrap_or(schema);
+                }
+            }
+        }
+        Some(schema)
+    }
+
+    /// What is the same for all steps that name a schema and have their intents at the same places in it.
+    fn shared(&self, step: &StepDefinition<'_>, reference: &SchemaReference<'_>) -> Option<(Schema, Str)> {
+        let places: Vec<String> = step.gate.iter().flat_map(intent_places).collect();
+        let key = (reference.file.text.to_owned(), reference.schema.text.to_owned(), places);
+        if let Some(known) = self.known.lock().get(&key) {
+            return Some(known.clone());
+        }
+        let (mut open, file) = self.resolve(step, reference)?;
+        close(&mut open);
+        let written = Written { step: step.id, reference, file: &file, desk: self.desk };
+        let closed = compile(&written, open)?;
+        if !written.admits(&closed) {
+            return None;
+        }
+        let mut sent = closed.into_value();
+        for place in &key.2 {
+            list_values(&mut sent, place);
+            if step.generation != Generation::Complete {
+                list_abort(&mut sent, place);
+            }
+        }
+        let found = (compile(&written, sent)?, Str::from(file.as_str()));
+        self.known.lock().insert(key, found.clone());
+        Some(found)
+    }
+
+    fn resolve(&self, step: &StepDefinition<'_>, reference: &SchemaReference<'_>) -> Option<(Value, String)> {
+        let (bases, desk) = (self.bases.as_slice(), self.desk);
+        let mut fault = None;
+        for base in bases {
+            match resolve_in_draft(desk, base, reference.file.text, reference.schema.text) {
+                Ok(value) => {
+                    self.missing.found_in(reference.file.text);
+                    return Some((value, join(base, reference.file.text)?));
+                }
+                // The next base is for files that are not in this one, not for schemas that are wrong here.
+                Err(broken) if matches!(broken.fault, SchemaFault::NoFile(_)) => {
+                    fault = fault.or(Some(broken))
+                }
+                Err(other) => {
+                    fault = Some(other);
+                    break;
+                }
+            }
+        }
+        let Broken { fault, at } = fault?;
+        // Two failures in a row would have stopped a run under this name; here it does not begin.
+        let message = match step.generation {
+            Generation::Complete => format!("FAILED_SCHEMA_RESOLUTION: {fault}"),
+            Generation::Closing | Generation::Check => fault.to_string(),
+        };
+        // What is wrong in the file of the schema stands there, for whichever steps it is.
+        let (file, schema) = (at.unwrap_or(reference.file.span), at.unwrap_or(reference.schema.span));
+        let finding = match &fault {
+            // What is wrong with the file has been said, once.
+            SchemaFault::Unreadable(_) => return None,
+            SchemaFault::Escapes(_) => Diagnostic::error(lints::ESCAPES_ROOT, file, message)
+                .hint("keep schemas below the schema base"),
+            SchemaFault::NoFile(_) if at.is_some() => {
+                Diagnostic::error(lints::UNRESOLVED_SCHEMA, file, message)
+                    .hint("correct the `$ref`: it names a file beside the one that it stands in")
+            }
+            SchemaFault::NoFile(_) => {
+                let finding = Diagnostic::error(lints::UNRESOLVED_SCHEMA, file, message);
+                let hint = "name a file below the schema base";
+                self.missing.no_file(finding.hint(hint).step(step.id));
+                return None;
+            }
+            // What the step itself names, or what a reference in that schema does.
+            SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } if at.is_some() => {
+                Diagnostic::error(lints::UNRESOLVED_SCHEMA, schema, message)
+                    .hint("correct the `$ref`, or define what it names")
+            }
+            SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } => {
+                let finding = Diagnostic::error(lints::UNRESOLVED_SCHEMA, schema, message);
+                let name = "name a key of `definitions`, of `$defs` or of the top level, or give a pointer like `#/$defs/name`";
+                let known = names_in(reference, bases, desk);
+                let known = known.iter().map(String::as_str);
+                let finding = or_hint(finding, reference.schema.text, known, || name.to_owned());
+                self.missing.not_in_file(reference.file.text, finding.step(step.id));
+                return None;
+            }
+            SchemaFault::External(_) => Diagnostic::error(lints::UNRESOLVED_SCHEMA, schema, message)
+                .hint("copy that schema into a file"),
+            SchemaFault::Circular(_) | SchemaFault::TooMuch(_) => {
+                Diagnostic::error(lints::UNRESOLVED_SCHEMA, schema, message)
+                    .hint("an answer is sent a finite schema: unroll it")
+            }
+        };
+        desk.found.push(finding.step(step.id));
+        None
+    }
+
+    /// Says what is not there of what steps name. To be asked when all steps have been; `base` is where it is written where
+    /// schemas are.
+    pub(crate) fn report_missing(&self, base: Option<Span>) {
+        self.missing.report(base, &self.desk.found);
+    }
+}
+
+/// What the "complete" generation binds to one step.
+fn for_step(step: &StepDefinition<'_>, written: &Written<'_, '_>, shared: Schema) -> Option<Schema> {
+    let mut sent = shared.into_value();
+    bind_step_id(step, written.reference, &mut sent, written.desk);
+    if let Some(gate) = &step.gate {
+        if let Some(pointer) = gate.schema_pointer {
+            list_abort(&mut sent, pointer.text.trim_start_matches('#'));
+        }
+        if let Some((field, _)) = &gate.field {
+            let pointer = pointer_of(field);
+            if !gate.misread {
+                check_words(step, gate, &pointer, &sent, written.desk);
+            }
+            say_intents(&mut sent, &pointer);
+            list_abort(&mut sent, &pointer);
+        }
+    }
+    compile(written, sent)
+}
+
+/// The names of the schemas in the first file that is there, as pointers where a pointer is written.
+fn names_in(reference: &SchemaReference<'_>, bases: &[String], desk: &Desk<'_>) -> Vec<String> {
+    let paths = bases.iter().filter_map(|base| join(base, reference.file.text));
+    let Some(file) = paths.filter_map(|path| desk.json(&path).ok().flatten()).next() else {
+        return Vec::new();
+    };
+    let is_pointer = reference.schema.text.starts_with("#/");
+    let holders = ["definitions", "$defs"].into_iter().filter_map(|key| Some((key, file.get(key)?)));
+    let names = holders.flat_map(|(key, holder)| holder.pairs().iter().map(move |entry| (key, entry)));
+    let name = |(key, entry): (&str, &Entry)| match is_pointer {
+        true => format!("#/{key}/{}", entry.key.replace('~', "~0").replace('/', "~1")),
+        false => entry.key.to_string(),
+    };
+    names.map(name).collect()
+}
+
+fn compile(written: &Written<'_, '_>, schema: Value) -> Option<Schema> {
+    match Schema::new(schema) {
+        Ok(schema) => Some(schema),
+        Err(error) => {
+            let place = written.place(error.pointer());
+            let message = format!("`{}` is no valid JSON Schema: {error}", place.schema);
+            written.desk.found.push(
+                Diagnostic::error(lints::UNRESOLVED_SCHEMA, place.span, message)
+                    .step(written.step)
+                    .hint("correct the schema"),
+            );
+            None
+        }
+    }
+}
+
+/// The enum that the pointer leads to lists exactly what the gate allows; `abort` counts on neither side. Whether there is
+/// one.
+fn check_intents(
+    step: &StepDefinition<'_>,
+    gate: &GateDefinition<'_>,
+    pointer: Text<'_>,
+    schema: &Value,
+    desk: &Desk<'_>,
+) -> bool {
+    let id = step.id;
+    let push = |message: String, hint: String| {
+        desk.found.push(Diagnostic::error(lints::INTENT_MISMATCH, pointer.span, message).step(id).hint(hint));
+    };
+    let Some(listed) = listed(at(schema, pointer.text.trim_start_matches('#'))) else {
+        push(
+            format!("`{}` leads to no `enum` in the schema of `{id}`", pointer.text),
+            "point to the `enum` that lists the intents".to_owned(),
+        );
+        return false;
+    };
+    let abort = Intent::Abort.as_str();
+    let allowed: Vec<&str> =
+        gate.intents.iter().map(|(intent, _)| intent.as_str()).filter(|word| *word != abort).collect();
+    let listed: Vec<&str> = listed.iter().map(String::as_str).filter(|word| *word != abort).collect();
+    let not_listed: Vec<&str> = allowed.iter().filter(|word| !listed.contains(word)).copied().collect();
+    // That a transition leads on from what is not allowed is said of the transition.
+    let leads_on = |word: &str| {
+        let all = step.transitions.iter().flatten();
+        all.into_iter().any(|transition| transition.intent.as_str() == word)
+    };
+    let is_lost = |word: &&&str| !allowed.contains(*word) && !leads_on(word);
+    let not_allowed: Vec<&str> = listed.iter().filter(is_lost).copied().collect();
+    let difference = match (not_listed.is_empty(), not_allowed.is_empty()) {
+        (true, true) => return true,
+        (false, true) => format!("the schema does not list {}", list(&not_listed)),
+        (true, false) => format!("the schema also lists {}", list(&not_allowed)),
+        (false, false) => {
+            format!("the schema lists {} instead of {}", list(&not_allowed), list(&not_listed))
+        }
+    };
+    // The schema is what an agent is told, so that it names intents as definitions do.
+    let alias = not_allowed.iter().find(|word| Generation::Closing.aliased(word).is_some());
+    push(
+        format!("`{id}` allows {}, but {difference}", list(&allowed)),
+        match alias {
+            Some(word) => Generation::Closing.suggestion(word),
+            None if not_allowed.len() == 1
+                && let Some(near) = nearest(not_allowed[0], not_listed.iter().copied()) =>
+            {
+                format!("let the schema list `{near}` instead of `{}`", not_allowed[0])
+            }
+            None => "`allowedIntents` and the schema's `enum` have to agree".to_owned(),
+        },
+    );
+    true
+}
+
+/// Where a JSON pointer leads in a schema. As [`Value::pointer`], which makes two texts of each part of the pointer; this is
+/// asked several times for each step.
+pub(crate) fn at<'v>(schema: &'v Value, pointer: &str) -> Option<&'v Value> {
+    parts(pointer)?.try_fold(schema, |at, part| match at {
+        Value::Object(map) => map.look(&part),
+        Value::Array(items) => items.get(index(&part)?),
+        _ => None,
+    })
+}
+
+/// The same, to be changed.
+pub(crate) fn at_mut<'v>(schema: &'v mut Value, pointer: &str) -> Option<&'v mut Value> {
+    parts(pointer)?.try_fold(schema, |at, part| match at {
+        Value::Object(map) => map.get_mut(&*part),
+        Value::Array(items) => items.get_mut(index(&part)?),
+        _ => None,
+    })
+}
+
+/// The parts of a JSON pointer; `None` where it is none.
+fn parts(pointer: &str) -> Option<impl Iterator<Item = Cow<'_, str>>> {
+    let well = pointer.is_empty() || pointer.starts_with('/');
+    let part = |part| match str::contains(part, '~') {
+        true => Cow::Owned(part.replace("~1", "/").replace("~0", "~")),
+        false => Cow::Borrowed(part),
+    };
+    well.then(|| pointer.split('/').skip(1).map(part))
+}
+
+/// The place in a list that a part of a JSON pointer names.
+fn index(part: &str) -> Option<usize> {
+    (part == "0" || !part.starts_with(['0', '+'])).then(|| part.parse().ok()).flatten()
+}
+
+pub(crate) fn listed(schema: Option<&Value>) -> Option<Vec<String>> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let schema = schema?;
+    match (schema.look("enum").and_then(Value::as_array), schema.look("const")) {
+        (Some(values), _) => Some(values.iter().map(text).collect()),
+        (None, Some(value)) => Some(vec![text(value)]),
+        (None, None) => None,
+    }
+}
+
+fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &Desk<'_>) {
+    if let Some((field, span)) = gate.field.as_ref().filter(|(field, _)| !schema.can_produce(field)) {
+        let message = format!("`intentField` of `{id}` is `{field}`, where the schema allows no value");
+        let finding = Diagnostic::error(lints::INTENT_MISMATCH, *span, message).step(id);
+        desk.found.push(match (near_path(field, schema.value()), gate.schema_pointer) {
+            (Some(near), _) => finding.meant(&near),
+            (None, Some(_)) => finding.hint("name the field that `intentSchemaRef` describes"),
+            (None, None) => finding
+                .hint("add the field to the schema, or name the one where answers say what they decide"),
+        });
+        return;
+    }
+    // What is read has to be what was checked: otherwise free text would choose the way.
+    if let (Some((field, span)), Some(pointer)) = (&gate.field, gate.schema_pointer) {
+        let described = listed(at(schema.value(), pointer.text.trim_start_matches('#')));
+        if described.is_some() && listed(schema.at(field)) != described {
+            let message = format!(
+                "`intentField` of `{id}` is `{field}`, which is not what `{}` describes",
+                pointer.text
+            );
+            desk.found.push(
+                Diagnostic::error(lints::INTENT_MISMATCH, *span, message)
+                    .step(id)
+                    .hint("let `intentField` and `intentSchemaRef` name the same field"),
+            );
+        }
+    }
+}
+
+/// The target of a jump has to be something the answer can hold. An object that its author left open is closed when
+/// it is sent, so that this is a warning, like a handed-on field there.
+fn check_target(id: &str, gate: &GateDefinition<'_>, sent: &Schema, desk: &Desk<'_>) {
+    let jumps = gate.intents.iter().any(|(intent, _)| *intent == Intent::Jump);
+    let Some((path, span)) = gate.target_field.as_ref().filter(|_| jumps) else { return };
+    if sent.can_produce(path) {
+        return;
+    }
+    let message = format!("`targetField` of `{id}` is `{path}`, which no answer of its schema can have");
+    let (at, there) = deepest(path, sent.value());
+    let place = if at.is_empty() { "the answer".to_owned() } else { format!("`{at}`") };
+    let hint = match there.as_slice() {
+        [] => format!("{place} can have no fields: add the field to the schema, or correct the path"),
+        names => {
+            format!("{place} can have {}: add the field to the schema, or correct the path", list(names))
+        }
+    };
+    desk.found.push(Diagnostic::warning(lints::TARGET_NOT_IN_SCHEMA, *span, message).step(id).hint(hint));
+}
+
+/// How far a schema names the segments of a path, and which properties it names there.
+fn deepest<'v>(path: &FieldPath, schema: &'v Value) -> (String, Vec<&'v str>) {
+    let (mut at, mut walked) = (schema, Vec::new());
+    for segment in path.segments() {
+        let Some(next) = at.look("properties").and_then(|properties| properties.look(segment)) else {
+            break;
+        };
+        at = next;
+        walked.push(&**segment);
+    }
+    let names = at.look("properties").and_then(Value::as_object);
+    (walked.join("."), names.map(|names| names.keys().map(String::as_str).collect()).unwrap_or_default())
+}
+
+/// What a path was probably meant to be, of which a schema has all but the last segment.
+fn near_path(path: &FieldPath, schema: &Value) -> Option<String> {
+    let (last, before) = path.segments().split_last()?;
+    let holder = before.iter().try_fold(schema, |at, segment| at.look("properties")?.look(segment))?;
+    let names = holder.look("properties")?.as_object()?.keys();
+    let near = nearest(last, names.map(String::as_str))?;
+    let whole: Vec<&str> = before.iter().map(|segment| &**segment).chain([near]).collect();
+    Some(whole.join("."))
+}
+
+/// What a step declares to leave has to be something its answer can hold. An answer's top level holds what the
+/// schema names. Deeper, an object that its author left open is closed only when it is sent: real definitions
+/// name fields there that no answer can have, so that is a warning.
+fn check_handoff(
+    id: &str,
+    gate: &GateDefinition<'_>,
+    sent: &Schema,
+    open: impl Fn() -> Option<Schema>,
+    desk: &Desk<'_>,
+) {
+    for (path, span) in &gate.handoff {
+        if sent.can_produce(path) {
+            continue;
+        }
+        let named =
+            path.segments().first().is_some_and(|first| sent.value().pointer(&top_level(first)).is_some());
+        let left_open = named && open().is_some_and(|open| open.can_produce(path));
+        let message = format!("`{id}` is to leave `{path}`, which its schema does not provide");
+        let finding = if left_open {
+            Diagnostic::warning(lints::HANDOFF_NOT_IN_SCHEMA, *span, message)
+        } else {
+            Diagnostic::error(lints::HANDOFF_NOT_IN_SCHEMA, *span, message)
+        };
+        let finding = finding.step(id);
+        let otherwise = || "add the field to the schema, or correct the path".to_owned();
+        desk.found.push(match near_path(path, sent.value()) {
+            // In an object that its author left open it may be meant all the same.
+            Some(near) if left_open => {
+                finding.hint(format!("did you mean `{near}`? Else add the field to the schema"))
+            }
+            Some(near) => finding.meant(&near),
+            None => finding.hint(otherwise()),
+        });
+    }
+}
+
+pub(crate) fn top_level(name: &str) -> String {
+    format!("/properties/{}", name.replace('~', "~0").replace('/', "~1"))
+}

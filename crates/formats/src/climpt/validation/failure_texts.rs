@@ -1,0 +1,183 @@
+//! What failure prompts show of a validator's output, held against what its extractors yield: where each is written.
+
+use cuegate_flow::{
+    analysis::Yields,
+    diagnostics::{Diagnostic, Span},
+    model::Extractor,
+};
+
+use super::definition::ValidatorDefinition;
+use crate::climpt::prompts::body::Prose;
+use crate::climpt::prompts::files::PromptFile;
+use crate::lints;
+use crate::source::findings::Findings;
+use crate::source::suggest::{list, or_hint};
+use crate::templates::{Node, nodes, split};
+
+/// How tags begin that others of this family of notations know, and this one does not.
+const FOREIGN_TAGS: [&str; 6] = ["@", "^", ">", "!", "&", "../"];
+
+/// Reports what of a failure prompt shows nothing, or stays text, though a value of the validator was meant.
+pub(crate) fn check(file: &PromptFile, validator: &ValidatorDefinition<'_>, step: &str, found: &Findings) {
+    let matter = split(&file.text);
+    let reader = Reader { file, validator, step, found, prose: Prose::of(&matter) };
+    reader.nodes(&nodes(matter.body).0, None);
+}
+
+struct Reader<'r, 'j> {
+    file: &'r PromptFile,
+    validator: &'r ValidatorDefinition<'j>,
+    step: &'r str,
+    found: &'r Findings,
+    prose: Prose<'r>,
+}
+
+impl Reader<'_, '_> {
+    fn nodes(&self, nodes: &[Node<'_>], items: Option<(&str, Yields)>) {
+        for node in nodes {
+            match node {
+                Node::Text { text, at } => self.text(text, *at),
+                Node::Value { .. } | Node::Item { field: None, .. } => {}
+                Node::If { then, otherwise, .. } => {
+                    self.nodes(then, items);
+                    self.nodes(otherwise, items);
+                }
+                Node::Each { name, at, body } => self.each(name, *at, body),
+                Node::Item { field: Some(field), at } => self.field(field, *at, items),
+            }
+        }
+    }
+
+    fn each(&self, name: &str, at: usize, body: &[Node<'_>]) {
+        // What is not taken out at all is said of the prompt.
+        let Some(extractor) = self.extractor(name) else { return };
+        let what = match extractor.yields() {
+            Yields::Text => "text",
+            Yields::Number => "a number",
+            yields => return self.nodes(body, Some((name, yields))),
+        };
+        let message = format!(
+            "`{name}` of validator `{}` is {what}, and has no items: nothing is shown",
+            self.validator.name
+        );
+        let finding = Diagnostic::warning(
+            lints::TYPE_MISMATCH,
+            self.span(at, "{{#each ".len() + name.len() + 2),
+            message,
+        );
+        self.push(finding.hint(format!(
+            "show it as it is with `{{{{{name}}}}}`, or take out a list with another extractor"
+        )));
+    }
+
+    fn field(&self, field: &str, at: usize, items: Option<(&str, Yields)>) {
+        let (message, known) = match items {
+            Some((name, Yields::Texts)) => {
+                (format!("the items of `{name}` are texts, and have no `{field}`"), &[][..])
+            }
+            Some((name, Yields::Objects(fields))) if !fields.contains(&field) => {
+                (format!("the items of `{name}` have no `{field}`; they have {}", list(fields)), fields)
+            }
+            _ => return,
+        };
+        let span = self.span(at, "{{this.".len() + field.len() + 2);
+        let finding = Diagnostic::warning(lints::TYPE_MISMATCH, span, message);
+        let otherwise = || match known {
+            [] => "write `{{this}}`".to_owned(),
+            _ => "write `{{this.name}}` with the name of a field, or `{{this}}` for all of it".to_owned(),
+        };
+        self.push(or_hint(finding, field, known.iter().copied(), otherwise));
+    }
+
+    /// Text that was meant to be a tag: a value in the wrong number of braces, or a tag of a related notation.
+    fn text(&self, text: &str, text_at: usize) {
+        let mut from = 0;
+        while let Some(open) = text[from..].find('{').map(|at| at + from) {
+            let inner = text[open..].trim_start_matches('{');
+            let inner_at = text.len() - inner.len();
+            let braces = inner_at - open;
+            from = inner_at;
+            let length = inner.find(['{', '}', '\n', ' ', '"']).unwrap_or(inner.len());
+            let (name, closes) = (&inner[..length], inner[length..].starts_with('}'));
+            let whole = inner_at + length + inner[length..].bytes().take_while(|byte| *byte == b'}').count();
+            let at = text_at + open;
+            let written = &text[open..whole];
+            let is_value = closes && self.extractor(name).is_some();
+            let is_foreign = braces == 2
+                && FOREIGN_TAGS.iter().any(|begins| name.starts_with(begins))
+                && inner.split(['{', '\n']).next().is_some_and(|line| line.contains("}}"));
+            let hint = match (is_value, is_foreign) {
+                (true, _) => format!("did you mean `{{{{{name}}}}}`?"),
+                (_, true) => {
+                    "there are `{{name}}`, `{{#if name}}`, `{{#each name}}`, `{{this}}` and `{{this.field}}`"
+                        .to_owned()
+                }
+                _ => continue,
+            };
+            if self.prose.is_foreign(self.prose.at + at) {
+                continue;
+            }
+            let finding = Diagnostic::warning(
+                lints::FOREIGN_PLACEHOLDER,
+                self.span(at, written.len()),
+                format!("`{written}` stays text"),
+            );
+            self.push(finding.hint(hint));
+        }
+    }
+
+    fn extractor(&self, name: &str) -> Option<Extractor> {
+        self.validator.extract.iter().find(|(known, _)| known.text == name).map(|(_, extractor)| *extractor)
+    }
+
+    fn span(&self, at: usize, length: usize) -> Span {
+        let start = self.prose.at + at;
+        Span { file: self.file.file, start: start as u32, end: (start + length) as u32 }
+    }
+
+    fn push(&self, finding: Diagnostic) {
+        self.found.push(finding.step(self.step));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cuegate_flow::{
+        diagnostics::{FileId, Span},
+        model::Extractor,
+    };
+
+    use super::check;
+    use crate::climpt::prompts::files::PromptFile;
+    use crate::climpt::validation::definition::ValidatorDefinition;
+    use crate::source::findings::Findings;
+    use crate::templates::READ;
+    use crate::values::json::Text;
+
+    /// What of a prompt with these lines is read to find quotations, and how much is found.
+    fn read(line: &str) -> (usize, usize) {
+        let name = Text { text: "output", span: Span::default() };
+        let validator = ValidatorDefinition {
+            name: "tests",
+            span: Span::default(),
+            command: None,
+            success: None,
+            pattern: None,
+            extract: vec![(name, Extractor::Stdout)],
+            misread: false,
+        };
+        let text = line.repeat(20_000).into();
+        let file = PromptFile { path: "f.md".to_owned(), file: FileId(0), text, by: 0 };
+        let (found, before) = (Findings::default(), READ.get());
+        check(&file, &validator, "task", &found);
+        (READ.get() - before, found.len())
+    }
+
+    /// Braces of others need no quotation, and all that mean a value need one look at the text.
+    #[test]
+    fn a_large_prompt_is_looked_at_once() {
+        assert_eq!(read("Say {\"a\": 1}.\n"), (0, 0));
+        let line = "Say {output} and `{output}`.\n";
+        assert_eq!(read(line), (line.len() * 20_000, 20_000));
+    }
+}

@@ -1,0 +1,8 @@
+//! Validators, failure patterns and the prompts that ask an agent to fix a failure.
+
+pub(crate) mod definition;
+pub(crate) mod failure_texts;
+pub(crate) mod failure_values;
+pub(crate) mod guarded_steps;
+pub(crate) mod lowering;
+pub(crate) mod program;

@@ -1,0 +1,31 @@
+//! Reads each definition format and lowers it to a [`cuegate_flow::model::Draft`] with spans.
+//!
+//! *Never* touches `std::fs`, processes, the environment or the network: it reads through [`Files`]. *Never*
+//! fails: what is wrong with a definition is returned beside what could be read. One format never imports another.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//! use cuegate_formats::{Options, load_agent};
+//!
+//! let files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+//! let loaded = load_agent(&files, &Options { agent_dir: ".agent/fixer".into(), ..Options::default() });
+//! assert_eq!(loaded.diagnostics[0].message, "there is no `.agent/fixer/agent.json`");
+//! ```
+
+mod climpt;
+mod editor_schemas;
+mod lints;
+mod source;
+mod takt;
+mod templates;
+mod values;
+
+pub use climpt::{
+    DeclaredInput, Generation, LoweredGate, OWN_FLAGS, SchemaFault, StepKind, built_in, entry_step,
+    expand_inputs, extractor, infer_kind, load_agent, lower_gate, lower_gates, resolve_schema, success_when,
+};
+pub use editor_schemas::{FormatSchema, schemas};
+pub use lints::codes;
+pub use source::files::{FILE_BYTES_MAX, Files, ReadError};
+pub use source::loaded::{Loaded, LogFormat, LogRule, Options, RunSettings, WorktreeRule};
+pub use takt::{Phases, PieceOptions, load_piece};

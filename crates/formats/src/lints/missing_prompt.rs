@@ -1,0 +1,28 @@
+//! Found in `climpt::older::check_flow::prompt_files`, `climpt::lower`, `climpt::prompts::path_typo`, `climpt::prompts::missing_prompts`,
+//! `climpt::prompts::step_prompt` and `climpt::validation::lowering`.
+
+use cuegate_flow::checks::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "missing-prompt",
+    page: "\
+missing-prompt: a prompt file is not there
+
+The finding lists every path that was tried: the path template below `userPromptsBase`, then below
+`runner.flow.prompts.fallbackDir`.
+
+Where several prompts are missing because of one key, as a path template or the base of all, that is one
+finding, at that key.
+
+Write the file, or correct `c2`, `c3`, `edition`, `adaptation` or the bases.
+",
+};
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""c2": "continuation", "c3": "fix""#, r#""c2": "continuation", "c3": "mend""#)],
+    &[(
+        "",
+        "//- .agent/fixer/prompts/steps/continuation/mend/f_default.md\n{uv-approach}, {uv-previous_summary}\n",
+    )],
+)];

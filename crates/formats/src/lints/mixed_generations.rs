@@ -1,0 +1,23 @@
+//! Found in `climpt::agent::entries` and `climpt::registry::generation`.
+
+use cuegate_flow::checks::Code;
+
+pub(super) const CODE: Code = Code {
+    name: "mixed-generations",
+    page: "\
+mixed-generations: a registry mixes the words of several generations
+
+There are three generations of step registries: “closing” (kinds of steps, `handoff`, `closing`), “complete”
+(`complete`, `completionSteps`) and the check flow (`check`, `onPass`, `onFail`). Each has its own rules, so
+that a mixture means nothing. The finding names which part belongs to which of them. Names of steps count
+only where nothing else tells a generation.
+
+Write the whole registry in one of them.
+",
+};
+
+#[cfg(test)]
+pub(super) const TWINS: &[super::Twins] = &[super::closing(
+    &[(r#""c1": "steps","#, r#""c1": "steps", "completionSteps": {},"#)],
+    &[(r#" "completionSteps": {},"#, "")],
+)];

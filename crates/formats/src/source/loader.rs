@@ -1,0 +1,270 @@
+//! Where the files of a definition are opened: each once, with the findings about its bytes.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
+
+use cuegate_flow::{
+    Str,
+    analysis::threads::drop_beside,
+    diagnostics::{Diagnostic, FileId, Sources, Span},
+};
+
+use crate::source::correct::Corrections;
+use crate::source::files::FILE_BYTES_MAX;
+use crate::source::findings::Findings;
+use crate::source::shared::Shared;
+use crate::values::{json, json::Json};
+use crate::{Files, ReadError, lints};
+
+/// The most bytes of files of which what they held is taken apart without a thread of its own: a millisecond's work.
+const TAKEN_APART_HERE_MAX: usize = 1 << 20;
+
+/// What is known by path, each found out once.
+type Known<T> = Shared<HashMap<String, Arc<OnceLock<T>>>>;
+
+/// Opens files, remembers what they held and where it came from. Shared by reference: readers of different parts
+/// of a definition open the same files.
+pub(crate) struct Desk<'f> {
+    /// Where findings go.
+    pub(crate) found: Findings,
+    files: &'f dyn Files,
+    corrections: Option<&'f Corrections>,
+    sources: Shared<Sources>,
+    pages: Known<Page>,
+    parsed: Known<Option<Arc<Json>>>,
+    /// Files that were looked at once.
+    seen: Shared<HashSet<String>>,
+}
+
+/// What opening a file gave.
+#[derive(Debug, Clone)]
+pub(crate) enum Page {
+    /// Its text, without a byte order mark.
+    Text {
+        /// The file.
+        file: FileId,
+        /// The text.
+        text: Str,
+    },
+    /// There is no such file.
+    Missing,
+    /// It cannot be used; findings say why.
+    Faulty,
+}
+
+impl<'f> Desk<'f> {
+    /// A desk with nothing on it.
+    pub(crate) fn new(files: &'f dyn Files) -> Desk<'f> {
+        Desk {
+            found: Findings::default(),
+            files,
+            corrections: None,
+            sources: Shared::default(),
+            pages: Shared::default(),
+            parsed: Shared::default(),
+            seen: Shared::default(),
+        }
+    }
+
+    /// The same, for files in which some words are read as others.
+    pub(crate) fn corrected(files: &'f dyn Files, corrections: &'f Corrections) -> Desk<'f> {
+        Desk { corrections: Some(corrections), ..Desk::new(files) }
+    }
+
+    /// What a file holds, with the words in it that were meant.
+    pub(crate) fn as_meant(&self, path: &str, mut json: Json) -> Json {
+        if let Some(corrections) = self.corrections {
+            corrections.apply(path, &mut json);
+        }
+        json
+    }
+
+    /// Opens a file. Who asks for one that is just being opened waits for it.
+    pub(crate) fn page(&self, path: &str) -> Page {
+        of(&self.pages, path).get_or_init(|| self.open(path, None)).clone()
+    }
+
+    /// The same for a file that is named in a place: that it may not or cannot be read is shown there. Of several
+    /// places it is the first that asks, so that this is for readers that ask one after the other.
+    pub(crate) fn page_named(&self, path: &str, named: Span) -> Page {
+        of(&self.pages, path).get_or_init(|| self.open(path, Some(named))).clone()
+    }
+
+    /// What is there instead of a file that was not found.
+    pub(crate) fn instead(&self, path: &str) -> String {
+        match self.files.read(path) {
+            Err(ReadError::Folder) => format!("`{path}` is a folder"),
+            _ => format!("there is no file `{path}`"),
+        }
+    }
+
+    /// Whether there is a file at a path, be it one that can be used or not.
+    pub(crate) fn is_file(&self, path: &str) -> bool {
+        matches!(self.files.read(path), Ok(_) | Err(ReadError::TooLarge))
+    }
+
+    fn open(&self, path: &str, named: Option<Span>) -> Page {
+        let named = || named.unwrap_or_else(|| self.unread(path));
+        let bytes = match self.files.read(path) {
+            Ok(bytes) if bytes.len() <= FILE_BYTES_MAX => bytes,
+            Err(ReadError::NotFound | ReadError::Folder) => return Page::Missing,
+            Ok(_) | Err(ReadError::TooLarge) => {
+                return self.faulty(
+                    path,
+                    lints::TOO_LARGE,
+                    ("is larger than 16 MiB", "split it"),
+                    self.unread(path),
+                );
+            }
+            Err(ReadError::Escapes) => {
+                let hint = "keep the files of an agent in its folder or in the project";
+                return self.faulty(path, lints::ESCAPES_ROOT, ("lies outside the project", hint), named());
+            }
+            Err(ReadError::Other(reason)) => {
+                let what = format!("cannot be read: {reason}");
+                let hint = "put a file there that can be read, or correct the path that leads to it";
+                return self.faulty(path, lints::UNREADABLE_FILE, (&what, hint), named());
+            }
+        };
+        match String::from_utf8(bytes) {
+            Ok(text) => {
+                let text = Str::from(text.strip_prefix('\u{feff}').unwrap_or(&text));
+                let file = self.sources.lock().add_shared(path, || text.clone());
+                Page::Text { file, text }
+            }
+            Err(error) => {
+                let valid = error.utf8_error().valid_up_to();
+                let text = String::from_utf8_lossy(error.as_bytes());
+                let file = self.sources.lock().add(path, &text);
+                let span = Span { file, start: valid as u32, end: valid as u32 + 1 };
+                self.found.push(
+                    Diagnostic::error(lints::NOT_UTF8, span, format!("`{path}` is not UTF-8 from here on"))
+                        .hint("save the file as UTF-8"),
+                );
+                Page::Faulty
+            }
+        }
+    }
+
+    fn faulty(&self, path: &str, code: &'static str, (what, hint): (&str, &str), at: Span) -> Page {
+        let finding = Diagnostic::error(code, at, format!("`{path}` {what}")).hint(hint);
+        self.found.push(finding);
+        Page::Faulty
+    }
+
+    /// Opens a JSON file: `Ok(None)` when there is no such file, `Err` when findings say what is wrong with it.
+    pub(crate) fn json(&self, path: &str) -> Result<Option<Arc<Json>>, Faulty> {
+        let place = of(&self.parsed, path);
+        if let Some(parsed) = place.get() {
+            return parsed.clone().map(Some).ok_or(Faulty);
+        }
+        let (file, text) = match self.page(path) {
+            Page::Text { file, text } => (file, text),
+            Page::Missing => return Ok(None),
+            Page::Faulty => return Err(Faulty),
+        };
+        let parse = || json::parse(&text, file, &self.found).map(|json| Arc::new(self.as_meant(path, json)));
+        place.get_or_init(parse).clone().map(Some).ok_or(Faulty)
+    }
+
+    /// As [`Desk::json`]; the file is looked at when it is first asked for. Many steps have their schemas in one file.
+    pub(crate) fn looked_at(
+        &self,
+        path: &str,
+        look: impl FnOnce(&Json, &Findings),
+    ) -> Result<Option<Arc<Json>>, Faulty> {
+        let json = self.json(path)?;
+        // Who asks first looks: threads ask for the same file at the same time.
+        if let Some(json) = json.as_ref().filter(|_| self.is_new(path)) {
+            look(json, &self.found);
+        }
+        Ok(json)
+    }
+
+    fn is_new(&self, path: &str) -> bool {
+        let mut seen = self.seen.lock();
+        !seen.contains(path) && seen.insert(path.to_owned())
+    }
+
+    /// The beginning of a file of the project, for findings about it as a whole. It may not exist.
+    pub(crate) fn start_of(&self, path: &str) -> Span {
+        match self.page(path) {
+            Page::Text { file, .. } => Span::start_of(file),
+            Page::Missing | Page::Faulty => self.unread(path),
+        }
+    }
+
+    /// The beginning of something that is not read: findings show its path and nothing of it.
+    pub(crate) fn unread(&self, path: &str) -> Span {
+        Span::start_of(self.sources.lock().add(path, ""))
+    }
+
+    /// The line on which a place begins, from 1.
+    pub(crate) fn line_of(&self, span: Span) -> u32 {
+        self.sources.lock().locate(span).line
+    }
+
+    /// A text of the program's own, for findings that point into it.
+    pub(crate) fn own_text(&self, path: &str, text: &str) -> FileId {
+        self.sources.lock().add(path, text)
+    }
+
+    /// What was opened and found. What files held is taken apart beside what comes next.
+    pub(crate) fn into_parts(self) -> (Findings, Sources) {
+        let sources = self.sources.into_inner();
+        if sources.iter().map(|file| file.text.len()).sum::<usize>() > TAKEN_APART_HERE_MAX {
+            drop_beside(self.parsed);
+        }
+        (self.found, sources)
+    }
+}
+
+/// What is known of a path, once it is.
+fn of<T>(known: &Known<T>, path: &str) -> Arc<OnceLock<T>> {
+    let mut known = known.lock();
+    if let Some(place) = known.get(path) {
+        return place.clone();
+    }
+    known.entry(path.to_owned()).or_default().clone()
+}
+
+/// A file that findings have been written about already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Faulty;
+
+#[cfg(test)]
+mod tests {
+    use super::{Desk, Faulty, Page};
+    use crate::source::files::FILE_BYTES_MAX;
+    use std::collections::BTreeMap;
+
+    fn findings(bytes: Vec<u8>) -> Vec<(&'static str, u32)> {
+        let files = BTreeMap::from([("a.json".to_owned(), bytes)]);
+        let desk = Desk::new(&files);
+        assert!(matches!(desk.page("a.json"), Page::Faulty));
+        assert_eq!(desk.json("a.json").err(), Some(Faulty));
+        desk.into_parts()
+            .0
+            .into_parts()
+            .0
+            .into_iter()
+            .map(|finding| (finding.code, finding.span.start))
+            .collect()
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_said_once() {
+        assert_eq!(findings(b"{\"a\": \"\xff\"}".to_vec()), [("not-utf8", 7)]);
+        assert_eq!(findings(vec![b' '; FILE_BYTES_MAX + 1]), [("too-large", 0)]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_and_windows_line_ends_are_fine() {
+        let files = BTreeMap::from([("a.json".to_owned(), b"\xef\xbb\xbf{\r\n\"a\": 1}\r\n".to_vec())]);
+        let desk = Desk::new(&files);
+        let json = desk.json("a.json").unwrap().unwrap();
+        assert_eq!(json.entry("a").unwrap().key_span.start, 3);
+        assert!(desk.json("b.json").unwrap().is_none());
+        assert_eq!(desk.found.errors(), 0);
+    }
+}

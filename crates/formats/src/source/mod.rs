@@ -1,0 +1,10 @@
+//! Opening the files of a definition, collecting findings, and what a loader takes and returns.
+
+pub(crate) mod correct;
+pub(crate) mod files;
+pub(crate) mod findings;
+pub(crate) mod loaded;
+pub(crate) mod loader;
+pub(crate) mod shared;
+pub(crate) mod suggest;
+pub(crate) mod tool_names;

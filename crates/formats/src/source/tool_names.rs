@@ -1,0 +1,35 @@
+//! Names of tools, which all formats list in the same words.
+
+use cuegate_flow::{diagnostics::Diagnostic, model::tools};
+
+use crate::lints;
+use crate::source::suggest::nearest;
+use crate::values::json::{Fields, Text};
+
+/// Reports entries of a list of tools that no agent has.
+pub(crate) fn check(list: &[Text<'_>], fields: &Fields<'_, '_>) {
+    for entry in list {
+        let name = tools::tool_name(entry.text);
+        let (message, hint) = if !tools::is_tool(entry.text) {
+            let hint = match nearest(name, tools::known_tools()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => {
+                    "use a name of Claude Code, such as `Read`, `Edit` or `Bash(git:*)`; a tool of an MCP \
+                         server is `mcp__SERVER__TOOL`"
+                        .to_owned()
+                }
+            };
+            (format!("no agent has a tool `{name}`"), hint)
+        } else if entry.text.trim() != entry.text {
+            (
+                format!("no agent has a tool `{}`", entry.text),
+                format!("did you mean `{}`?", entry.text.trim()),
+            )
+        } else if entry.text.contains('(') && !entry.text.trim_end().ends_with(')') {
+            (format!("the bracket in `{}` is never closed", entry.text), "add `)`".to_owned())
+        } else {
+            continue;
+        };
+        fields.push(Diagnostic::warning(lints::UNKNOWN_TOOL, entry.span, message).hint(hint));
+    }
+}

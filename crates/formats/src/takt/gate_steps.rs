@@ -1,0 +1,177 @@
+//! The commands among the quality gates of a movement: steps between its outcomes and where they lead.
+
+use cuegate_flow::model::{
+    Act, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, Extractor, Gate, Guard, Guarded, Key,
+    Name, Outcome, Permission, Piece, Step, Success, Target, Template, Tools, Turn, Validator,
+};
+
+use super::gates::GateCommand;
+use super::lower::Lowering;
+use super::movement::{Asked, Movement};
+use super::prompt::{Page, line};
+use super::prompt_texts;
+
+/// What is taken out of a command's output.
+const STDOUT: &str = "stdout";
+const STDERR: &str = "stderr";
+const EXIT_CODE: &str = "exit_code";
+
+/// Puts the commands in the way of every outcome that claims something is done. Who gives up, or needs a person to do it
+/// again, is not done, and could not pass them yet.
+pub(super) fn guard(
+    lowering: &Lowering<'_, '_, '_>,
+    movement: &Movement<'_>,
+    asked: &Asked<'_>,
+    prompt: &Template,
+    edges: &mut [Edge<Name>],
+    draft: &mut Draft,
+) {
+    let commands = &asked.gates.commands;
+    if commands.is_empty() {
+        return;
+    }
+    let name = movement.name.text;
+    draft.counters.push(Counter { name: format!("{name} quality gates").into() });
+    let counter = CounterId(draft.counters.len() as u32 - 1);
+    retries(lowering, draft, Turn::Counter(counter));
+    for (index, edge) in edges.iter_mut().enumerate() {
+        let step = Name::new(&format!("{name}@gates:{}", index + 1), edge.span);
+        let guarded = Target::Step(step.clone());
+        let mut dangling = Vec::new();
+        let to = match &edge.to {
+            Target::End(Ending::Aborted) => continue,
+            Target::Step(to) => match person(draft, to) {
+                // They stand behind the person: who goes on from there claims that it is done.
+                Some(answered) if claims(&answered.to, name) => {
+                    dangling = std::mem::take(&mut answered.dangling);
+                    std::mem::replace(&mut answered.to, guarded)
+                }
+                Some(_) => {
+                    // What is done after the person answered is mended as often as before.
+                    edge.resets.push(counter);
+                    continue;
+                }
+                None => std::mem::replace(&mut edge.to, guarded),
+            },
+            _ => std::mem::replace(&mut edge.to, guarded),
+        };
+        // What leads nowhere does so behind the commands.
+        dangling.append(&mut edge.dangling);
+        // What passed may fail again at a later visit, and is mended as often then.
+        let passed = Edge::new(Outcome::Pass, to, edge.span);
+        let mut out = vec![Edge { resets: vec![counter], dangling, ..passed }];
+        for (failed, command) in commands.iter().enumerate() {
+            let on = Outcome::Fail(failed as u16);
+            let retries = lowering.options.quality_gate_retries;
+            if retries > 0 {
+                let back = Target::Step(Name::new(name, movement.name.span));
+                out.push(Edge {
+                    bound: Some(Bound { counter, max: retries }),
+                    remedy: Some(remedy(command, prompt)),
+                    ..Edge::new(on.clone(), back, command.span)
+                });
+            }
+            let reason = format!("the quality gate `{}` of `{name}` fails", line(command.command));
+            out.push(Edge::new(on, Target::End(Ending::Failed(reason.into())), command.span));
+        }
+        draft.steps.push(Step {
+            name: step.text.clone(),
+            title: step.text,
+            span: movement.name.span,
+            counts: false,
+            act: Act::Exec { commands: commands.iter().map(validator).collect() },
+            gate: Gate::Exit,
+            boundary: Boundary { permission: Permission::AcceptEdits, tools: Tools::All },
+            handoff: Vec::new(),
+            inputs: Vec::new(),
+            edges: out,
+        });
+    }
+}
+
+/// The setting that says how often is mended bounds this as well.
+pub(super) fn retries(lowering: &Lowering<'_, '_, '_>, draft: &mut Draft, turn: Turn) {
+    const NAME: &str = "quality_gate_retries";
+    let value = lowering.options.quality_gate_retries;
+    match draft.keys.iter_mut().find(|key| &*key.name == NAME) {
+        Some(key) => key.turns.push(turn),
+        None => draft.keys.push(Key { name: NAME.into(), span: None, value, least: 0, turns: vec![turn] }),
+    }
+}
+
+/// The way on from a step that asks a person, if it is one. Those of a movement are made before its gates.
+fn person<'d>(draft: &'d mut Draft, name: &Name) -> Option<&'d mut Edge<Name>> {
+    let asks = |step: &&mut Step<Name>| step.name == name.text && matches!(step.act, Act::Person { .. });
+    draft.steps.iter_mut().find(asks)?.edges.first_mut()
+}
+
+/// Whether going there claims that a movement is done: neither doing it again nor giving up does.
+fn claims(to: &Target<Name>, movement: &str) -> bool {
+    match to {
+        Target::End(ending) => *ending != Ending::Aborted,
+        Target::Step(to) => *to.text != *movement,
+        _ => true,
+    }
+}
+
+fn validator(command: &GateCommand<'_>) -> Validator {
+    Validator {
+        name: line(command.command).into(),
+        command: command.command.into(),
+        success: Success::ExitCode(0),
+        extract: vec![
+            (STDOUT.into(), Extractor::Stdout),
+            (STDERR.into(), Extractor::Stderr),
+            (EXIT_CODE.into(), Extractor::ExitCode),
+        ],
+        timeout_ms: command.timeout_ms,
+    }
+}
+
+/// What a member has to pass before its outcome counts. It leads nowhere by itself, so that no step of commands can stand
+/// on its way.
+pub(super) fn of_member(lowering: &Lowering<'_, '_, '_>, asked: &Asked<'_>) -> Option<Guard> {
+    let guarded = |command: &GateCommand<'_>| {
+        let mut page = failed(command);
+        page.text(prompt_texts::GATE_MEND_HERE);
+        Guarded { validator: validator(command), mend: page.template() }
+    };
+    let commands: Vec<Guarded> = asked.gates.commands.iter().map(guarded).collect();
+    let mends_max = lowering.options.quality_gate_retries;
+    (!commands.is_empty()).then_some(Guard { commands, mends_max })
+}
+
+/// What a movement is asked with instead of its prompt when a command has failed: what came of it, and the prompt.
+fn remedy(command: &GateCommand<'_>, prompt: &Template) -> Template {
+    let mut page = failed(command);
+    page.text(prompt_texts::GATE_MEND);
+    let mut pieces = page.template().pieces;
+    // Texts of the prompt are shared: it names all commands, and each of them has a remedy.
+    let mut rest = prompt.pieces.iter().cloned().peekable();
+    if let (Some(Piece::Text(last)), Some(Piece::Text(first))) = (pieces.last_mut(), rest.peek()) {
+        *last = format!("{last}{first}").into();
+        rest.next();
+    }
+    pieces.extend(rest);
+    Template { pieces }
+}
+
+fn failed(command: &GateCommand<'_>) -> Page {
+    let mut page = Page::default();
+    page.text(prompt_texts::GATE_FAILED);
+    page.text(&format!("    {}\n\n", line(command.command)));
+    page.pieces(vec![shown(EXIT_CODE, "Exit code"), shown(STDOUT, "Output"), shown(STDERR, "Errors")]);
+    page
+}
+
+fn shown(name: &str, heading: &str) -> Piece {
+    Piece::If {
+        name: name.into(),
+        then: vec![
+            Piece::Text(format!("{heading}: ").into()),
+            Piece::Failure(name.into()),
+            Piece::Text("\n".into()),
+        ],
+        otherwise: Vec::new(),
+    }
+}

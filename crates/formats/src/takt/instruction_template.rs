@@ -1,0 +1,285 @@
+//! The notation of instructions: `{task}`, `{report:file}` and the like. Any other `{word}` is text.
+
+use std::cell::{OnceCell, RefCell};
+
+use cuegate_flow::{
+    Str,
+    diagnostics::Diagnostic,
+    model::{Fact, Piece, Source},
+};
+
+use super::sections::Body;
+use crate::lints;
+use crate::source::findings::Findings;
+use crate::source::suggest::nearest;
+use crate::templates::Quoted;
+
+/// The values that an instruction can read, by their names.
+const VALUES: [(&str, Source); 8] = [
+    ("task", Source::Task),
+    ("previous_response", Source::Fact(Fact::PreviousResponse)),
+    ("iteration", Source::Fact(Fact::Iteration)),
+    ("max_iterations", Source::Fact(Fact::MaxIterations)),
+    ("movement_iteration", Source::Fact(Fact::Visit)),
+    ("report_dir", Source::Fact(Fact::ReportDir)),
+    ("user_inputs", Source::Fact(Fact::UserInputs)),
+    (CYCLE_COUNT, Source::Fact(Fact::Rounds)),
+];
+
+/// What later versions call some of them.
+const LATER: [(&str, &str); 3] = [
+    ("step_iteration", "movement_iteration"),
+    ("max_steps", "max_iterations"),
+    ("max_movements", "max_iterations"),
+];
+
+/// What only the judge of a monitor can read.
+const CYCLE_COUNT: &str = "cycle_count";
+
+/// What stands before the name of a report, and a colon.
+const REPORT: &str = "report";
+
+/// Turns the texts of a piece into parts of templates.
+pub(crate) struct Compiler<'c> {
+    /// Where findings go.
+    pub(crate) found: &'c Findings,
+    /// Names that `--set` gives.
+    pub(crate) set: &'c [String],
+    /// Every report that some movement writes.
+    pub(crate) reports: Vec<Str>,
+    /// Whether there may be more of them, written by movements that could not be read.
+    pub(crate) may_be_more: bool,
+    /// The reports that were asked for and that nobody writes: each is reported once.
+    unwritten: RefCell<Vec<Str>>,
+}
+
+/// For whom a text is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reader<'s> {
+    /// The step.
+    pub(crate) step: &'s str,
+    /// Whether it is the judge of a monitor.
+    pub(crate) monitor: bool,
+}
+
+impl<'c> Compiler<'c> {
+    /// A compiler for a piece whose movements write these reports.
+    pub(crate) fn new(found: &'c Findings, set: &'c [String], reports: Vec<Str>) -> Compiler<'c> {
+        Compiler { found, set, reports, may_be_more: false, unwritten: RefCell::default() }
+    }
+
+    /// A text with holes.
+    pub(crate) fn compile(&self, body: &Body, reader: Reader<'_>) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let (mut rest, mut plain) = (&*body.text, String::new());
+        let quoted = OnceCell::new();
+        // What is said where it stands: how many braces open before it.
+        let (mut braces, mut unclosed) = (0, Vec::new());
+        while let Some(open) = rest.find('{') {
+            plain.push_str(&rest[..open]);
+            let inner = &rest[open + 1..];
+            let nth = braces;
+            braces += 1;
+            // What is asked for stands on one line and holds no brace.
+            let close = inner.find(['{', '}', '\n']).filter(|at| inner.as_bytes()[*at] == b'}');
+            let source = close.and_then(|close| self.source(&inner[..close], body, reader));
+            match (close, source) {
+                (Some(close), Some(source)) => {
+                    let wrapped = plain.ends_with('{') && inner[close + 1..].starts_with('}');
+                    if wrapped || plain.ends_with('$') {
+                        self.wrapped(&inner[..close], wrapped, body, reader);
+                    }
+                    if !plain.is_empty() {
+                        pieces.push(Piece::Text(std::mem::take(&mut plain).into()));
+                    }
+                    pieces.push(Piece::Value(source));
+                    rest = &inner[close + 1..];
+                }
+                _ => {
+                    let at = body.text.len() - inner.len() - 1;
+                    let is_quoted = || quoted.get_or_init(|| Quoted::of(&body.text)).has(at);
+                    if close.is_none()
+                        && let Some(name) = unclosed_name(inner).filter(|_| !is_quoted())
+                    {
+                        unclosed.push((nth, name));
+                    }
+                    plain.push('{');
+                    rest = inner;
+                }
+            }
+        }
+        plain.push_str(rest);
+        if !plain.is_empty() {
+            pieces.push(Piece::Text(plain.into()));
+        }
+        self.report_unclosed(&unclosed, body, reader);
+        pieces
+    }
+
+    fn source(&self, name: &str, body: &Body, reader: Reader<'_>) -> Option<Source> {
+        if let Some(report) = name.strip_prefix(REPORT).and_then(|rest| rest.strip_prefix(':')) {
+            let report = report.trim();
+            if report.is_empty() {
+                let hint = match self.reports.first() {
+                    Some(known) => format!("name one, as `{{report:{known}}}`"),
+                    None => "name one, or remove it".to_owned(),
+                };
+                let message = format!("`{{{name}}}` stays text: it names no report");
+                self.warn(lints::UNKNOWN_PLACEHOLDER, name, body, reader, message, &hint);
+                return None;
+            }
+            self.check_report(report, name, body, reader);
+            return Some(Source::Report(report.into()));
+        }
+        if name == CYCLE_COUNT && !reader.monitor {
+            let hint = "only the judge of a loop monitor knows how many rounds there were; remove it";
+            self.warn(lints::STRAY_KEY, name, body, reader, format!("`{{{name}}}` stays text here"), hint);
+            return None;
+        }
+        if let Some(source) = value(name) {
+            return Some(source);
+        }
+        if self.set.iter().any(|known| known == name) {
+            return Some(Source::Param(name.into()));
+        }
+        if let Some((_, own)) = LATER.iter().find(|(later, _)| *later == name) {
+            let message = format!("`{{{name}}}` is read as `{{{own}}}`");
+            let note = Diagnostic::note(lints::LATER_SPELLING, body.place(&format!("{{{name}}}")), message);
+            self.found.push(
+                note.step(reader.step).hint(format!("`{own}` is the word of the piece schema reference")),
+            );
+            return value(own);
+        }
+        let prefixed = ["uv-", "section."].iter().any(|prefix| name.starts_with(prefix));
+        if name == "input_text" || (prefixed && !name.contains(char::is_whitespace)) {
+            self.of_registries(name, body, reader);
+            return None;
+        }
+        let word =
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+        let known = || VALUES.iter().map(|(known, _)| *known);
+        // White space between the braces is as much of a slip as a wrong letter.
+        let near = known().find(|known| *known == name.trim()).or(nearest(name, known()).filter(|_| word));
+        if let Some(near) =
+            near.map(str::to_owned).or_else(|| near_report(name)).or_else(|| self.known_report(name))
+        {
+            let hint = format!("did you mean `{{{near}}}`?");
+            let message = format!("`{{{name}}}` stays text");
+            self.warn(lints::UNKNOWN_PLACEHOLDER, name, body, reader, message, &hint);
+        }
+        None
+    }
+
+    /// Reports that an instruction shows the answer before, which its movement is not told.
+    pub(crate) fn untold(&self, body: &Body, reader: Reader<'_>) {
+        let message =
+            "`{previous_response}` is always empty here: `pass_previous_response` is `false`".to_owned();
+        let hint = "remove the one or the other";
+        self.warn(lints::STRAY_KEY, "previous_response", body, reader, message, hint);
+    }
+
+    /// Reports what begins as a placeholder and has no closing brace: each by how many braces open before it.
+    fn report_unclosed(&self, unclosed: &[(usize, &str)], body: &Body, reader: Reader<'_>) {
+        let places = if unclosed.is_empty() { Vec::new() } else { body.braces() };
+        for (nth, name) in unclosed {
+            let message = format!("`{{{name}` stays text: no brace closes it");
+            let place = body.place_at(places.get(*nth).copied(), &format!("{{{name}"));
+            let finding = Diagnostic::warning(lints::UNKNOWN_PLACEHOLDER, place, message);
+            self.found.push(finding.step(reader.step).hint(format!("write `{{{name}}}`")));
+        }
+    }
+
+    /// A placeholder in the notation of another tool: it is filled in, and what stands around it stays.
+    fn wrapped(&self, name: &str, braces: bool, body: &Body, reader: Reader<'_>) {
+        let written = if braces { format!("{{{{{name}}}}}") } else { format!("${{{name}}}") };
+        let message = format!("in `{written}` only `{{{name}}}` is filled in; what stands around it stays");
+        let finding = Diagnostic::warning(lints::FOREIGN_PLACEHOLDER, body.place(&written), message);
+        self.found.push(finding.step(reader.step).hint(format!("write `{{{name}}}`")));
+    }
+
+    /// A placeholder of step registries.
+    fn of_registries(&self, name: &str, body: &Body, reader: Reader<'_>) {
+        let hint = match name {
+            "input_text" | "uv-task" => "write `{task}`",
+            "uv-previous_summary" => "write `{previous_response}`",
+            _ => "a piece has no parameters and no sections: write the text itself, or give it by `{task}`",
+        };
+        let message = format!("`{{{name}}}` stays text: it is a placeholder of step registries");
+        let finding =
+            Diagnostic::warning(lints::FOREIGN_PLACEHOLDER, body.place(&format!("{{{name}}}")), message);
+        self.found.push(finding.step(reader.step).hint(hint));
+    }
+
+    /// The report that a word means which says it in another notation: `{report.plan.md}`.
+    fn known_report(&self, name: &str) -> Option<String> {
+        let (word, rest) = name.split_at_checked(REPORT.len())?;
+        let rest = rest.trim_start_matches(['.', '_', '-', '/', ' ', ':']).trim();
+        let is_one = word.eq_ignore_ascii_case(REPORT) && !rest.is_empty();
+        let known = self.similar(rest).filter(|_| is_one)?;
+        Some(format!("{REPORT}:{known}"))
+    }
+
+    /// The report whose name ends so, or begins so but for its ending.
+    fn similar(&self, name: &str) -> Option<&str> {
+        let is_similar = |known: &&str| {
+            known.ends_with(name) || known.rsplit_once('.').is_some_and(|(stem, _)| stem.ends_with(name))
+        };
+        self.reports.iter().map(|known| &**known).find(is_similar)
+    }
+
+    fn check_report(&self, report: &str, name: &str, body: &Body, reader: Reader<'_>) {
+        if self.may_be_more || self.reports.iter().any(|known| **known == *report) {
+            return;
+        }
+        if self.unwritten.borrow().iter().any(|known| **known == *report) {
+            return;
+        }
+        self.unwritten.borrow_mut().push(report.into());
+        let similar = self.similar(report);
+        let hint = match similar.or_else(|| nearest(report, self.reports.iter().map(|known| &**known))) {
+            Some(near) => format!("did you mean `{{report:{near}}}`?"),
+            None => "name a report of `output_contracts`".to_owned(),
+        };
+        let message = format!("no movement writes the report `{report}`");
+        self.warn(lints::UNWRITTEN_REPORT, name, body, reader, message, &hint);
+    }
+
+    fn warn(
+        &self,
+        code: &'static str,
+        name: &str,
+        body: &Body,
+        reader: Reader<'_>,
+        message: String,
+        hint: &str,
+    ) {
+        let place = body.place(&format!("{{{name}}}"));
+        self.found.push(Diagnostic::warning(code, place, message).step(reader.step).hint(hint));
+    }
+}
+
+/// What a name stands for.
+fn value(name: &str) -> Option<Source> {
+    VALUES.iter().find(|(known, _)| *known == name).map(|(_, source)| source.clone())
+}
+
+/// The placeholder that a text behind a brace begins as, on whose line no brace closes it.
+fn unclosed_name(inner: &str) -> Option<&str> {
+    let line = inner.split(['{', '}', '\n']).next().unwrap_or_default();
+    let word = line.split(char::is_whitespace).next().unwrap_or_default();
+    let name = word.trim_end_matches([',', '.', ';', ':', ')']);
+    let is_report = name.strip_prefix("report:").is_some_and(|report| !report.is_empty());
+    (is_report || VALUES.iter().any(|(known, _)| *known == name)).then_some(name)
+}
+
+/// The report that was probably meant by a word before a colon that is almost `report`.
+fn near_report(name: &str) -> Option<String> {
+    let (word, file) = name.split_once(':')?;
+    let (word, file) = (word.trim(), file.trim());
+    (!file.is_empty() && nearest(word, [REPORT]).is_some()).then(|| format!("{REPORT}:{file}"))
+}
+
+/// Whether parts read a value.
+pub(crate) fn reads(pieces: &[Piece], source: &Source) -> bool {
+    pieces.iter().any(|piece| matches!(piece, Piece::Value(read) if read == source))
+}

@@ -1,0 +1,264 @@
+//! The asks that decide for others: between the rules of a movement, and whether a loop leads anywhere.
+
+use cuegate_flow::{
+    Str,
+    diagnostics::Span,
+    model::{
+        Act, Ask, Boundary, Draft, FieldPath, Gate, Name, Outcome, Permission, Reader, Role, SchemaId,
+        SessionRule, Step, Template, Tools,
+    },
+};
+
+use super::condition::Condition;
+use super::prompt::{Page, end};
+use super::prompt_texts;
+use super::rules::Rule;
+use super::{answer_schema, answer_schema::Schemas};
+
+/// The name of the tag by which a judge may answer in plain text, besides those of movements.
+const TAG: &str = "JUDGE";
+/// The tag that counts from zero.
+pub(super) const STEP_TAG: &str = "STEP";
+
+/// What judges decide about, and for whom.
+pub(super) struct Judged<'s> {
+    /// The movement.
+    pub(super) step: &'s str,
+    /// The conversation that they look back on.
+    pub(super) session: Str,
+    /// Where it is defined.
+    pub(super) span: Span,
+    /// The model of the movement.
+    pub(super) model: Option<Str>,
+    /// The schemas of the piece.
+    pub(super) schemas: &'s Schemas,
+}
+
+/// Adds the judges that the rules of a movement need, and names them in the order in which they are asked: one over
+/// all `ai(…)` conditions, then one over the texts.
+pub(super) fn judges(judged: &Judged<'_>, rules: &[Rule<'_>], draft: &mut Draft) -> Vec<Name> {
+    let eligible = |rule: &&Rule<'_>| !rule.hidden;
+    let ai: Vec<(&Rule<'_>, &str)> = rules
+        .iter()
+        .filter(eligible)
+        .filter_map(|rule| match &rule.kind {
+            Condition::Ai(inner) => Some((rule, &**inner)),
+            _ => None,
+        })
+        .collect();
+    let texts = rules.iter().filter(eligible).any(|rule| rule.kind == Condition::Text);
+    let mut names = Vec::new();
+    if !ai.is_empty() {
+        names.push(ai_judge(judged, &ai, draft));
+    }
+    if texts {
+        names.push(text_judge(judged, rules, draft));
+    }
+    names
+}
+
+/// Over `ai(…)` conditions: their inner texts, numbered among themselves.
+fn ai_judge(judged: &Judged<'_>, rules: &[(&Rule<'_>, &str)], draft: &mut Draft) -> Name {
+    let inner = unique(rules.iter().map(|(_, inner)| *inner));
+    let outcomes: Vec<Outcome> = rules.iter().map(|(rule, _)| named(rule)).collect();
+    let mut page = Page::default();
+    page.text(prompt_texts::JUDGE);
+    for (index, text) in inner.iter().enumerate() {
+        page.text(&format!("{}. {text}\n", index + 1));
+    }
+    page.text(prompt_texts::JUDGE_NONE);
+    page.text(prompt_texts::JUDGE_ANSWER);
+    page.text(&as_tag(TAG));
+    page.text(&as_none(TAG));
+    let tags = vec![Reader::Tag { name: TAG.into(), base: 1, outcomes: outcomes.clone() }];
+    let words = inner.into_iter().zip(outcomes).collect();
+    push(judged, "ai", page.template(), words, tags, draft)
+}
+
+/// Over texts: numbered as the rules are, so that a tag of the movement counts.
+fn text_judge(judged: &Judged<'_>, rules: &[Rule<'_>], draft: &mut Draft) -> Name {
+    let holds = |rule: &Rule<'_>| !rule.hidden && rule.kind == Condition::Text;
+    let mut page = Page::default();
+    page.text(prompt_texts::JUDGE);
+    for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| holds(rule)) {
+        page.text(&format!("{}. {}\n", index + 1, rule.outcome));
+        if let Some(appendix) = rule.appendix {
+            page.text(&format!("   It comes with: {}\n", super::prompt::line(appendix)));
+        }
+    }
+    page.text(prompt_texts::JUDGE_NONE);
+    page.text(prompt_texts::JUDGE_ANSWER);
+    page.text(&as_tag(&judged.step.to_uppercase()));
+    page.text(&as_none(&judged.step.to_uppercase()));
+    let outcomes: Vec<Outcome> =
+        rules.iter().map(|rule| if holds(rule) { named(rule) } else { Outcome::None }).collect();
+    let words =
+        rules.iter().filter(|rule| holds(rule)).map(|rule| (rule.outcome.to_string(), named(rule))).collect();
+    let mut tags = tags(judged.step, outcomes.clone());
+    tags.push(Reader::Tag { name: TAG.into(), base: 1, outcomes });
+    push(judged, "judge", page.template(), words, tags, draft)
+}
+
+/// The tags of a movement: its own from one, and `STEP` from zero unless the movement is called so.
+pub(super) fn tags(step: &str, outcomes: Vec<Outcome>) -> Vec<Reader<Name>> {
+    let mut readers = vec![Reader::Tag { name: step.into(), base: 1, outcomes: outcomes.clone() }];
+    if !step.eq_ignore_ascii_case(STEP_TAG) {
+        readers.push(Reader::Tag { name: STEP_TAG.into(), base: 0, outcomes });
+    }
+    readers
+}
+
+fn push(
+    judged: &Judged<'_>,
+    which: &str,
+    prompt: Template,
+    mut words: Vec<(String, Outcome)>,
+    tags: Vec<Reader<Name>>,
+    draft: &mut Draft,
+) -> Name {
+    words.push((answer_schema::NONE.to_owned(), Outcome::None));
+    let name: Str = format!("{}@{which}", judged.step).into();
+    let ask = Ask {
+        session: SessionRule::Branch(judged.session.clone()),
+        model: judged.model.clone(),
+        ..judge_ask(prompt, add_schema(&words, judged.schemas, draft))
+    };
+    draft.steps.push(judge_step(name.clone(), judged.span, ask, gate(words, tags)));
+    Name { text: name, span: judged.span }
+}
+
+/// The judge of a monitor, without its edges.
+pub(super) struct MonitorJudge<'s> {
+    pub(super) name: Str,
+    /// What the format's own program calls it, in tags too.
+    pub(super) alias: Str,
+    pub(super) span: Span,
+    pub(super) system: Option<Template>,
+    pub(super) persona: Option<Str>,
+    pub(super) persona_names: Vec<Str>,
+    pub(super) rules: &'s [Rule<'s>],
+    pub(super) schemas: &'s Schemas,
+}
+
+/// A step for the judge of a monitor. It has no edges yet.
+pub(super) fn monitor_step(judge: MonitorJudge<'_>, mut page: Page, draft: &mut Draft) -> Step<Name> {
+    let rules: Vec<&Rule<'_>> = judge.rules.iter().filter(|rule| !rule.hidden).collect();
+    end(&mut page);
+    page.text(prompt_texts::ANSWER);
+    page.text(prompt_texts::MONITOR_ANSWER);
+    // Whoever is asked here is a judge already: of `ai("…")` only what is judged is left.
+    let texts = unique(rules.iter().map(|rule| match &rule.kind {
+        Condition::Ai(inner) => &**inner,
+        _ => &*rule.outcome,
+    }));
+    for (rule, text) in rules.iter().zip(&texts) {
+        let number = judge.rules.iter().position(|other| std::ptr::eq(other, *rule)).unwrap_or_default() + 1;
+        page.text(&format!("{number}. {}\n", super::prompt::line(text)));
+        if let Some(appendix) = rule.appendix {
+            page.text(&format!("   It comes with: {}\n", super::prompt::line(appendix)));
+        }
+    }
+    page.text(prompt_texts::JUDGE_ANSWER);
+    page.text(&as_tag(TAG));
+    let outcomes: Vec<Outcome> =
+        judge.rules.iter().map(|rule| if rule.hidden { Outcome::None } else { named(rule) }).collect();
+    let words: Vec<(String, Outcome)> =
+        texts.iter().zip(&rules).map(|(text, rule)| (super::prompt::line(text), named(rule))).collect();
+    let tag = |name: Str| Reader::Tag { name, base: 1, outcomes: outcomes.clone() };
+    let tags = vec![tag(TAG.into()), tag(judge.alias)];
+    let ask = Ask {
+        system: judge.system,
+        persona: judge.persona,
+        persona_names: judge.persona_names,
+        ..judge_ask(page.template(), add_schema(&words, judge.schemas, draft))
+    };
+    judge_step(judge.name, judge.span, ask, gate(words, tags))
+}
+
+fn add_schema(words: &[(String, Outcome)], schemas: &Schemas, draft: &mut Draft) -> SchemaId {
+    let texts: Vec<String> = words.iter().map(|(word, _)| word.clone()).collect();
+    draft.schemas.push(schemas.judged(&texts));
+    SchemaId(draft.schemas.len() as u32 - 1)
+}
+
+fn judge_ask(prompt: Template, schema: SchemaId) -> Ask {
+    Ask {
+        role: Role::Judge,
+        prompt,
+        system: None,
+        schema: Some(schema),
+        model: None,
+        persona: None,
+        persona_names: Vec::new(),
+        session: SessionRule::Fresh,
+        reports: Vec::new(),
+        fused: None,
+        blocked_mark: None,
+        guard: None,
+    }
+}
+
+fn gate(words: Vec<(String, Outcome)>, tags: Vec<Reader<Name>>) -> Gate<Name> {
+    let field = Reader::Field {
+        path: path(answer_schema::OUTCOME),
+        words: words.into_iter().map(|(word, outcome)| (lower(&word), outcome)).collect(),
+        reasons: vec![path(answer_schema::REASON)],
+    };
+    Gate::Readers(std::iter::once(field).chain(tags).collect())
+}
+
+/// A judge touches nothing.
+fn judge_step(name: Str, span: Span, ask: Ask, gate: Gate<Name>) -> Step<Name> {
+    Step {
+        title: name.clone(),
+        name,
+        span,
+        counts: false,
+        act: Act::Ask(ask),
+        gate,
+        boundary: Boundary { permission: Permission::Plan, tools: Tools::All },
+        handoff: Vec::new(),
+        inputs: Vec::new(),
+        edges: Vec::new(),
+    }
+}
+
+fn as_tag(tag: &str) -> String {
+    format!(" In plain text, end with `[{tag}:N]`, where N is the number of the condition.\n")
+}
+
+fn as_none(tag: &str) -> String {
+    format!("When none of them holds, that is `[{tag}:0]` or the word `none` alone.\n")
+}
+
+/// The outcome of a rule.
+pub(super) fn named(rule: &Rule<'_>) -> Outcome {
+    Outcome::Named(rule.outcome.clone())
+}
+
+/// A word as it is compared with.
+pub(super) fn lower(word: &str) -> Str {
+    word.trim().to_lowercase().into()
+}
+
+/// A field of an answer.
+pub(super) fn path(name: &str) -> FieldPath {
+    FieldPath::parse(name).expect("the fields of our own schemas are paths")
+}
+
+/// Texts, equal ones numbered; none of them is the word for nothing.
+fn unique<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<String> {
+    let mut taken: Vec<Str> = vec![answer_schema::NONE.into()];
+    texts
+        .map(|text| {
+            let mut name = text.to_owned();
+            let mut number = 1;
+            while taken.contains(&lower(&name)) {
+                number += 1;
+                name = format!("{text} ({number})");
+            }
+            taken.push(lower(&name));
+            name
+        })
+        .collect()
+}

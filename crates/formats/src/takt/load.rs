@@ -1,0 +1,349 @@
+//! Loads a piece and every file that it names.
+
+use std::collections::{BTreeSet, HashMap};
+
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+    model::Draft,
+};
+
+use super::instruction_template::Compiler;
+use super::later_spellings;
+use super::lower::lower_piece;
+use super::misplaced;
+use super::movement::{ABORT, COMPLETE, Does, Movement, Reading};
+use super::options::PieceOptions;
+use super::renamed;
+use super::report_names::{CaselessNames, FileNames};
+use super::reports::ReportDefinition;
+use super::sections::Sections;
+use super::unread_sections::Unread;
+use super::{monitors, monitors::MonitorDefinition};
+use crate::lints;
+use crate::source::loaded::{Loaded, RunSettings, WorktreeRule};
+use crate::source::loader::{Desk, Page};
+use crate::source::suggest::list;
+use crate::source::{correct, correct::Corrections};
+use crate::values::json::{Fields, Json, Kind, Text};
+use crate::{Files, values::yaml};
+
+/// The name of the format in results.
+const DIALECT: &str = "piece";
+/// The most visits of movements where a piece does not say how many; a finding asks for it.
+const ITERATIONS_MAX: u32 = 10;
+
+/// A piece, as read.
+pub(super) struct PieceDefinition<'j> {
+    pub(super) name: &'j str,
+    pub(super) description: Option<&'j str>,
+    pub(super) iterations_max: u32,
+    /// What that is called, and where it is written.
+    pub(super) iterations_key: (&'static str, Option<Span>),
+    pub(super) initial: Option<Text<'j>>,
+    pub(super) movements: Vec<Movement<'j>>,
+    pub(super) monitors: Vec<MonitorDefinition<'j>>,
+    /// Whether there is a movement that cannot be known by its name: a name that leads nowhere may mean it.
+    pub(super) nameless: bool,
+    /// Whether a member has no name that could be read.
+    pub(super) nameless_members: bool,
+}
+
+/// Loads a piece.
+///
+/// Reads only through `files`, and the same files give the same result. Never fails: what is wrong stands in the
+/// findings, and the draft holds what could be read.
+pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> Loaded {
+    correct::load(|corrections| read_piece(files, options, corrections))
+}
+
+fn read_piece(files: &dyn Files, options: &PieceOptions, corrections: &Corrections) -> Loaded {
+    let desk = Desk::corrected(files, corrections);
+    let mut draft = Draft::empty(DIALECT, DIALECT);
+    let mut run = RunSettings::default();
+    if let Some((value, source)) = open(&desk, &options.file) {
+        run = load(&desk, options, &value, &source, &mut draft);
+    }
+    let (found, sources) = desk.into_parts();
+    let (diagnostics, unsupported) = found.into_parts();
+    run.unsupported = unsupported;
+    Loaded { draft, diagnostics, sources, run }
+}
+
+/// The piece's file; `None` when findings say why it cannot be read.
+fn open(desk: &Desk<'_>, path: &str) -> Option<(Json, Str)> {
+    match desk.page(path) {
+        Page::Text { file, text } => {
+            let value = yaml::parse(&text, file, &desk.found)?;
+            let mut value = desk.as_meant(path, value);
+            misplaced::mend(&mut value, &desk.found);
+            Some((value, text))
+        }
+        Page::Missing => {
+            let message = format!("there is no `{path}`");
+            let finding = Diagnostic::error(lints::UNREADABLE_FILE, desk.unread(path), message);
+            desk.found.push(finding.hint("write the piece, or correct the path"));
+            None
+        }
+        Page::Faulty => None,
+    }
+}
+
+fn load(
+    desk: &Desk<'_>,
+    options: &PieceOptions,
+    value: &Json,
+    source: &Str,
+    draft: &mut Draft,
+) -> RunSettings {
+    draft.span = value.span;
+    let Some(fields) = Fields::of(value, "the piece", None, &desk.found) else {
+        return RunSettings::default();
+    };
+    let folder = options.file.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let sections = Sections::read(&fields, desk, folder, source);
+    let mut piece = read(fields, &sections, options);
+    say_places(value, &piece, desk);
+    draft.name = piece.name.into();
+    // What a movement writes is written, whatever it is called.
+    let reports = check_reports(&piece, desk);
+    check_names(&mut piece, desk);
+    check_permissions(&piece, desk);
+    // Without movements nothing else can be right, and what is missing has been said.
+    if !piece.movements.is_empty() {
+        let unread = Unread::of(value, &desk.found);
+        sections.may_be_named(&unread);
+        sections.report_unused();
+        let mut compiler = Compiler::new(&desk.found, &options.set, reports);
+        compiler.may_be_more = piece.nameless || piece.nameless_members || unread.reports;
+        lower_piece(&piece, options, &compiler, draft);
+    }
+    renamed::check_names(value, &desk.found);
+    sections.report_missing();
+    RunSettings {
+        agent: piece.name.to_owned(),
+        title: piece.name.to_owned(),
+        description: piece.description.unwrap_or_default().trim().to_owned(),
+        worktree: WorktreeRule::default(),
+        log: None,
+        // Every movement is told the task.
+        needs_task: true,
+        unsupported: Vec::new(),
+    }
+}
+
+/// Says which part of the piece is about which movement, member or monitor.
+fn say_places(value: &Json, piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
+    fn items<'j>(of: &'j Json, key: &str) -> &'j [Json] {
+        match of.get(key).map(|list| &list.kind) {
+            Some(Kind::List(items)) => items,
+            _ => &[],
+        }
+    }
+    let say = |item: &Json| {
+        if let Some(name) = item.get("name").and_then(Json::as_text) {
+            desk.found.about(item.span, name.trim());
+        }
+    };
+    for movement in ["movements", "steps"].iter().flat_map(|key| items(value, key)) {
+        say(movement);
+        items(movement, "parallel").iter().for_each(say);
+    }
+    for monitor in &piece.monitors {
+        desk.found.about(monitor.span, &monitor.name());
+    }
+}
+
+fn read<'j>(
+    fields: Fields<'j, '_>,
+    sections: &Sections<'_, '_>,
+    options: &PieceOptions,
+) -> PieceDefinition<'j> {
+    let name = fields.required("name").map_or("piece", |name| name.text.trim());
+    let description = fields.text("description").map(|text| text.text);
+    let (key, entry) = later_spellings::renamed(&fields, "max_iterations", &["max_steps", "max_movements"]);
+    fields.need(key);
+    if entry.is_none() {
+        fields.missing("max_iterations");
+    }
+    let iterations_key = (key, entry.map(|entry| entry.value.span));
+    let endless = entry.filter(|entry| entry.value.as_text() == Some("infinite"));
+    let iterations_max = match endless {
+        Some(entry) => {
+            let message =
+                format!("`{key}: infinite` came with a later version of the format, and is not supported");
+            let finding = Diagnostic::error(lints::UNSUPPORTED_YET, entry.value.span, message);
+            fields.push(finding.hint("say how many visits of movements a run may take"));
+            ITERATIONS_MAX
+        }
+        None => fields.count(key, 1).map_or(ITERATIONS_MAX, |(value, _)| value),
+    };
+    let (key, entry) = later_spellings::renamed(&fields, "initial_movement", &["initial_step"]);
+    fields.need(key);
+    if entry.is_none() {
+        fields.missing("initial_movement");
+    }
+    let initial = fields.filled(key).map(|text| Text { text: text.text.trim(), ..text });
+    let (key, entry) = later_spellings::renamed(&fields, "movements", &["steps"]);
+    fields.need(key);
+    let reading = Reading { sections, interactive: options.interactive };
+    let all = fields.items(key);
+    let movements: Vec<Movement<'j>> =
+        all.iter().filter_map(|item| reading.movement(item, &fields, false)).collect();
+    match entry {
+        None => fields.missing("movements"),
+        Some(entry) if all.is_empty() => {
+            if matches!(entry.value.kind, Kind::List(_)) {
+                fields.invalid(entry.value.span, format!("`{key}` is empty"), "add a movement");
+            }
+        }
+        Some(_) => {}
+    }
+    let monitors = monitors::read(&fields, sections, options.interactive);
+    fields.stray("answer_agent", "nothing reads it");
+    later_spellings::refuse(&fields, later_spellings::PIECE);
+    if fields.has_strange_key() {
+        sections.may_be_meant();
+    }
+    fields.finish();
+    let members = movements.iter().map(|movement| match &movement.does {
+        Does::Parallel(members) => members.len(),
+        Does::Asks(_) => 0,
+    });
+    let written = all.iter().filter_map(|item| match &item.get("parallel")?.kind {
+        Kind::List(items) => Some(items.len()),
+        _ => None,
+    });
+    let nameless_members = members.sum::<usize>() < written.sum();
+    let nameless = movements.len() < all.len();
+    PieceDefinition {
+        name,
+        description,
+        iterations_max,
+        iterations_key,
+        initial,
+        movements,
+        monitors,
+        nameless,
+        nameless_members,
+    }
+}
+
+/// All movements and their members.
+fn everyone<'p, 'j>(piece: &'p PieceDefinition<'j>) -> impl Iterator<Item = &'p Movement<'j>> {
+    piece.movements.iter().flat_map(|movement| {
+        let members = match &movement.does {
+            Does::Parallel(members) => members.as_slice(),
+            Does::Asks(_) => &[],
+        };
+        std::iter::once(movement).chain(members)
+    })
+}
+
+/// Leaves out what cannot be told from something else by its name, which findings say.
+fn check_names(piece: &mut PieceDefinition<'_>, desk: &Desk<'_>) {
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut sound = |movement: &Movement<'_>| {
+        let Text { text, span } = movement.name;
+        let message = if matches!(text, COMPLETE | ABORT) {
+            format!("`{text}` is an end, and cannot be the name of a movement")
+        } else if text.contains('@') || text.chars().any(char::is_control) {
+            format!("`{}` cannot be the name of a movement", text.escape_debug())
+        } else if !seen.insert(text.to_owned()) {
+            format!("there is another movement `{text}`")
+        } else {
+            return true;
+        };
+        let finding = Diagnostic::error(lints::STEP_NAME, span, message).step(text);
+        desk.found.push(finding.hint("give it another name; members have names of their own too"));
+        false
+    };
+    let count = piece.movements.len();
+    piece.movements.retain(&mut sound);
+    piece.nameless |= piece.movements.len() < count;
+    for movement in &mut piece.movements {
+        if let Does::Parallel(members) = &mut movement.does {
+            members.retain(&mut sound);
+        }
+    }
+}
+
+/// The names of all reports; findings where two of them get in each other's way.
+fn check_reports(piece: &PieceDefinition<'_>, desk: &Desk<'_>) -> Vec<Str> {
+    let mut reports: Vec<&ReportDefinition> = Vec::new();
+    let (mut files, mut caseless) = (FileNames::default(), CaselessNames::default());
+    for movement in everyone(piece) {
+        let Does::Asks(asked) = &movement.does else { continue };
+        for report in &asked.reports {
+            if let Some(other) = files.clash_of_others(&report.name).map(|at| reports[at]) {
+                let message = format!("`{}` and `{}` cannot both be files", other.name, report.name);
+                let finding = Diagnostic::error(lints::REPORT_NAME, report.span, message);
+                desk.found.push(finding.step(movement.name.text).hint("rename one of them"));
+            }
+            if let Some(other) = caseless.clash_but_for_case(&report.name).map(|at| reports[at]) {
+                let message =
+                    format!("`{}` and `{}` are one file where case does not count", other.name, report.name);
+                let finding = Diagnostic::warning(lints::REPORT_NAME, report.span, message);
+                let hint = "write it the same if it is the same report, else call one of them otherwise";
+                desk.found.push(finding.step(movement.name.text).hint(hint));
+            }
+            files.add(&report.name, reports.len());
+            caseless.add(&report.name, reports.len());
+            reports.push(report);
+        }
+    }
+    check_members(piece, desk);
+    let mut names: Vec<Str> = reports.iter().map(|report| report.name.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Members work at the same time in one tree: which of them wrote a file cannot be told.
+fn check_permissions(piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
+    for movement in &piece.movements {
+        let Does::Parallel(members) = &movement.does else { continue };
+        let named = |may_write: bool| -> Vec<&str> {
+            let fits = |member: &&Movement<'_>| match &member.does {
+                Does::Asks(asked) => asked.boundary.permission.may_write() == may_write,
+                Does::Parallel(_) => false,
+            };
+            members.iter().filter(fits).map(|member| member.name.text).collect()
+        };
+        let (readers, writers) = (named(false), named(true));
+        if readers.is_empty() || writers.is_empty() {
+            continue;
+        }
+        let name = movement.name.text;
+        let message = format!(
+            "{} may change nothing beside {}: what is written counts for `{name}` as a whole",
+            list(&readers),
+            list(&writers)
+        );
+        let finding = Diagnostic::warning(lints::MIXED_PERMISSIONS, movement.name.span, message);
+        let hint = "put those that may change files into a movement of their own";
+        desk.found.push(finding.step(name).hint(hint));
+    }
+}
+
+/// Members of one movement write at the same time.
+fn check_members(piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
+    for movement in &piece.movements {
+        let Does::Parallel(members) = &movement.does else { continue };
+        let mut seen: HashMap<&str, &str> = HashMap::new();
+        for member in members {
+            let Does::Asks(asked) = &member.does else { continue };
+            for report in &asked.reports {
+                if let Some(other) = seen.get(&*report.name) {
+                    let message = format!(
+                        "`{other}` and `{}` write `{}` at the same time",
+                        member.name.text, report.name
+                    );
+                    let finding = Diagnostic::warning(lints::REPORT_NAME, report.span, message);
+                    desk.found.push(finding.step(member.name.text).hint("give each its own report"));
+                }
+                seen.entry(&report.name).or_insert(member.name.text);
+            }
+        }
+    }
+}

@@ -1,0 +1,417 @@
+//! Lowers the movements of a piece to steps.
+
+use std::collections::HashSet;
+
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+    model::{
+        Act, Ask, Boundary, Dangling, Draft, Edge, Ending, Fused, Gate, Key, Limits, Name, Outcome, Param,
+        ParamType, Permission, Reader, Role, SchemaId, SessionRule, Step, Target, Template, Tools, Turn,
+    },
+};
+
+use super::condition::Condition;
+use super::instruction_template::{Compiler, Reader as For};
+use super::load::PieceDefinition;
+use super::movement::{ABORT, Asked, COMPLETE, Does, Movement};
+use super::options::{Phases, PieceOptions};
+use super::prompt::{Prompts, Subject};
+use super::rules::Rule;
+use super::{answer_schema, answer_schema::Schemas};
+use super::{gate_steps, join};
+use super::{
+    judge,
+    judge::{Judged, lower, named, path},
+};
+use crate::lints;
+use crate::source::findings::Findings;
+use crate::source::suggest::{nearest, or_hint};
+use crate::values::json::Text;
+
+/// The outcome of what has no rules.
+pub(super) const NO_RULES: &str = "done";
+
+/// What lowering a piece needs.
+pub(super) struct Lowering<'l, 'j, 'c> {
+    pub(super) piece: &'l PieceDefinition<'j>,
+    pub(super) prompts: Prompts<'l, 'c>,
+    pub(super) options: &'l PieceOptions,
+    pub(super) found: &'c Findings,
+    /// The names of all movements.
+    names: HashSet<&'j str>,
+    pub(super) schemas: Schemas,
+}
+
+/// Whose step is lowered: a movement, or a member of one.
+struct Place<'p> {
+    /// The parallel movement that it is a member of.
+    parent: Option<&'p str>,
+    /// Where it stands among the movements.
+    position: Option<String>,
+}
+
+/// Lowers a piece.
+pub(super) fn lower_piece(
+    piece: &PieceDefinition<'_>,
+    options: &PieceOptions,
+    compiler: &Compiler<'_>,
+    draft: &mut Draft,
+) {
+    draft.limits = Limits { iterations_max: piece.iterations_max };
+    let (key, span) = piece.iterations_key;
+    draft.keys.push(Key::new(key, span.unwrap_or(draft.span), piece.iterations_max, 1, Turn::Iterations));
+    draft.params = options.set.iter().map(|name| given(name)).collect();
+    let about = piece.description.map(|text| format!(": {}", super::prompt::line(text))).unwrap_or_default();
+    let prompts = Prompts { piece: format!("{}{about}", piece.name), compiler, phases: options.phases };
+    let names = piece.movements.iter().map(|movement| movement.name.text).collect();
+    let schemas = Schemas::default();
+    let lowering = Lowering { piece, prompts, options, found: compiler.found, names, schemas };
+    let count = piece.movements.len();
+    for (index, movement) in piece.movements.iter().enumerate() {
+        let position = Some(format!("{} of {count}", index + 1));
+        lowering.movement(movement, &Place { parent: None, position }, draft);
+    }
+    for monitor in &piece.monitors {
+        super::monitor_steps::lower(&lowering, monitor, draft);
+    }
+    let guarded = |step: &Step<Name>| matches!(&step.act, Act::Ask(ask) if ask.guard.is_some());
+    if draft.steps.iter().any(guarded) {
+        gate_steps::retries(&lowering, draft, Turn::Mends);
+    }
+    // Last, as it depends on whether anything was wrong.
+    lowering.enter(draft);
+}
+
+impl Lowering<'_, '_, '_> {
+    fn enter(&self, draft: &mut Draft) {
+        let first = self.piece.movements.first().map(|movement| movement.name);
+        let known = self.piece.initial.filter(|initial| match self.entered(*initial, "`initial_movement`") {
+            Some(Target::Step(_)) => true,
+            Some(_) => {
+                let message = format!("`{}` is an end, and no movement to begin with", initial.text);
+                let finding = Diagnostic::error(lints::UNKNOWN_TARGET, initial.span, message);
+                self.found.push(finding.hint("name a movement"));
+                false
+            }
+            None => false,
+        });
+        // Where the entry is not known, the first movement stands for it: what else is wrong is found all the same.
+        let lost = self.piece.initial.filter(|_| known.is_none());
+        draft.lost_entry = lost.map(|initial| Dangling::to(initial.text));
+        draft.entry = known.or(first).map(|text| Name::new(text.text, text.span));
+        // Rules that nobody can answer now lead on in runs where somebody can.
+        let hidden =
+            self.piece.movements.iter().flat_map(|movement| &movement.rules).filter(|rule| rule.hidden);
+        let hidden = hidden.filter_map(|rule| rule.next);
+        // After an error a movement may only seem to be left out: its name was misspelled, its rule could not be read.
+        let all = self.piece.movements.iter().map(|movement| movement.name);
+        let others: Vec<Text<'_>> = if self.found.errors() > 0 { all.collect() } else { hidden.collect() };
+        draft.other_entries = others
+            .into_iter()
+            .filter(|next| self.names.contains(next.text))
+            .map(|next| Name::new(next.text, next.span))
+            .collect();
+    }
+
+    /// Where a name leads; `None` when it leads nowhere, which findings say.
+    pub(super) fn target(&self, next: Text<'_>, from: &str) -> Option<Target<Name>> {
+        self.found_by_name(next, from, &[COMPLETE, ABORT], "name a movement, `COMPLETE` or `ABORT`")
+    }
+
+    /// The same where an end is none of the places that may be named; it is found all the same.
+    pub(super) fn entered(&self, next: Text<'_>, from: &str) -> Option<Target<Name>> {
+        self.found_by_name(next, from, &[], "name a movement")
+    }
+
+    fn found_by_name(&self, next: Text<'_>, from: &str, ends: &[&str], hint: &str) -> Option<Target<Name>> {
+        match next.text {
+            COMPLETE => return Some(Target::End(Ending::Completed)),
+            ABORT => return Some(Target::End(Ending::Aborted)),
+            _ => {}
+        }
+        let movements = &self.piece.movements;
+        if self.names.contains(next.text) {
+            return Some(Target::Step(Name::new(next.text, next.span)));
+        }
+        let parent = movements.iter().find(|movement| match &movement.does {
+            Does::Parallel(members) => members.iter().any(|member| member.name.text == next.text),
+            Does::Asks(_) => false,
+        });
+        let unknown = |what: &str| {
+            let message = format!("{from} leads to `{}`, which is {what}", next.text);
+            Diagnostic::error(lints::UNKNOWN_TARGET, next.span, message)
+        };
+        let names = || movements.iter().map(|movement| movement.name.text).chain(ends.iter().copied());
+        if self.piece.nameless && parent.is_none() && nearest(next.text, names()).is_none() {
+            return None;
+        }
+        // An alias leads there from several movements, and is written once.
+        if self.found.has(|known| known.code == lints::UNKNOWN_TARGET && known.span == next.span) {
+            return None;
+        }
+        self.found.push(match parent {
+            Some(parent) => unknown("a member of a parallel movement")
+                .hint(format!("lead to `{}`, which has it", parent.name.text)),
+            None => or_hint(unknown("no movement"), next.text, names(), || hint.to_owned()),
+        });
+        None
+    }
+
+    fn movement(&self, movement: &Movement<'_>, place: &Place<'_>, draft: &mut Draft) {
+        let at = draft.steps.len();
+        let step = match &movement.does {
+            Does::Asks(asked) => self.asks(movement, asked, place, draft),
+            Does::Parallel(members) => self.parallel(movement, members, draft),
+        };
+        // A movement comes before the steps that were made for it.
+        draft.steps.insert(at, step);
+    }
+
+    fn asks(
+        &self,
+        movement: &Movement<'_>,
+        asked: &Asked<'_>,
+        place: &Place<'_>,
+        draft: &mut Draft,
+    ) -> Step<Name> {
+        let name = movement.name.text;
+        let session = session_key(movement, asked, place);
+        let subject = Subject { movement, asked, position: place.position.clone() };
+        let prompt = self.prompts.work(&subject);
+        let model: Option<Str> = asked.model.map(Into::into);
+        let judged = Judged {
+            step: name,
+            session: session.clone(),
+            span: movement.name.span,
+            model: model.clone(),
+            schemas: &self.schemas,
+        };
+        let judges = judge::judges(&judged, &movement.rules, draft);
+        let (gate, schema) = self.gate(movement, asked, judges, draft);
+        let mut edges = Vec::new();
+        if place.parent.is_none() {
+            edges = self.edges(name, &movement.rules, draft);
+            gate_steps::guard(self, movement, asked, &prompt, &mut edges, draft);
+        }
+        let persona = asked.persona.as_ref();
+        let body = persona.and_then(|persona| persona.body.as_ref());
+        let ask = Ask {
+            role: Role::Work,
+            prompt,
+            system: body.map(|body| Template::text(&body.text)),
+            schema,
+            model,
+            persona: persona.and_then(|persona| persona.key.clone()),
+            persona_names: body.and_then(|body| body.stem.clone()).into_iter().collect(),
+            session: if asked.refresh { SessionRule::Renew(session) } else { SessionRule::Continue(session) },
+            reports: asked.reports.iter().map(|report| self.prompts.report(report)).collect(),
+            fused: (self.options.phases == Phases::Fused).then(|| Fused {
+                response: path(answer_schema::RESPONSE),
+                reports: path(answer_schema::REPORTS),
+                blocked: path(answer_schema::BLOCKED),
+            }),
+            blocked_mark: Some(super::prompt_texts::BLOCKED_MARK.into()),
+            guard: place.parent.and_then(|_| gate_steps::of_member(self, asked)),
+        };
+        Step {
+            title: asked.title.map_or_else(|| name.to_owned(), super::prompt::line).into(),
+            act: Act::Ask(ask),
+            gate,
+            boundary: asked.boundary.clone(),
+            edges,
+            ..bare(movement)
+        }
+    }
+
+    /// How the answer of a movement becomes an outcome, and the schema of that answer.
+    fn gate(
+        &self,
+        movement: &Movement<'_>,
+        asked: &Asked<'_>,
+        judges: Vec<Name>,
+        draft: &mut Draft,
+    ) -> (Gate<Name>, Option<SchemaId>) {
+        let rules = &movement.rules;
+        let eligible: Vec<&Rule<'_>> = rules.iter().filter(|rule| !rule.hidden).collect();
+        let texts: Vec<&Rule<'_>> =
+            eligible.iter().copied().filter(|rule| rule.kind == Condition::Text).collect();
+        let mut readers = Vec::new();
+        let mut schema = None;
+        if self.options.phases == Phases::Fused {
+            let mut words: Vec<(String, Outcome)> =
+                texts.iter().map(|rule| (rule.outcome.to_string(), named(rule))).collect();
+            if !texts.is_empty() && texts.len() < eligible.len() {
+                words.push((answer_schema::NONE.to_owned(), Outcome::None));
+            }
+            let enumeration: Vec<String> = words.iter().map(|(word, _)| word.clone()).collect();
+            let reports: Vec<&str> = asked.reports.iter().map(|report| &*report.name).collect();
+            draft.schemas.push(self.schemas.fused(&enumeration, &reports));
+            schema = Some(SchemaId(draft.schemas.len() as u32 - 1));
+            if !words.is_empty() {
+                readers.push(Reader::Field {
+                    path: path(answer_schema::OUTCOME),
+                    words: words.into_iter().map(|(word, outcome)| (lower(&word), outcome)).collect(),
+                    reasons: Vec::new(),
+                });
+            }
+        }
+        if rules.is_empty() {
+            // Only a member may have no rules: what it says is what it leaves.
+            return (Gate::Always(Outcome::Named(NO_RULES.into())), schema);
+        }
+        // A hidden rule keeps its number, and so does one that somebody else judges: the movement cannot choose it.
+        if self.options.phases == Phases::Fused {
+            let own = |rule: &Rule<'_>| !rule.hidden && rule.kind == Condition::Text;
+            let numbered =
+                rules.iter().map(|rule| if own(rule) { named(rule) } else { Outcome::None }).collect();
+            readers.extend(judge::tags(movement.name.text, numbered));
+        }
+        // Asked apart a movement is told of no tags: one in what it says is a quotation, and the judge decides.
+        readers.extend(judges.into_iter().map(|step| Reader::Judge { step }));
+        (Gate::Readers(readers), schema)
+    }
+
+    fn parallel(&self, movement: &Movement<'_>, members: &[Movement<'_>], draft: &mut Draft) -> Step<Name> {
+        let name = movement.name.text;
+        for member in members {
+            self.movement(member, &Place { parent: Some(name), position: None }, draft);
+        }
+        let judged = Judged {
+            step: name,
+            session: name.into(),
+            span: movement.name.span,
+            model: None,
+            schemas: &self.schemas,
+        };
+        let rest: Vec<Rule<'_>> = movement.rules.iter().map(without_aggregates).collect();
+        let judges = judge::judges(&judged, &rest, draft);
+        let rules = join::rules(movement, members, self.found);
+        let permission = members.iter().map(permission).max().unwrap_or(Permission::Plan);
+        Step {
+            act: Act::All {
+                members: members.iter().map(|member| Name::new(member.name.text, member.name.span)).collect(),
+                width: self.options.width.max(1),
+            },
+            gate: Gate::Join { rules, judges },
+            boundary: Boundary { permission, tools: Tools::All },
+            edges: self.edges(name, &movement.rules, draft),
+            ..bare(movement)
+        }
+    }
+
+    /// The edges of rules. A rule that asks a person leads through a step that does.
+    pub(super) fn edges(&self, step: &str, rules: &[Rule<'_>], draft: &mut Draft) -> Vec<Edge<Name>> {
+        let mut edges = Vec::new();
+        if rules.iter().all(|rule| rule.hidden) {
+            // That it leads nowhere has been reported; an end stands for where it should.
+            let done = Outcome::Named(NO_RULES.into());
+            let dangling = vec![Dangling::unread()];
+            let to = Target::End(Ending::Completed);
+            edges.push(Edge { dangling, ..Edge::new(done, to, Span::default()) });
+        }
+        for (index, rule) in rules.iter().enumerate() {
+            // What leads nowhere has been reported; an end stands for it.
+            let to = rule.next.and_then(|next| self.target(next, &format!("`{step}` on `{}`", rule.outcome)));
+            if rule.hidden {
+                continue;
+            }
+            let dangling = match (&to, rule.next) {
+                (Some(_), _) => Vec::new(),
+                (None, Some(next)) => vec![Dangling::to(next.text)],
+                (None, None) => vec![Dangling::unread()],
+            };
+            let to = to.unwrap_or(Target::End(Ending::Completed));
+            let mut edge = Edge { dangling, ..Edge::new(named(rule), to, rule.span) };
+            if rule.asks_person {
+                let name = format!("{step}@person:{}", index + 1);
+                let on = edge.on.clone();
+                let asks = Target::Step(person(&name, rule, edge, draft));
+                edge = Edge::new(on, asks, rule.span);
+            }
+            edges.push(edge);
+        }
+        edges
+    }
+
+    /// The text of an instruction with its placeholders.
+    pub(super) fn compile(
+        &self,
+        body: &super::sections::Body,
+        step: &str,
+    ) -> Vec<cuegate_flow::model::Piece> {
+        self.prompts.compiler.compile(body, For { step, monitor: true })
+    }
+}
+
+/// A value that `--set` gives.
+fn given(name: &str) -> Param {
+    Param {
+        name: name.into(),
+        flag: "".into(),
+        kind: ParamType::Text,
+        required: false,
+        default: None,
+        rule: Default::default(),
+        description: "given with `--set`".into(),
+        span: Span::default(),
+    }
+}
+
+/// A step of a movement with nothing in it yet.
+fn bare(movement: &Movement<'_>) -> Step<Name> {
+    let name: Str = movement.name.text.into();
+    Step {
+        name: name.clone(),
+        title: name,
+        span: movement.name.span,
+        counts: true,
+        act: Act::All { members: Vec::new(), width: 1 },
+        gate: Gate::Exit,
+        boundary: Boundary::default(),
+        handoff: Vec::new(),
+        inputs: Vec::new(),
+        edges: Vec::new(),
+    }
+}
+
+/// Adds a step that asks a person and then goes on.
+fn person(name: &str, rule: &Rule<'_>, then: Edge<Name>, draft: &mut Draft) -> Name {
+    let answered = Outcome::Named("answered".into());
+    let question = rule.appendix.map_or(rule.condition.text, str::trim_end);
+    draft.steps.push(Step {
+        name: name.into(),
+        title: name.into(),
+        span: rule.span,
+        counts: false,
+        act: Act::Person { question: Template::text(question) },
+        gate: Gate::Always(answered.clone()),
+        boundary: Boundary { permission: Permission::Plan, tools: Tools::All },
+        handoff: Vec::new(),
+        inputs: Vec::new(),
+        edges: vec![Edge { on: answered, ..then }],
+    });
+    Name::new(name, rule.span)
+}
+
+/// The conversation of a movement: that of its persona, else its own; members have one each.
+fn session_key(movement: &Movement<'_>, asked: &Asked<'_>, place: &Place<'_>) -> Str {
+    let name = movement.name.text;
+    match (place.parent, asked.persona.as_ref().and_then(|persona| persona.key.as_ref())) {
+        (Some(parent), _) => format!("{parent}/{name}").into(),
+        (None, Some(key)) => key.clone(),
+        (None, None) => name.into(),
+    }
+}
+
+/// A rule as judges see it: what is said about members is decided without them.
+fn without_aggregates<'j>(rule: &Rule<'j>) -> Rule<'j> {
+    Rule { hidden: rule.hidden || rule.kind.is_aggregate(), ..rule.clone() }
+}
+
+fn permission(member: &Movement<'_>) -> Permission {
+    match &member.does {
+        Does::Asks(asked) => asked.boundary.permission,
+        Does::Parallel(_) => Permission::Plan,
+    }
+}

@@ -1,0 +1,30 @@
+//! Pieces: workflows of movements, written in YAML.
+
+mod answer_schema;
+mod condition;
+mod gate_steps;
+mod gates;
+mod instruction_template;
+mod join;
+mod judge;
+mod later_spellings;
+mod literal_texts;
+mod load;
+mod lower;
+mod misplaced;
+mod monitor_steps;
+mod monitors;
+mod movement;
+mod options;
+mod prompt;
+mod prompt_texts;
+mod renamed;
+mod report_names;
+mod reports;
+mod rules;
+mod sections;
+mod unread_sections;
+mod weak_permissions;
+
+pub use load::load_piece;
+pub use options::{Phases, PieceOptions};

@@ -1,0 +1,73 @@
+//! The loop monitors of a piece: a judge's step each, whose rules lead on.
+
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::{Draft, Key, Monitor, Name, Target, Template, Turn},
+};
+
+use super::lower::Lowering;
+use super::monitors::MonitorDefinition;
+use super::prompt::Page;
+use super::prompt_texts;
+use super::sections::Body;
+use super::{judge, judge::MonitorJudge};
+use crate::lints;
+use crate::values::json::Text;
+
+/// Lowers a monitor. One whose cycle names what is no movement is left out, which findings say.
+pub(super) fn lower(lowering: &Lowering<'_, '_, '_>, monitor: &MonitorDefinition<'_>, draft: &mut Draft) {
+    let name = monitor.name();
+    let cycle: Vec<Option<Name>> = monitor
+        .cycle
+        .iter()
+        .map(|step| match lowering.entered(*step, &format!("the cycle of `{name}`"))? {
+            Target::Step(name) => Some(name),
+            _ => {
+                let message = format!("`{}` is an end, and nothing goes round after it", step.text);
+                let finding = Diagnostic::error(lints::INVALID_MONITOR, step.span, message);
+                lowering.found.push(finding.hint("name the movements of one round, in order"));
+                None
+            }
+        })
+        .collect();
+    let own = Body::inline(Text { text: prompt_texts::MONITOR, span: Span::default() }, &"".into());
+    let instruction = lowering.compile(monitor.instruction.as_ref().unwrap_or(&own), &name);
+    let mut page = Page::default();
+    page.text(prompt_texts::PLACE);
+    let rounds: Vec<&str> = monitor.cycle.iter().map(|step| step.text).collect();
+    page.text(&format!("- Piece: {}\n- You judge a loop: {}\n", lowering.prompts.piece, rounds.join(" → ")));
+    page.text(prompt_texts::MAY_READ);
+    page.text(prompt_texts::REPORT_DIR);
+    page.pieces(vec![cuegate_flow::model::Piece::Value(cuegate_flow::model::Source::Fact(
+        cuegate_flow::model::Fact::ReportDir,
+    ))]);
+    page.text("\n\n");
+    lowering.prompts.told(&mut page, instruction, true);
+    let persona = monitor.persona.as_ref();
+    let body = persona.and_then(|persona| persona.body.as_ref());
+    let judge = MonitorJudge {
+        name: name.as_str().into(),
+        alias: format!("_loop_judge_{}", rounds.join("_")).into(),
+        span: monitor.span,
+        system: body.map(|body| Template::text(&body.text)),
+        persona: persona.and_then(|persona| persona.key.clone()),
+        persona_names: body.and_then(|body| body.stem.clone()).into_iter().collect(),
+        rules: &monitor.rules,
+        schemas: &lowering.schemas,
+    };
+    let at = draft.steps.len();
+    let mut step = judge::monitor_step(judge, page, draft);
+    step.edges = lowering.edges(&name, &monitor.rules, draft);
+    let Some(cycle) = cycle.into_iter().collect::<Option<Vec<Name>>>() else { return };
+    draft.steps.insert(at, step);
+    let turn = Turn::Monitor(draft.monitors.len() as u32);
+    let span = monitor.threshold_span.unwrap_or(monitor.span);
+    draft.keys.push(Key::new("threshold", span, monitor.threshold, 1, turn));
+    draft.monitors.push(Monitor {
+        name: name.as_str().into(),
+        cycle,
+        threshold: monitor.threshold,
+        judge: Name::new(&name, monitor.span),
+        span: monitor.span,
+    });
+}

@@ -1,0 +1,144 @@
+//! The loop monitors of a piece, as read.
+
+use std::collections::BTreeSet;
+
+use cuegate_flow::diagnostics::{Diagnostic, Span};
+
+use super::later_spellings;
+use super::literal_texts;
+use super::movement::{Persona, is_empty_list, some_left};
+use super::sections::{Body, Section, Sections};
+use super::{
+    rules,
+    rules::{Owner, Rule},
+};
+use crate::lints;
+use crate::values::json::{Fields, Json, Kind, Text};
+
+/// A watched cycle.
+pub(crate) struct MonitorDefinition<'j> {
+    /// Where it stands.
+    pub(crate) span: Span,
+    /// The movements of one round.
+    pub(crate) cycle: Vec<Text<'j>>,
+    /// After how many rounds it acts.
+    pub(crate) threshold: u32,
+    /// Where that is written.
+    pub(crate) threshold_span: Option<Span>,
+    /// Who judges.
+    pub(crate) persona: Option<Persona>,
+    /// What the judge is told; its own words when there is none.
+    pub(crate) instruction: Option<Body>,
+    /// What the judge decides between.
+    pub(crate) rules: Vec<Rule<'j>>,
+}
+
+/// After how many rounds a monitor acts that does not say so.
+const THRESHOLD: u32 = 3;
+
+impl MonitorDefinition<'_> {
+    /// Its name in results, which is that of its judge's step: another one for each cycle.
+    pub(crate) fn name(&self) -> String {
+        let names = self.cycle.iter().map(|name| name.text.replace('\\', "\\\\").replace('+', "\\+"));
+        format!("monitor:{}", names.collect::<Vec<String>>().join("+"))
+    }
+}
+
+/// Reads `loop_monitors`.
+pub(crate) fn read<'j>(
+    piece: &Fields<'j, '_>,
+    sections: &Sections<'_, '_>,
+    interactive: bool,
+) -> Vec<MonitorDefinition<'j>> {
+    let items = piece.items("loop_monitors").iter();
+    let monitors: Vec<_> = items.filter_map(|item| monitor(item, piece, sections, interactive)).collect();
+    let (mut kept, mut names): (Vec<MonitorDefinition<'j>>, BTreeSet<String>) = Default::default();
+    for monitor in monitors {
+        if !names.insert(monitor.name()) {
+            let message = format!("there is another monitor of `{}`", &monitor.name()["monitor:".len()..]);
+            let finding = Diagnostic::error(lints::INVALID_MONITOR, monitor.span, message);
+            let hint = "keep one: that with the lower threshold acts first, of equal ones the first, and the other never";
+            piece.push(finding.hint(hint));
+        } else {
+            kept.push(monitor);
+        }
+    }
+    kept
+}
+
+fn monitor<'j>(
+    item: &'j Json,
+    piece: &Fields<'j, '_>,
+    sections: &Sections<'_, '_>,
+    interactive: bool,
+) -> Option<MonitorDefinition<'j>> {
+    let fields = Fields::of(item, "a loop monitor", None, piece.found)?;
+    fields.need("cycle");
+    fields.need("judge");
+    let cycle = cycle(&fields);
+    let written = fields.count("threshold", 1);
+    let (threshold, threshold_span) =
+        (written.map_or(THRESHOLD, |(value, _)| value), written.map(|(_, span)| span));
+    if fields.entry("judge").is_none() {
+        fields.missing("judge");
+    }
+    let judge = fields.object("judge");
+    later_spellings::refuse(&fields, later_spellings::MONITOR);
+    fields.finish();
+    let (judge, cycle) = (judge?, cycle?);
+    let persona = judge.filled("persona").map(|reference| {
+        let reference = Text { text: reference.text.trim(), ..reference };
+        let body = sections.resolve(Section::Personas, reference, &judge);
+        let keyed = sections.has(Section::Personas, reference.text);
+        Persona { key: keyed.then(|| reference.text.into()), body }
+    });
+    let instruction = told(&judge, sections);
+    let rules = rules::read(&judge, Owner::Monitor, interactive, "");
+    if judge.entry("rules").is_none() {
+        judge.missing("rules");
+    } else if is_empty_list(&judge, "rules") {
+        judge.invalid(judge.opening(), "`rules` has no rule", "add one with `condition` and `next`");
+    }
+    some_left(&judge, &rules);
+    judge.finish();
+    Some(MonitorDefinition { span: item.span, cycle, threshold, threshold_span, persona, instruction, rules })
+}
+
+/// What a judge is told: a text, or in later versions a key of `instructions` as well.
+fn told(judge: &Fields<'_, '_>, sections: &Sections<'_, '_>) -> Option<Body> {
+    let (key, _) = later_spellings::renamed(judge, "instruction_template", &["instruction"]);
+    let text = judge.filled(key)?;
+    if key == "instruction" {
+        let reference = Text { text: text.text.trim_end(), ..text };
+        return sections.resolve(Section::Instructions, reference, judge);
+    }
+    literal_texts::path(text, "judge.instruction_template", judge);
+    sections.literal_key(text, "judge.instruction_template", judge);
+    Some(Body::inline(text, &sections.source))
+}
+
+/// The movements of one round, at least two. A movement may stand in it twice.
+fn cycle<'j>(fields: &Fields<'j, '_>) -> Option<Vec<Text<'j>>> {
+    let Some(entry) = fields.entry("cycle") else {
+        fields.missing("cycle");
+        return None;
+    };
+    let items = fields.items("cycle");
+    let names: Vec<Text<'j>> = items
+        .iter()
+        .filter_map(|item| {
+            let text = item.as_text().map(|text| Text { text: text.trim(), span: item.span });
+            if text.is_none() {
+                fields.wrong_type("cycle", item, "a list of movements");
+            }
+            text
+        })
+        .collect();
+    let is_list = matches!(entry.value.kind, Kind::List(_));
+    if is_list && names.len() == items.len() && names.len() < 2 {
+        let message = "a cycle goes through at least two movements";
+        let finding = Diagnostic::error(lints::INVALID_MONITOR, entry.value.span, message);
+        fields.push(finding.hint("name the movements of one round, in order"));
+    }
+    (names.len() >= 2).then_some(names)
+}

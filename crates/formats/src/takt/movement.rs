@@ -1,0 +1,435 @@
+//! The movements of a piece, as read.
+
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+    model::{Boundary, Permission, Tools},
+};
+
+use super::later_spellings;
+use super::literal_texts;
+use super::sections::{Body, Section, Sections};
+use super::weak_permissions;
+use super::{gates, gates::Gates};
+use super::{reports, reports::ReportDefinition};
+use super::{
+    rules,
+    rules::{Owner, Rule},
+};
+use crate::lints;
+use crate::source::tool_names;
+use crate::values::json::{Entry, Fields, Json, Kind, Text};
+
+/// A movement, or a member of a parallel one.
+pub(crate) struct Movement<'j> {
+    /// Its name.
+    pub(crate) name: Text<'j>,
+    /// What it is for.
+    pub(crate) description: Option<&'j str>,
+    /// What is done.
+    pub(crate) does: Does<'j>,
+    /// Where it leads.
+    pub(crate) rules: Vec<Rule<'j>>,
+}
+
+/// What a movement does.
+pub(crate) enum Does<'j> {
+    /// Asks an agent.
+    Asks(Box<Asked<'j>>),
+    /// Has all its members ask at once.
+    Parallel(Vec<Movement<'j>>),
+}
+
+/// How a movement asks.
+pub(crate) struct Asked<'j> {
+    /// Whose persona it takes.
+    pub(crate) persona: Option<Persona>,
+    /// What people call who is asked.
+    pub(crate) title: Option<&'j str>,
+    /// What has to be kept to.
+    pub(crate) policies: Vec<Named>,
+    /// What it should know.
+    pub(crate) knowledge: Vec<Named>,
+    /// What it is told to do; `None` when that could not be read.
+    pub(crate) instruction: Option<Body>,
+    /// What it may touch.
+    pub(crate) boundary: Boundary,
+    /// Whether it begins a conversation of its own each time.
+    pub(crate) refresh: bool,
+    /// The model it names.
+    pub(crate) model: Option<&'j str>,
+    /// Whether it is told what the movement before it answered.
+    pub(crate) previous: bool,
+    /// The reports that it owes.
+    pub(crate) reports: Vec<ReportDefinition>,
+    /// What has to hold when it is done.
+    pub(crate) gates: Gates<'j>,
+}
+
+/// A persona.
+pub(crate) struct Persona {
+    /// Its key; `None` when it is written where it is used.
+    pub(crate) key: Option<Str>,
+    /// Its text; `None` when that could not be read.
+    pub(crate) body: Option<Body>,
+}
+
+/// A text and the key that it was named by.
+pub(crate) struct Named {
+    /// The key, or nothing for a text that is written where it is used.
+    pub(crate) key: Option<Str>,
+    /// The text.
+    pub(crate) body: Body,
+}
+
+/// What reading movements needs.
+pub(crate) struct Reading<'r, 'd, 'f> {
+    pub(crate) sections: &'r Sections<'d, 'f>,
+    /// Whether somebody is there to answer.
+    pub(crate) interactive: bool,
+}
+
+/// Names that mean an end.
+pub(crate) const COMPLETE: &str = "COMPLETE";
+/// The end of a piece that gives up.
+pub(crate) const ABORT: &str = "ABORT";
+
+/// The keys that say how a movement asks, and that one without an agent of its own cannot have.
+const ASKING: [&str; 18] = [
+    "persona",
+    "persona_name",
+    "policy",
+    "knowledge",
+    "instruction",
+    "instruction_template",
+    "edit",
+    "permission_mode",
+    "session",
+    "pass_previous_response",
+    "allowed_tools",
+    "output_contracts",
+    "quality_gates",
+    "provider",
+    "model",
+    "agent",
+    "report",
+    "answer_agent",
+];
+
+/// Whether a movement says what somebody is to do.
+fn is_asked(movement: &Json) -> bool {
+    ["instruction", "instruction_template"].iter().any(|key| movement.get(key).is_some())
+}
+
+/// The key with the members of a movement, where it is called otherwise.
+fn meant_as_parallel(movement: &Json) -> Option<&Entry> {
+    let is_member = |item: &Json| item.get("name").is_some() && is_asked(item);
+    let has_members = |entry: &&Entry| match &entry.value.kind {
+        Kind::List(items) => !items.is_empty() && items.iter().all(is_member),
+        _ => false,
+    };
+    let found = movement.pairs().iter().find(has_members)?;
+    (movement.get("parallel").is_none() && !is_asked(movement)).then_some(found)
+}
+
+impl Reading<'_, '_, '_> {
+    /// Reads one movement; `None` when it has no name to be known by.
+    pub(crate) fn movement<'j>(
+        &self,
+        item: &'j Json,
+        piece: &Fields<'j, '_>,
+        member: bool,
+    ) -> Option<Movement<'j>> {
+        let label = item.get("name").and_then(Json::as_text).map(str::trim);
+        let what = match label {
+            Some(name) => format!("the movement `{name}`"),
+            None => "a movement".to_owned(),
+        };
+        let fields = Fields::of(item, &what, label, piece.found)?;
+        let name = fields.required("name").map(|name| Text { text: name.text.trim(), ..name });
+        let step = name.map_or("", |name| name.text);
+        let description = fields.text("description").map(|text| text.text);
+        let parallel = fields.entry("parallel");
+        if let Some(entry) = meant_as_parallel(item).filter(|_| !member) {
+            let message = format!("`{}` is no key of {what}", entry.key);
+            fields.push(Diagnostic::error(lints::UNKNOWN_KEY, entry.key_span, message).meant("parallel"));
+        }
+        let does = match parallel {
+            Some(entry) if member => {
+                let message = "a member of a parallel movement cannot be parallel itself";
+                let finding = Diagnostic::error(lints::INVALID_VALUE, entry.key_span, message);
+                fields.push(
+                    finding.hint("make it a movement, or its members members of the parallel movement"),
+                );
+                Does::Asks(Box::new(self.asked(&fields, step)))
+            }
+            Some(entry) => {
+                let members = fields.items("parallel");
+                if matches!(entry.value.kind, Kind::List(_)) && members.is_empty() {
+                    let hint = "add one, or remove `parallel`";
+                    fields.invalid(entry.value.span, "`parallel` has no members", hint);
+                }
+                // Without members nobody knows whether it is to be parallel at all.
+                match members.is_empty() && is_asked(item) {
+                    true => Does::Asks(Box::new(self.asked(&fields, step))),
+                    false => self.parallel(&fields, members),
+                }
+            }
+            None => Does::Asks(Box::new(self.asked(&fields, step))),
+        };
+        let owner = match (&does, member) {
+            (Does::Parallel(_), _) => Owner::Parallel,
+            (_, true) => Owner::Member,
+            _ => Owner::Movement,
+        };
+        let rules = rules::read(&fields, owner, self.interactive, step);
+        if member {
+            some_left(&fields, &rules);
+        } else {
+            check_rules(&fields, &rules);
+        }
+        later_spellings::refuse(&fields, later_spellings::MOVEMENT);
+        fields.finish();
+        Some(Movement { name: name?, description, does, rules })
+    }
+
+    fn parallel<'j>(&self, fields: &Fields<'j, '_>, members: &'j [Json]) -> Does<'j> {
+        fields.strays(&ASKING, "a parallel movement asks nobody itself: give it to its members");
+        let members = members.iter();
+        Does::Parallel(members.filter_map(|item| self.movement(item, fields, true)).collect())
+    }
+
+    fn asked<'j>(&self, fields: &Fields<'j, '_>, step: &str) -> Asked<'j> {
+        let sections = self.sections;
+        let persona = fields.filled("persona").map(|reference| {
+            let reference = Text { text: reference.text.trim(), ..reference };
+            let body = sections.resolve(Section::Personas, reference, fields);
+            let inline = body.as_ref().is_some_and(|body| body.stem.is_none())
+                && !sections.has(Section::Personas, reference.text);
+            Persona { key: (!inline).then(|| reference.text.into()), body }
+        });
+        let title = fields.filled("persona_name").map(|text| text.text);
+        let policies = self.list(fields, "policy", Section::Policies);
+        let knowledge = self.list(fields, "knowledge", Section::Knowledge);
+        let instruction = self.instruction(fields);
+        fields.misplaced(&["report"], "output_contracts");
+        let refresh = refresh(fields);
+        let previous = fields.boolean("pass_previous_response").is_none_or(|(value, _)| value);
+        let (permission, doubtful) = permission(fields, step);
+        let boundary = Boundary { permission, tools: tools(fields) };
+        let reports = reports::read(fields, sections, step);
+        let gates = gates::read(fields, step);
+        if !doubtful {
+            weak_permissions::check(fields, step, &boundary, &gates);
+        }
+        let model = fields.filled("model").map(|text| text.text);
+        if let Some(provider) = fields.filled("provider") {
+            let statement = format!(
+                "the movement `{step}` names the provider `{}`; a run asks one provider for everything",
+                provider.text
+            );
+            fields.found.left_out(
+                provider.span,
+                statement,
+                "choose the provider of the run with `--provider`, and remove the key",
+            );
+        }
+        fields.stray("answer_agent", "nothing reads it");
+        Asked {
+            persona,
+            title,
+            policies,
+            knowledge,
+            instruction,
+            boundary,
+            refresh,
+            model,
+            previous,
+            reports,
+            gates,
+        }
+    }
+
+    /// A reference, or a list of them.
+    fn list(&self, fields: &Fields<'_, '_>, key: &'static str, section: Section) -> Vec<Named> {
+        let Some(entry) = fields.entry(key) else { return Vec::new() };
+        let references: Vec<Text<'_>> = match &entry.value.kind {
+            Kind::Text(text) => vec![Text { text, span: entry.value.span }],
+            Kind::List(_) => fields.texts(key).unwrap_or_default(),
+            _ => {
+                fields.wrong_type(key, &entry.value, "a key, or a list of keys");
+                return Vec::new();
+            }
+        };
+        let before = fields.found.len();
+        let named: Vec<Named> = references
+            .into_iter()
+            .filter_map(|reference| {
+                let reference = Text { text: reference.text.trim(), ..reference };
+                if reference.text.is_empty() {
+                    fields.invalid(
+                        reference.span,
+                        format!("`{key}` is empty"),
+                        "name a key, or leave it out",
+                    );
+                    return None;
+                }
+                let key = self.sections.has(section, reference.text).then(|| reference.text.into());
+                Some(Named { key, body: self.sections.resolve(section, reference, fields)? })
+            })
+            .collect();
+        if fields.found.len() > before + 1 {
+            self.sections.join_lost(section, entry.value.span);
+        }
+        named
+    }
+
+    /// `instruction` or `instruction_template`: one of them, and not both.
+    fn instruction(&self, fields: &Fields<'_, '_>) -> Option<Body> {
+        let key = fields.filled("instruction");
+        let inline = fields.filled("instruction_template");
+        if let (Some(_), Some(inline)) = (key, inline) {
+            let message = "`instruction` and `instruction_template` stand beside each other";
+            let finding = Diagnostic::error(lints::TWO_INSTRUCTIONS, inline.span, message);
+            fields.push(finding.hint("keep one of them"));
+        }
+        if let Some(key) = key {
+            let key = Text { text: key.text.trim_end(), ..key };
+            return self.sections.resolve(Section::Instructions, key, fields);
+        }
+        match inline {
+            // One that names a file is read like an entry of `instructions`.
+            Some(inline) if super::sections::is_path(inline.text) && inline.text.trim().ends_with(".md") => {
+                let path = Text { text: inline.text.trim(), ..inline };
+                self.sections.resolve(Section::Instructions, path, fields)
+            }
+            Some(inline) => {
+                literal_texts::path(inline, "instruction_template", fields);
+                self.sections.literal_key(inline, "instruction_template", fields);
+                Some(Body::inline(inline, &self.sections.source))
+            }
+            None => {
+                if fields.nullable("instruction").is_none()
+                    && fields.nullable("instruction_template").is_none()
+                {
+                    self.sections.miss(Section::Instructions);
+                    fields.missing("instruction");
+                }
+                None
+            }
+        }
+    }
+}
+
+/// Whether a movement begins a conversation of its own each time.
+fn refresh(fields: &Fields<'_, '_>) -> bool {
+    if let Some(entry) = fields.nullable("session").filter(|entry| entry.value.as_text() == Some("compact")) {
+        let message =
+            "`session: compact` came with a later version of the format, which is not supported yet";
+        let finding = Diagnostic::error(lints::UNSUPPORTED_YET, entry.value.span, message);
+        fields.push(finding.hint("use `continue` or `refresh`"));
+        return false;
+    }
+    matches!(fields.one_of("session", &["continue", "refresh"]), Some(("refresh", _)))
+}
+
+/// What a movement may touch: its mode, else what `edit` says; and whether a finding says that this is doubtful.
+fn permission(fields: &Fields<'_, '_>, step: &str) -> (Permission, bool) {
+    let before = fields.found.len();
+    let permission = read_permission(fields, step);
+    (permission, fields.found.len() > before)
+}
+
+fn read_permission(fields: &Fields<'_, '_>, step: &str) -> Permission {
+    fields.need("edit");
+    let edit = fields.boolean("edit");
+    let edits = edit.is_some_and(|(value, _)| value);
+    let mode = fields.one_of("permission_mode", &["readonly", "edit", "full"]);
+    if fields.nullable("edit").is_none() {
+        missing_edit(fields, step, mode.map(|(mode, _)| mode));
+    }
+    match mode {
+        None if edits => Permission::AcceptEdits,
+        None => Permission::Plan,
+        Some(("readonly", span)) => {
+            if edits {
+                let hint = "remove one of them: the stricter one holds";
+                fields.inert(span, "`edit: true` has no effect beside `permission_mode: readonly`", hint);
+            }
+            Permission::Plan
+        }
+        Some((mode, span)) => {
+            if let Some((false, _)) = edit {
+                let message = format!("`permission_mode: {mode}` contradicts `edit: false`");
+                let finding = Diagnostic::error(lints::CONTRADICTING_PERMISSION, span, message);
+                fields.push(finding.hint("say `edit: true`, or `permission_mode: readonly`"));
+            }
+            // Without `edit` a mode says by itself that files may change.
+            let wanted = if mode == "full" { Permission::BypassPermissions } else { Permission::AcceptEdits };
+            if matches!(edit, Some((false, _))) { Permission::Plan } else { wanted }
+        }
+    }
+}
+
+/// Nothing says whether files may change, but for a mode that may.
+fn missing_edit(fields: &Fields<'_, '_>, step: &str, mode: Option<&str>) {
+    if fields.is_broken() {
+        return;
+    }
+    let what = match mode {
+        Some("full") => "everything",
+        Some("edit") => "files",
+        _ => {
+            let message = format!("`edit` is missing, so that `{step}` may change nothing");
+            let finding = Diagnostic::warning(lints::MISSING_EDIT, fields.opening(), message);
+            fields.push(finding.hint("add `edit: true` or `edit: false`"));
+            return;
+        }
+    };
+    let mode = mode.unwrap_or_default();
+    let message = format!("`edit` is missing; `permission_mode: {mode}` alone lets `{step}` change {what}");
+    let finding = Diagnostic::warning(lints::MISSING_EDIT, fields.opening(), message);
+    fields.push(finding.hint("add `edit: true`; or `edit: false`, and remove `permission_mode`"));
+}
+
+/// The tools that an agent may use.
+fn tools(fields: &Fields<'_, '_>) -> Tools {
+    let Some(tools) = fields.texts("allowed_tools") else { return Tools::All };
+    tool_names::check(&tools, fields);
+    if tools.iter().any(|tool| tool.text == "*") {
+        return Tools::All;
+    }
+    Tools::Only(tools.iter().map(|tool| tool.text.into()).collect())
+}
+
+/// A movement has to lead somewhere, also when nobody is there.
+fn check_rules(fields: &Fields<'_, '_>, rules: &[Rule<'_>]) {
+    if fields.nullable("rules").is_none() {
+        fields.missing("rules");
+    } else if rules.is_empty() {
+        if is_empty_list(fields, "rules") {
+            fields.invalid(fields.opening(), "`rules` has no rule", "add one with `condition` and `next`");
+        }
+    } else {
+        some_left(fields, rules);
+    }
+}
+
+/// Whether there is a list under a key, with nothing in it.
+pub(super) fn is_empty_list(fields: &Fields<'_, '_>, key: &'static str) -> bool {
+    let entry = fields.nullable(key);
+    entry.is_some_and(|entry| matches!(&entry.value.kind, Kind::List(items) if items.is_empty()))
+}
+
+/// Of what has rules, one has to be left where nobody is there.
+pub(super) fn some_left(fields: &Fields<'_, '_>, rules: &[Rule<'_>]) {
+    if !rules.is_empty() && rules.iter().all(|rule| rule.hidden) {
+        let message = "all rules are `interactive_only`, so that none is left where nobody is there";
+        let finding = Diagnostic::error(lints::NO_RULE_LEFT, rules_span(rules), message);
+        fields.push(finding.hint("add a rule that holds without a person"));
+    }
+}
+
+fn rules_span(rules: &[Rule<'_>]) -> Span {
+    rules.first().map(|rule| rule.span).unwrap_or_default()
+}

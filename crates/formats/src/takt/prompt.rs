@@ -1,0 +1,317 @@
+//! What a movement's agent is told, put together out of the parts of a piece.
+//!
+//! The order is always the same, and a part that a movement does not have is left out: policy, place, knowledge,
+//! instruction, task, answer of the movement before, what people answered, reports, quality gates, the policy once
+//! more, and how to answer. What a run puts in stands in values, so that nothing in it is ever read as a placeholder.
+
+use cuegate_flow::model::{Fact, Piece, Report, Source, Template};
+
+use super::condition::Condition;
+use super::instruction_template::{Compiler, Reader, reads};
+use super::movement::{Asked, Movement, Named};
+use super::options::Phases;
+use super::prompt_texts;
+use super::reports::ReportDefinition;
+use super::rules::Rule;
+use super::sections::Body;
+
+/// What all prompts of a piece share.
+pub(super) struct Prompts<'p, 'c> {
+    /// What the piece is called, and what it is for.
+    pub(super) piece: String,
+    pub(super) compiler: &'p Compiler<'c>,
+    pub(super) phases: Phases,
+}
+
+/// Whose prompt it is.
+pub(super) struct Subject<'s, 'j> {
+    pub(super) movement: &'s Movement<'j>,
+    pub(super) asked: &'s Asked<'j>,
+    /// Where it stands among the movements: `2 of 9`; nothing for a member.
+    pub(super) position: Option<String>,
+}
+
+/// A prompt that grows.
+#[derive(Default)]
+pub(super) struct Page {
+    pieces: Vec<Piece>,
+    /// The text that comes after those.
+    text: String,
+}
+
+impl Page {
+    pub(super) fn text(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn value(&mut self, source: Source) {
+        self.push(Piece::Value(source));
+    }
+
+    /// Adds what is no text.
+    fn push(&mut self, piece: Piece) {
+        self.flush();
+        self.pieces.push(piece);
+    }
+
+    fn flush(&mut self) {
+        if !self.text.is_empty() {
+            self.pieces.push(Piece::Text(self.text.as_str().into()));
+            self.text.clear();
+        }
+    }
+
+    pub(super) fn pieces(&mut self, pieces: Vec<Piece>) {
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => self.text(&text),
+                other => self.push(other),
+            }
+        }
+    }
+
+    /// A heading with a value below it, where that has something in it.
+    fn filled(&mut self, heading: &str, source: Source) {
+        let body =
+            vec![Piece::Text(heading.into()), Piece::Value(source.clone()), Piece::Text("\n\n".into())];
+        self.push(Piece::Filled { source, body });
+    }
+
+    pub(super) fn template(mut self) -> Template {
+        self.flush();
+        Template { pieces: self.pieces }
+    }
+}
+
+impl Prompts<'_, '_> {
+    /// What the agent of a movement is told.
+    pub(super) fn work(&self, subject: &Subject<'_, '_>) -> Template {
+        let Subject { movement, asked, .. } = subject;
+        let mut page = Page::default();
+        named(&mut page, prompt_texts::POLICY, &asked.policies);
+        self.place(&mut page, subject);
+        named(&mut page, prompt_texts::KNOWLEDGE, &asked.knowledge);
+        let reader = Reader { step: movement.name.text, monitor: false };
+        let instruction =
+            asked.instruction.as_ref().map_or_else(Vec::new, |body| self.compiler.compile(body, reader));
+        if let Some(body) = asked.instruction.as_ref().filter(|_| !asked.previous)
+            && reads(&instruction, &Source::Fact(Fact::PreviousResponse))
+        {
+            self.compiler.untold(body, reader);
+        }
+        self.told(&mut page, instruction, asked.previous);
+        self.reports(&mut page, asked);
+        gates(&mut page, asked);
+        policy_again(&mut page, &asked.policies);
+        self.answer(&mut page, &movement.rules, asked);
+        page.template()
+    }
+
+    fn place(&self, page: &mut Page, subject: &Subject<'_, '_>) {
+        let Subject { movement, asked, position } = subject;
+        page.text(prompt_texts::PLACE);
+        page.text(&format!("- Piece: {}\n- Movement: {}", self.piece, movement.name.text));
+        if let Some(position) = position {
+            page.text(&format!(" ({position})"));
+        }
+        if let Some(description) = movement.description {
+            page.text(&format!(": {}", line(description)));
+        }
+        if let Some(title) = asked.title {
+            page.text(&format!("\n- You are: {}", line(title)));
+        }
+        page.text("\n- Iteration ");
+        page.value(Source::Fact(Fact::Iteration));
+        page.text(" of at most ");
+        page.value(Source::Fact(Fact::MaxIterations));
+        page.text("; visit ");
+        page.value(Source::Fact(Fact::Visit));
+        page.text(" of this movement\n");
+        page.text(if asked.boundary.permission.may_write() {
+            prompt_texts::MAY_EDIT
+        } else {
+            prompt_texts::MAY_READ
+        });
+        page.text(prompt_texts::REPORT_DIR);
+        page.value(Source::Fact(Fact::ReportDir));
+        page.text("\n\n");
+    }
+
+    /// Instruction, task, what was answered before: each once, where the instruction does not have it.
+    pub(super) fn told(&self, page: &mut Page, instruction: Vec<Piece>, previous: bool) {
+        let has = |fact: Fact| reads(&instruction, &Source::Fact(fact));
+        let (task, response, inputs) =
+            (reads(&instruction, &Source::Task), has(Fact::PreviousResponse), has(Fact::UserInputs));
+        page.text(prompt_texts::INSTRUCTION);
+        page.pieces(without_previous(instruction, previous));
+        end(page);
+        if !task {
+            page.filled(prompt_texts::TASK, Source::Task);
+        }
+        if previous && !response {
+            page.filled(prompt_texts::PREVIOUS, Source::Fact(Fact::PreviousResponse));
+        }
+        if !inputs {
+            page.filled(prompt_texts::USER_INPUTS, Source::Fact(Fact::UserInputs));
+        }
+    }
+
+    fn reports(&self, page: &mut Page, asked: &Asked<'_>) {
+        if asked.reports.is_empty() {
+            return;
+        }
+        match self.phases {
+            Phases::Fused => page.text(prompt_texts::REPORTS_FUSED),
+            Phases::Separate => page.text(prompt_texts::REPORTS_SEPARATE),
+        }
+        for report in &asked.reports {
+            end(page);
+            page.text(&format!("## {}\n", titled(report)));
+            if self.phases == Phases::Fused {
+                self.form(page, report);
+            }
+        }
+        end(page);
+    }
+
+    /// What is said about writing a report, and what it looks like.
+    fn form(&self, page: &mut Page, report: &ReportDefinition) {
+        let reader = Reader { step: "", monitor: false };
+        if let Some(order) = &report.order {
+            end(page);
+            page.pieces(self.compiler.compile(order, reader));
+            end(page);
+        }
+        if let Some(format) = &report.format {
+            end(page);
+            page.text(prompt_texts::FORMAT);
+            page.pieces(self.compiler.compile(format, reader));
+            end(page);
+        }
+    }
+
+    /// What is said when a report is asked for by itself.
+    pub(super) fn report(&self, report: &ReportDefinition) -> Report {
+        let mut page = Page::default();
+        page.text(&format!("# {}\n\n{}\n", titled(report), prompt_texts::REPORT_ASK));
+        self.form(&mut page, report);
+        Report { name: report.name.clone(), request: page.template(), span: report.span }
+    }
+
+    fn answer(&self, page: &mut Page, rules: &[Rule<'_>], asked: &Asked<'_>) {
+        page.text(prompt_texts::ANSWER);
+        let told = rules.iter().any(|rule| !rule.hidden && rule.kind == Condition::Text);
+        match self.phases {
+            Phases::Fused => {
+                page.text(prompt_texts::ANSWER_FUSED);
+                if told {
+                    page.text(prompt_texts::OUTCOME);
+                    outcomes(page, rules);
+                    if rules.iter().any(|rule| !rule.hidden && rule.kind != Condition::Text) {
+                        page.text(prompt_texts::OUTCOME_NONE);
+                    }
+                }
+                page.text(prompt_texts::RESPONSE);
+                if !asked.reports.is_empty() {
+                    page.text(prompt_texts::REPORTS);
+                }
+                page.text(prompt_texts::BLOCKED);
+            }
+            Phases::Separate if told => {
+                page.text(prompt_texts::ANSWER_SEPARATE);
+                outcomes(page, rules);
+                page.text(prompt_texts::BLOCKED_SEPARATE);
+            }
+            Phases::Separate => {
+                page.text(prompt_texts::ANSWER_PLAIN);
+                page.text(prompt_texts::BLOCKED_SEPARATE);
+            }
+        }
+    }
+}
+
+/// The texts that can hold, with their numbers as tags count them, and what each of them asks to add.
+fn outcomes(page: &mut Page, rules: &[Rule<'_>]) {
+    for (index, rule) in rules.iter().enumerate() {
+        if rule.hidden || rule.kind != Condition::Text {
+            continue;
+        }
+        page.text(&format!("  {}. {}\n", index + 1, rule.outcome));
+        if let Some(appendix) = rule.appendix {
+            page.text(prompt_texts::APPENDIX);
+            for line in appendix.trim_end().lines() {
+                page.text(&format!("     {line}\n"));
+            }
+        }
+    }
+}
+
+/// Texts below one heading.
+fn named(page: &mut Page, heading: &str, texts: &[Named]) {
+    for (index, named) in texts.iter().enumerate() {
+        page.text(if index == 0 { heading } else { "---\n\n" });
+        body(page, &named.body);
+    }
+}
+
+/// A text as it is: placeholders are for instructions.
+fn body(page: &mut Page, body: &Body) {
+    page.text(body.text.trim_end());
+    page.text("\n\n");
+}
+
+fn gates(page: &mut Page, asked: &Asked<'_>) {
+    if asked.gates.texts.is_empty() && asked.gates.commands.is_empty() {
+        return;
+    }
+    page.text(prompt_texts::GATES);
+    for gate in &asked.gates.texts {
+        page.text(&format!("- {}\n", gate.trim().replace('\n', "\n  ")));
+    }
+    for gate in &asked.gates.commands {
+        page.text(&format!("- `{}` {}\n", line(gate.command), prompt_texts::GATE_COMMAND));
+    }
+    page.text("\n");
+}
+
+fn policy_again(page: &mut Page, policies: &[Named]) {
+    if policies.is_empty() {
+        return;
+    }
+    page.text(prompt_texts::POLICY_AGAIN);
+    let keys: Vec<&str> = policies.iter().filter_map(|policy| policy.key.as_deref()).collect();
+    if !keys.is_empty() {
+        page.text(&format!(": {}", keys.join(", ")));
+    }
+    page.text(".\n\n");
+}
+
+/// An instruction for a movement that is told nothing of the answer before it: the place of that stays empty.
+fn without_previous(pieces: Vec<Piece>, previous: bool) -> Vec<Piece> {
+    let unwanted = Piece::Value(Source::Fact(Fact::PreviousResponse));
+    pieces.into_iter().filter(|piece| previous || *piece != unwanted).collect()
+}
+
+/// What a report is called: its file, and its label where it has one.
+fn titled(report: &ReportDefinition) -> String {
+    match &report.label {
+        Some(label) => format!("{} ({label})", report.name),
+        None => report.name.to_string(),
+    }
+}
+
+/// Ends a part with an empty line.
+pub(super) fn end(page: &mut Page) {
+    match page.pieces.last() {
+        _ if page.text.ends_with("\n\n") => {}
+        _ if page.text.ends_with('\n') => page.text("\n"),
+        // What is filled in ends its own part.
+        Some(Piece::Filled { .. }) if page.text.is_empty() => {}
+        _ => page.text("\n\n"),
+    }
+}
+
+/// A text on one line.
+pub(super) fn line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,183 @@
+//! The reports that a movement owes.
+
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+};
+
+use super::later_spellings;
+use super::report_names::FileNames;
+use super::sections::{Body, Section, Sections, is_path};
+use crate::lints;
+use crate::values::json::{Entry, Fields, Json, Kind, Text};
+
+/// A report that a movement owes.
+#[derive(Debug, Clone)]
+pub(crate) struct ReportDefinition {
+    /// The file's name, as written; a safe relative path.
+    pub(crate) name: Str,
+    /// Where that stands.
+    pub(crate) span: Span,
+    /// What kind of report it is, when it has a name of its own.
+    pub(crate) label: Option<Str>,
+    /// What is said about writing it.
+    pub(crate) order: Option<Body>,
+    /// What it looks like.
+    pub(crate) format: Option<Body>,
+}
+
+/// The longest name of a report, in bytes; file systems take 255 for each part.
+const NAME_BYTES_MAX: usize = 200;
+
+/// Reads `output_contracts` of a movement.
+pub(crate) fn read(
+    movement: &Fields<'_, '_>,
+    sections: &Sections<'_, '_>,
+    step: &str,
+) -> Vec<ReportDefinition> {
+    let Some(contracts) = movement.object("output_contracts") else { return Vec::new() };
+    let mut reports = Vec::new();
+    for item in contracts.items("report") {
+        report(item, &contracts, sections, step, &mut reports);
+    }
+    contracts.finish();
+    let (mut seen, mut names) = (Vec::<ReportDefinition>::new(), FileNames::default());
+    for report in reports {
+        match names.clash(&report.name).map(|at| &seen[at]) {
+            Some(known) => {
+                let message = if known.name == report.name {
+                    format!("the report `{}` stands twice", report.name)
+                } else {
+                    format!("`{}` and `{}` cannot both be files", known.name, report.name)
+                };
+                let finding = Diagnostic::error(lints::REPORT_NAME, report.span, message).step(step);
+                movement.found.push(finding.hint("give each report a name of its own"));
+            }
+            None => {
+                names.add(&report.name, seen.len());
+                seen.push(report);
+            }
+        }
+    }
+    seen
+}
+
+fn report(
+    item: &Json,
+    contracts: &Fields<'_, '_>,
+    sections: &Sections<'_, '_>,
+    step: &str,
+    reports: &mut Vec<ReportDefinition>,
+) {
+    let Kind::Object(entries) = &item.kind else {
+        contracts.wrong_type("report", item, "a list of `{ name, format }` or `Label: path`");
+        return;
+    };
+    // Labels have none of the other keys beside them.
+    let is_named = ["name", "format", "order"].iter().any(|key| item.entry(key).is_some());
+    if !is_named {
+        // Each key is a label, each value a file.
+        if entries.is_empty() {
+            contracts.invalid(
+                item.span,
+                "this report has no name",
+                "write `Label: path`, or `name` and `format`",
+            );
+        }
+        for entry in entries {
+            match entry.value.as_text() {
+                Some(text) => {
+                    let name = Text { text, span: entry.value.span };
+                    add(name, Some(entry.key.clone()), None, None, contracts, reports);
+                }
+                None => contracts.wrong_type(&entry.key, &entry.value, "the name of a file"),
+            }
+        }
+        return;
+    }
+    let Some(fields) = Fields::of(item, "a report", Some(step), contracts.found) else { return };
+    let name = fields.required("name").or_else(|| meant_as_name(entries));
+    let order = fields.filled("order").and_then(|text| body(text, &fields, sections));
+    let format = fields.filled("format").and_then(|text| body(text, &fields, sections));
+    later_spellings::refuse(&fields, later_spellings::REPORT);
+    fields.finish();
+    if let Some(name) = name {
+        add(name, None, order, format, contracts, reports);
+    }
+}
+
+/// What a key that is none was meant to name, where there is one only.
+fn meant_as_name(entries: &[Entry]) -> Option<Text<'_>> {
+    let is_known =
+        |key: &str| ["name", "format", "order"].contains(&key) || later_spellings::REPORT.contains(&key);
+    let mut others = entries.iter().filter(|entry| !is_known(&entry.key));
+    match (others.next(), others.next()) {
+        (Some(entry), None) => entry.value.as_text().map(|text| Text { text, span: entry.value.span }),
+        _ => None,
+    }
+}
+
+/// A format by its key, or as it stands.
+fn body(text: Text<'_>, fields: &Fields<'_, '_>, sections: &Sections<'_, '_>) -> Option<Body> {
+    let single = Text { text: text.text.trim(), ..text };
+    if sections.has(Section::ReportFormats, single.text) || is_path(single.text) {
+        return sections.resolve(Section::ReportFormats, single, fields);
+    }
+    Some(Body::inline(text, &sections.source))
+}
+
+fn add(
+    name: Text<'_>,
+    label: Option<Str>,
+    order: Option<Body>,
+    format: Option<Body>,
+    contracts: &Fields<'_, '_>,
+    reports: &mut Vec<ReportDefinition>,
+) {
+    if let Some(reason) = unsafe_name(name.text) {
+        let message = format!("`{}` cannot be the name of a report: {reason}", name.text.escape_debug());
+        contracts.push(
+            Diagnostic::error(lints::REPORT_NAME, name.span, message)
+                .hint("name a file relative to the folder of reports: `00-plan.md`"),
+        );
+        return;
+    }
+    reports.push(ReportDefinition { name: name.text.into(), span: name.span, label, order, format });
+}
+
+/// Why a name is no safe relative path; `None` when it is one.
+fn unsafe_name(name: &str) -> Option<&'static str> {
+    let drive = name.as_bytes().get(1) == Some(&b':');
+    let mut parts = name.split('/');
+    if name.trim().is_empty() {
+        Some("it is empty")
+    } else if name.starts_with(['/', '~']) || drive {
+        Some("it is no relative path")
+    } else if name.contains('\\') || name.chars().any(char::is_control) {
+        Some("it holds a backslash or a control character")
+    } else if name.len() > NAME_BYTES_MAX {
+        Some("it is longer than 200 bytes")
+    } else if parts.any(|part| part.is_empty() || part == "." || part == ".." || part.trim() != part) {
+        Some("a part of it is empty, `.`, `..`, or begins or ends with a space")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unsafe_name;
+
+    #[test]
+    fn only_safe_relative_paths_are_names() {
+        for name in ["00-plan.md", "a/b.md", "計画.md", ".hidden", "a b.md", "…"] {
+            assert_eq!(unsafe_name(name), None, "{name}");
+        }
+        for name in
+            ["", " ", "/etc/x", "~/x", "../x", "a/../b", "a//b", "a/", "./a", "a\\b", "C:x", "a\nb", "a/ b"]
+        {
+            assert!(unsafe_name(name).is_some(), "{name}");
+        }
+        assert!(unsafe_name(&"x".repeat(201)).is_some());
+    }
+}

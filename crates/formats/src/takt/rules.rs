@@ -1,0 +1,279 @@
+//! The rules of a movement or a monitor: conditions and where they lead.
+
+use std::collections::{HashMap, HashSet};
+
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+};
+
+use super::answer_schema::NONE;
+use super::later_spellings;
+use super::movement::{ABORT, COMPLETE};
+use super::prompt::line;
+use super::{condition, condition::Condition};
+use crate::lints;
+use crate::values::json::{Fields, Json, Text};
+
+/// A rule.
+#[derive(Debug, Clone)]
+pub(crate) struct Rule<'j> {
+    /// Where it stands.
+    pub(crate) span: Span,
+    /// What has to hold, as written.
+    pub(crate) condition: Text<'j>,
+    /// The same, taken apart.
+    pub(crate) kind: Condition,
+    /// What it is called in results: as written, numbered when that is not unique.
+    pub(crate) outcome: Str,
+    /// Where it leads.
+    pub(crate) next: Option<Text<'j>>,
+    /// Whether a person is asked on the way.
+    pub(crate) asks_person: bool,
+    /// What an answer that chooses it adds, and what that person is shown.
+    pub(crate) appendix: Option<&'j str>,
+    /// Whether it exists only when somebody is there, and nobody is.
+    pub(crate) hidden: bool,
+}
+
+/// Whose rules they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// A movement that asks.
+    Movement,
+    /// A parallel movement.
+    Parallel,
+    /// A member of a parallel movement: its rules name outcomes and lead nowhere.
+    Member,
+    /// A monitor's judge.
+    Monitor,
+}
+
+/// Reads the rules of something.
+pub(crate) fn read<'j>(owner: &Fields<'j, '_>, whose: Owner, interactive: bool, step: &str) -> Vec<Rule<'j>> {
+    if whose != Owner::Member {
+        owner.need("rules");
+    }
+    let mut rules: Vec<Rule<'j>> =
+        owner.items("rules").iter().filter_map(|item| rule(item, owner, whose, interactive, step)).collect();
+    if whose == Owner::Member {
+        drop_repeated(&mut rules, owner);
+    } else {
+        warn_of_repeated(&rules, owner);
+        warn_of_self(&rules, owner, step);
+    }
+    name(&mut rules);
+    rules
+}
+
+fn rule<'j>(
+    item: &'j Json,
+    owner: &Fields<'j, '_>,
+    whose: Owner,
+    interactive: bool,
+    step: &str,
+) -> Option<Rule<'j>> {
+    let fields = Fields::of(item, "a rule", Some(step), owner.found)?;
+    // What a later version has in place of a key is not missing as well.
+    let said = |key, later| match item.entry(later) {
+        Some(_) => fields.filled(key),
+        None => fields.required(key),
+    };
+    let condition = said("condition", "when");
+    let next = match whose {
+        Owner::Member => {
+            if let Some(next) = fields.text("next") {
+                fields.inert(
+                    next.span,
+                    "`next` has no effect in a rule of a member",
+                    "the rules of the parallel movement lead on; remove it",
+                );
+            }
+            None
+        }
+        _ => said("next", "return"),
+    };
+    let asks_person = flag(&fields, "requires_user_input", whose);
+    let interactive_only = fields.boolean("interactive_only").is_some_and(|(value, _)| value);
+    let appendix = fields.text("appendix").map(|text| text.text).filter(|text| !text.trim().is_empty());
+    later_spellings::refuse(&fields, later_spellings::RULE);
+    fields.finish();
+    let condition = trimmed(condition?);
+    let kind = read_condition(condition, owner, whose);
+    Some(Rule {
+        span: item.span,
+        condition,
+        kind,
+        outcome: name_of(condition.text),
+        next: next.map(trimmed),
+        asks_person,
+        appendix,
+        hidden: interactive_only && !interactive,
+    })
+}
+
+/// A text that its author may have meant as a call.
+fn report_no_call(condition: Text<'_>, owner: &Fields<'_, '_>) {
+    let near = condition::near_miss(condition.text).map(|meant| {
+        (
+            meant,
+            format!(
+                "write `{meant}(\"…\")`: in lower case, without white space before `(`, with straight quotes"
+            ),
+        )
+    });
+    let within = || {
+        let meant = condition::call_within(condition.text)?;
+        Some((
+            meant,
+            format!("write `{meant}(\"…\")` and nothing else; for what is beside it write further rules"),
+        ))
+    };
+    let open = || condition::unended(condition.text).map(|meant| (meant, "put `)` at its end".to_owned()));
+    if let Some((meant, hint)) = near.or_else(open).or_else(within) {
+        let message = format!("`{}` is a text as any other, and no `{meant}(…)`", condition.text);
+        owner.push(Diagnostic::warning(lints::INVALID_CONDITION, condition.span, message).hint(hint));
+    }
+}
+
+/// A flag that has no effect where rules lead nowhere.
+fn flag(fields: &Fields<'_, '_>, key: &'static str, whose: Owner) -> bool {
+    // What stands there and cannot be read was probably meant.
+    let Some((value, span)) = fields.boolean(key) else { return fields.nullable(key).is_some() };
+    if whose == Owner::Member && value {
+        let message = format!("`{key}` has no effect in a rule of a member");
+        fields.inert(span, message, "put it into a rule of the parallel movement");
+        return false;
+    }
+    value
+}
+
+fn read_condition(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner) -> Condition {
+    if later_spellings::is_predicate(condition.text) {
+        later_spellings::refuse_predicate(condition, owner);
+        return Condition::Text;
+    }
+    match condition::parse(condition.text) {
+        Ok(kind) if kind.is_aggregate() && whose != Owner::Parallel => {
+            let message = format!("`{}` is about members, and there are none", condition.text);
+            owner.push(
+                Diagnostic::error(lints::INVALID_CONDITION, condition.span, message)
+                    .hint("`all` and `any` belong into the rules of a movement with `parallel`"),
+            );
+            Condition::Text
+        }
+        Ok(kind) => {
+            if kind == Condition::Text {
+                report_no_call(condition, owner);
+            }
+            kind
+        }
+        Err(message) => {
+            let hint = "write `ai(\"…\")`, `all(\"…\")`, `any(\"…\", \"…\")`, or a text of another form";
+            owner.push(Diagnostic::error(lints::INVALID_CONDITION, condition.span, message).hint(hint));
+            Condition::Text
+        }
+    }
+}
+
+/// Equal rules of a member are one outcome.
+fn drop_repeated(rules: &mut Vec<Rule<'_>>, owner: &Fields<'_, '_>) {
+    let mut seen = HashSet::new();
+    rules.retain(|rule| {
+        let is_new = seen.insert(rule.condition.text);
+        if !is_new {
+            let message = format!("the condition `{}` stands twice", rule.condition.text);
+            let finding = Diagnostic::warning(lints::DUPLICATE_ITEM, rule.condition.span, message);
+            owner.push(finding.hint("remove one: the rules of a member name its outcomes, and lead nowhere"));
+        }
+        is_new
+    });
+}
+
+/// Equal conditions that lead to different places: nobody can tell which of them holds. Case tells nothing, as answers
+/// are read without regard to it.
+fn warn_of_repeated(rules: &[Rule<'_>], owner: &Fields<'_, '_>) {
+    // Of equal ones the first, and the first that leads elsewhere than that: one of them leads elsewhere than another one.
+    let mut equal: HashMap<String, (&Rule<'_>, Option<&Rule<'_>>)> = HashMap::new();
+    for rule in rules {
+        let text = rule.condition.text;
+        let (first, other) = equal.entry(key(text)).or_insert((rule, None));
+        let known = if next_of(first) == next_of(rule) { *other } else { Some(*first) };
+        if next_of(first) != next_of(rule) {
+            other.get_or_insert(rule);
+        }
+        let Some(known) = known else { continue };
+        // Of two equal ones over members the first always counts, which the check of the flow says.
+        if rule.kind.is_aggregate() && known.condition.text == text {
+            continue;
+        }
+        let message = if known.condition.text == text {
+            format!("the condition `{text}` stands twice, and leads to different places")
+        } else {
+            format!(
+                "the conditions `{}` and `{text}` differ in case only, and lead to different places",
+                known.condition.text
+            )
+        };
+        let finding = Diagnostic::warning(lints::DUPLICATE_ITEM, rule.condition.span, message);
+        owner.push(finding.hint("say in each condition what tells it from the other"));
+    }
+}
+
+fn next_of<'j>(rule: &Rule<'j>) -> Option<&'j str> {
+    rule.next.map(|next| next.text)
+}
+
+/// A rule that leads back to its own movement asks the same again, with nothing new.
+fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str) {
+    // Of a movement that is called like an end each of them ends the run, and that it is called so has been said.
+    let is_end = matches!(step, COMPLETE | ABORT);
+    for rule in rules.iter().filter(|rule| !rule.asks_person && !is_end) {
+        if let Some(next) = rule.next.filter(|next| next.text == step) {
+            let message = format!("`{}` of `{step}` leads to itself", rule.condition.text);
+            let hint = "lead to another movement, or let the rule ask a person with `requires_user_input`";
+            owner.push(Diagnostic::warning(lints::SELF_NEXT, next.span, message).hint(hint));
+        }
+    }
+}
+
+/// Gives each rule a name of its own. Names are compared as answers are: without regard to case.
+fn name(rules: &mut [Rule<'_>]) {
+    let mut times: HashMap<String, usize> = HashMap::new();
+    for rule in rules.iter() {
+        *times.entry(key(rule.condition.text)).or_default() += 1;
+    }
+    // `none` is what an answer says when no text holds.
+    times.entry(NONE.to_owned()).and_modify(|times| *times += 1);
+    let mut taken: HashSet<String> = times.keys().cloned().chain([NONE.to_owned()]).collect();
+    let mut numbers: HashMap<String, u32> = HashMap::new();
+    for rule in rules {
+        let text = key(rule.condition.text);
+        if times[&text] == 1 {
+            continue;
+        }
+        let number = numbers.entry(text).or_default();
+        let free = loop {
+            *number += 1;
+            let name = format!("{} ({number})", rule.outcome);
+            if taken.insert(key(&name)) {
+                break name;
+            }
+        };
+        rule.outcome = free.into();
+    }
+}
+
+/// A condition as answers are compared with it.
+fn key(text: &str) -> String {
+    text.trim().to_lowercase()
+}
+
+/// What a condition is called in results: as written, on one line.
+pub(super) fn name_of(condition: &str) -> Str {
+    if condition.chars().any(char::is_control) { line(condition).into() } else { condition.into() }
+}
+
+fn trimmed(text: Text<'_>) -> Text<'_> {
+    Text { text: text.text.trim(), ..text }
+}

@@ -1,0 +1,427 @@
+//! The maps of a piece from names to texts: personas, policies, knowledge, instructions, formats of reports.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+};
+
+use super::literal_texts;
+use super::unread_sections::Unread;
+use crate::lints;
+use crate::source::files::join;
+use crate::source::loader::{Desk, Page};
+use crate::source::suggest::{list as list_of, suggested};
+use crate::values::json::{Fields, Kind, Text};
+
+/// Which map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Section {
+    Personas,
+    Policies,
+    Knowledge,
+    Instructions,
+    ReportFormats,
+}
+
+impl Section {
+    pub(super) const ALL: [Section; 5] = [
+        Section::Personas,
+        Section::Policies,
+        Section::Knowledge,
+        Section::Instructions,
+        Section::ReportFormats,
+    ];
+
+    /// The key of the map.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Section::Personas => "personas",
+            Section::Policies => "policies",
+            Section::Knowledge => "knowledge",
+            Section::Instructions => "instructions",
+            Section::ReportFormats => "report_formats",
+        }
+    }
+
+    /// The keys that refer to its entries.
+    pub(super) fn user(self) -> &'static str {
+        match self {
+            Section::Personas => "persona",
+            Section::Policies => "policy",
+            Section::Knowledge => "knowledge",
+            Section::Instructions => "instruction",
+            Section::ReportFormats => "format",
+        }
+    }
+}
+
+/// A text of a piece, and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Body {
+    /// The text.
+    pub(crate) text: Str,
+    /// Where it stands: a file as a whole, or a value in the piece.
+    pub(crate) span: Span,
+    /// The file that it stands in, for finding a place inside of the text.
+    source: Str,
+    /// Its name where it has one: the file's, without folder and ending.
+    pub(crate) stem: Option<Str>,
+}
+
+impl Body {
+    /// A text that stands in the piece itself.
+    pub(crate) fn inline(text: Text<'_>, source: &Str) -> Body {
+        Body { text: text.text.into(), span: text.span, source: source.clone(), stem: None }
+    }
+
+    /// Where the braces that open in the text are written, in their order; nothing of a text in which that cannot be told.
+    pub(crate) fn braces(&self) -> Vec<u32> {
+        let whole = self.source.get(self.span.start as usize..self.span.end as usize).unwrap_or_default();
+        // The line that a block of YAML begins with is none of its text.
+        let is_block = *whole != *self.text && whole.starts_with(['|', '>']);
+        let head = whole.find('\n').filter(|_| is_block).unwrap_or_default();
+        let places: Vec<u32> =
+            whole[head..].match_indices('{').map(|(at, _)| self.span.start + (head + at) as u32).collect();
+        // More of them are in comments behind it; fewer, where some are written by their numbers.
+        if places.len() < self.text.matches('{').count() { Vec::new() } else { places }
+    }
+
+    /// Where something is written that begins at a place of the source; the text as a whole when it is not there.
+    pub(crate) fn place_at(&self, start: Option<u32>, written: &str) -> Span {
+        let is_there =
+            |start: &u32| self.source.get(*start as usize..).is_some_and(|rest| rest.starts_with(written));
+        match start.filter(is_there) {
+            Some(start) => Span { start, end: start + written.len() as u32, ..self.span },
+            None => self.span,
+        }
+    }
+
+    /// Where something of the text is written; the text as a whole when that cannot be told.
+    pub(crate) fn place(&self, written: &str) -> Span {
+        let whole = self.source.get(self.span.start as usize..self.span.end as usize).unwrap_or_default();
+        match whole.find(written) {
+            Some(at) => {
+                let start = self.span.start + at as u32;
+                Span { start, end: start + written.len() as u32, ..self.span }
+            }
+            None => self.span,
+        }
+    }
+}
+
+/// An entry of a map.
+struct Known {
+    section: Section,
+    name: Str,
+    span: Span,
+    /// `None` when it cannot be read, which findings say.
+    body: Option<Body>,
+    used: Cell<bool>,
+}
+
+/// All maps of a piece.
+pub(crate) struct Sections<'d, 'f> {
+    desk: &'d Desk<'f>,
+    /// The folder of the piece.
+    folder: String,
+    /// The text of the piece.
+    pub(crate) source: Str,
+    known: Vec<Known>,
+    /// Where each entry stands, by its map and its name; of equal ones the first.
+    places: HashMap<(Section, Str), usize>,
+    /// Maps in which something was looked for that is not there: an entry of theirs may have been meant.
+    missed: RefCell<Vec<Section>>,
+    /// Where something was looked for in a map that is not there.
+    absent: RefCell<Vec<Span>>,
+    /// Maps that could not be read, which findings say.
+    unreadable: Vec<Section>,
+    /// By map and name: where what is not there was looked for.
+    lost: RefCell<BTreeMap<(Section, Str), Vec<Span>>>,
+}
+
+impl<'d, 'f> Sections<'d, 'f> {
+    /// Reads the maps of a piece that lies in a folder.
+    pub(crate) fn read(piece: &Fields<'_, '_>, desk: &'d Desk<'f>, folder: &str, source: &Str) -> Self {
+        let mut sections = Sections {
+            desk,
+            folder: folder.to_owned(),
+            source: source.clone(),
+            known: Vec::new(),
+            places: HashMap::new(),
+            missed: RefCell::default(),
+            absent: RefCell::default(),
+            lost: RefCell::default(),
+            unreadable: Vec::new(),
+        };
+        for section in Section::ALL {
+            let written = piece.nullable(section.key());
+            if written.is_some_and(|written| !matches!(written.value.kind, Kind::Object(_))) {
+                sections.unreadable.push(section);
+            }
+            for entry in piece.names(section.key()) {
+                let body = match entry.value.as_text() {
+                    Some(text) => sections.value(section, Text { text, span: entry.value.span }),
+                    None => {
+                        piece.wrong_type(&entry.key, &entry.value, "the path of a file");
+                        None
+                    }
+                };
+                let place = (section, entry.key.clone());
+                sections.places.entry(place).or_insert(sections.known.len());
+                sections.known.push(Known {
+                    section,
+                    name: entry.key.clone(),
+                    span: entry.key_span,
+                    body,
+                    used: Cell::default(),
+                });
+            }
+        }
+        sections
+    }
+
+    /// The value of an entry: a path, or the text itself.
+    fn value(&self, section: Section, text: Text<'_>) -> Option<Body> {
+        if text.text.trim().is_empty() {
+            let message = format!("an entry of `{}` is empty", section.key());
+            let finding = Diagnostic::error(lints::INVALID_VALUE, text.span, message);
+            self.desk.found.push(finding.hint("name a file, relative to the piece's folder"));
+            return None;
+        }
+        if is_path(text.text) {
+            return self.file(text);
+        }
+        if let Some(finding) = literal_texts::path_of_entry(text, section) {
+            self.desk.found.push(finding);
+        }
+        Some(Body::inline(text, &self.source))
+    }
+
+    /// A file by its path, relative to the piece's folder.
+    fn file(&self, path: Text<'_>) -> Option<Body> {
+        let found = &self.desk.found;
+        let Some(joined) = join(&self.folder, path.text).filter(|_| !path.text.starts_with('~')) else {
+            let message = format!("`{}` leads out of the folder above the piece's", path.text);
+            let finding = Diagnostic::error(lints::ESCAPES_ROOT, path.span, message);
+            found.push(finding.hint("keep the files of a piece in the project, or beside its folder"));
+            return None;
+        };
+        match self.desk.page_named(&joined, path.span) {
+            Page::Text { file, text } if text.trim().is_empty() => {
+                let finding = Diagnostic::error(
+                    lints::EMPTY_PROMPT,
+                    Span::start_of(file),
+                    format!("`{joined}` is empty"),
+                );
+                found.push(finding.hint("write the text, or remove what names the file"));
+                None
+            }
+            Page::Text { file, text } => {
+                let name = joined.rsplit('/').next().unwrap_or(&joined);
+                let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+                let span = Span { file, start: 0, end: text.len() as u32 };
+                Some(Body { text: text.clone(), span, source: text, stem: Some(stem.into()) })
+            }
+            Page::Missing => {
+                let finding = Diagnostic::error(lints::MISSING_FACET, path.span, self.desk.instead(&joined));
+                found.push(
+                    finding.hint(
+                        "write that file, or correct the path, which is relative to the piece's folder",
+                    ),
+                );
+                None
+            }
+            Page::Faulty => None,
+        }
+    }
+
+    /// What a reference of a movement stands for. `None` when it leads nowhere, which findings say.
+    pub(crate) fn resolve(
+        &self,
+        section: Section,
+        reference: Text<'_>,
+        user: &Fields<'_, '_>,
+    ) -> Option<Body> {
+        if let Some(known) = self.place(section, reference.text).map(|at| &self.known[at]) {
+            known.used.set(true);
+            return known.body.clone();
+        }
+        if self.is_of_keys(section, reference, user) || !is_path(reference.text) {
+            return Some(Body::inline(reference, &self.source));
+        }
+        self.missed.borrow_mut().push(section);
+        if reference.text.contains('/') || reference.text.ends_with(".md") {
+            let message =
+                format!("`{}` is a path where a key of `{}` belongs", reference.text, section.key());
+            let read = self.file(reference);
+            // A file that is not there is named in no place.
+            if read.is_some() {
+                user.push(
+                    Diagnostic::warning(lints::PATH_FOR_KEY, reference.span, message)
+                        .hint(format!("name the file in `{}`, and its key here", section.key())),
+                );
+            }
+            return read;
+        }
+        if self.unreadable.contains(&section) {
+            return None;
+        }
+        let names: Vec<&str> = self.names(section).collect();
+        let message = format!(
+            "`{}` names `{}`, which `{}` does not have",
+            section.user(),
+            reference.text,
+            section.key()
+        );
+        if names.is_empty() {
+            self.absent.borrow_mut().push(reference.span);
+        }
+        let lost = (section, reference.text.into());
+        self.lost.borrow_mut().entry(lost).or_default().push(reference.span);
+        let finding = Diagnostic::error(lints::UNKNOWN_FACET, reference.span, message);
+        user.push(match &names[..] {
+            [] => finding.hint(format!(
+                "add `{}` with the path of its file to `{}`",
+                reference.text,
+                section.key()
+            )),
+            names => suggested(finding, reference.text, names),
+        });
+        None
+    }
+
+    /// Reports a text that is told as it is, though an instruction is called so, or several are.
+    pub(super) fn literal_key(&self, text: Text<'_>, key: &str, user: &Fields<'_, '_>) {
+        let (section, name) = (Section::Instructions, text.text.trim());
+        if let Some(at) = self.place(section, name) {
+            self.known[at].used.set(true);
+            let message =
+                format!("`{name}` is taken for the text itself, though it is a key of `{}`", section.key());
+            let finding = Diagnostic::warning(lints::LITERAL_KEYS, text.span, message);
+            user.push(finding.hint(match key {
+                "instruction_template" => format!("write `instruction: {name}`"),
+                _ => "write the text: no key is read here".to_owned(),
+            }));
+        } else {
+            self.is_of_keys(section, text, user);
+        }
+    }
+
+    /// Whether a text is made of keys, which is reported.
+    fn is_of_keys(&self, section: Section, text: Text<'_>, user: &Fields<'_, '_>) -> bool {
+        let found = literal_texts::keys(text, section, |key| self.has(section, key));
+        let Some((keys, finding)) = found else { return false };
+        let places = keys.iter().filter_map(|key| self.place(section, key));
+        places.for_each(|at| self.known[at].used.set(true));
+        if keys.iter().any(|key| !self.has(section, key)) {
+            self.miss(section);
+        }
+        user.push(finding);
+        true
+    }
+
+    /// Whether a map has an entry of this name.
+    pub(crate) fn has(&self, section: Section, name: &str) -> bool {
+        self.place(section, name).is_some()
+    }
+
+    fn place(&self, section: Section, name: &str) -> Option<usize> {
+        self.places.get(&(section, name.into())).copied()
+    }
+
+    fn names(&self, section: Section) -> impl Iterator<Item = &str> {
+        self.known.iter().filter(move |known| known.section == section).map(|known| &*known.name)
+    }
+
+    /// Takes back what was said of maps that are not there: a key of the piece that is none may have been meant as one.
+    pub(crate) fn may_be_meant(&self) {
+        let absent = self.absent.borrow();
+        self.desk.found.take(|known| known.code == lints::UNKNOWN_FACET && absent.contains(&known.span));
+    }
+
+    /// Something of a map may be meant where nothing could be read.
+    pub(crate) fn miss(&self, section: Section) {
+        self.missed.borrow_mut().push(section);
+    }
+
+    /// Takes into account what could not be read.
+    pub(super) fn may_be_named(&self, unread: &Unread<'_>) {
+        self.missed.borrow_mut().extend(&unread.sections);
+        for known in self.known.iter().filter(|known| unread.texts.contains(&*known.name)) {
+            known.used.set(true);
+        }
+    }
+
+    /// What one list names and its map does not have is one finding, but for what is misspelt.
+    pub(super) fn join_lost(&self, section: Section, list: Span) {
+        let lost = self.lost.borrow();
+        let is_within = |span: &Span| span.file == list.file && (list.start..=list.end).contains(&span.start);
+        let of_section = lost.iter().filter(|((of, _), _)| *of == section);
+        let names: BTreeMap<Span, &Str> = of_section
+            .flat_map(|((_, name), spans)| {
+                spans.iter().filter(|span| is_within(span)).map(move |span| (*span, name))
+            })
+            .collect();
+        let is_lost = |known: &Diagnostic| {
+            known.code == lints::UNKNOWN_FACET && known.meant.is_none() && names.contains_key(&known.span)
+        };
+        let mut said = self.desk.found.take(is_lost);
+        said.sort_by_key(|known| known.span);
+        let said_names: Vec<&Str> = said.iter().map(|known| names[&known.span]).collect();
+        let Some(first) = said.first() else { return };
+        let message = format!(
+            "`{}` names {}, which `{}` does not have",
+            section.user(),
+            list_of(&said_names),
+            section.key()
+        );
+        self.desk.found.push(Diagnostic { message, ..first.clone() });
+    }
+
+    /// What several places name and no map has is one finding, at the first of them: what is missing is missing once. So is
+    /// a map that is not there.
+    pub(crate) fn report_missing(&self) {
+        let lost = std::mem::take(&mut *self.lost.borrow_mut());
+        let mut places: BTreeMap<(Section, Str), BTreeSet<Span>> = BTreeMap::new();
+        for ((section, name), spans) in lost {
+            let name = if self.names(section).next().is_none() { "".into() } else { name };
+            places.entry((section, name)).or_default().extend(spans);
+        }
+        for ((_, name), places) in places.into_iter().filter(|(_, places)| places.len() > 1) {
+            // Where it is known what was meant, each place has a slip of its own.
+            let is_one = |known: &Diagnostic| {
+                known.code == lints::UNKNOWN_FACET && known.meant.is_none() && places.contains(&known.span)
+            };
+            let mut said = self.desk.found.take(is_one);
+            said.sort_by_key(|known| known.span);
+            let others = said.len().saturating_sub(1);
+            let Some(mut first) = said.into_iter().next() else { continue };
+            if others > 0 {
+                let what = if name.is_empty() { "name what it does not have" } else { "name it" };
+                first.message = format!("{}; {others} more places {what}", first.message);
+            }
+            self.desk.found.push(first);
+        }
+    }
+
+    /// Reports entries that nothing refers to.
+    pub(crate) fn report_unused(&self) {
+        let missed = self.missed.borrow();
+        let unused = self.known.iter().filter(|known| !known.used.get() && !missed.contains(&known.section));
+        for known in unused {
+            let message = format!("nothing refers to `{}` of `{}`", known.name, known.section.key());
+            let finding = Diagnostic::warning(lints::UNUSED_FACET, known.span, message);
+            let hint = format!("name it as `{}` of a movement, or remove it", known.section.user());
+            self.desk.found.push(finding.hint(hint));
+        }
+    }
+}
+
+/// Whether a text is a path: one word, or one line that ends like a file of text. Anything else is the text itself.
+pub(crate) fn is_path(text: &str) -> bool {
+    let text = text.trim();
+    !text.contains(char::is_whitespace) || (!text.contains('\n') && text.ends_with(".md"))
+}

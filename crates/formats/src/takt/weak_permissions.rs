@@ -1,0 +1,46 @@
+//! What a movement is to do against what it may do.
+
+use cuegate_flow::{
+    diagnostics::Diagnostic,
+    model::{Boundary, Tools, tools},
+};
+
+use super::gates::Gates;
+use crate::lints;
+use crate::source::suggest::list;
+use crate::values::json::{Fields, Kind};
+
+/// Reports what a movement needs to write for and may not.
+pub(super) fn check(fields: &Fields<'_, '_>, step: &str, boundary: &Boundary, gates: &Gates<'_>) {
+    if !boundary.permission.may_write() {
+        writing_tools(fields, step);
+    } else if let (Tools::Only(_), Some(entry)) = (&boundary.tools, fields.nullable("allowed_tools"))
+        && !boundary.can_write()
+    {
+        let message = format!("`{step}` may change files, but no tool of `allowed_tools` can");
+        let finding = Diagnostic::warning(lints::WEAK_PERMISSION, entry.value.span, message);
+        fields.push(finding.hint("add `Edit`, `Write` or `Bash`, or say `edit: false`"));
+        return;
+    }
+    if let Some(gate) = gates.commands.first().filter(|_| !boundary.can_write()) {
+        let message = format!("`{step}` is to mend what `{}` finds, and may change nothing", gate.command);
+        let finding = Diagnostic::warning(lints::WEAK_PERMISSION, gate.span, message);
+        fields
+            .push(finding.hint("say `edit: true`, or move the command to a movement that may change files"));
+    }
+}
+
+/// Tools that do nothing but write, where nothing may be written.
+fn writing_tools(fields: &Fields<'_, '_>, step: &str) {
+    let Some(Kind::List(items)) = fields.nullable("allowed_tools").map(|entry| &entry.value.kind) else {
+        return;
+    };
+    let writing = items.iter().filter_map(|item| Some((item.as_text()?, item.span)));
+    let writing: Vec<_> = writing.filter(|(tool, _)| tools::only_writes(tool)).collect();
+    let Some((_, span)) = writing.first() else { return };
+    let names: Vec<&str> = writing.iter().map(|(tool, _)| *tool).collect();
+    let message =
+        format!("{} of `allowed_tools` may write nothing, as `{step}` may change nothing", list(&names));
+    let finding = Diagnostic::warning(lints::WEAK_PERMISSION, *span, message);
+    fields.push(finding.hint("remove it, or say `edit: true`"));
+}

@@ -1,0 +1,485 @@
+//! Reading an object field by field. What was asked for is remembered, so that what nobody asked for can be
+//! reported as unknown, with the nearest known key.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashSet};
+
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+};
+
+use super::{Entry, Json, Kind};
+use crate::{
+    lints,
+    source::{findings::Findings, suggest},
+};
+
+/// A text and where it stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Text<'j> {
+    /// The text.
+    pub(crate) text: &'j str,
+    /// Where it stands.
+    pub(crate) span: Span,
+}
+
+/// An object that is being read. `null` counts as absent, as the original program takes it.
+pub(crate) struct Fields<'j, 'f> {
+    /// Where it stands.
+    pub(crate) span: Span,
+    /// Where findings go.
+    pub(crate) found: &'f Findings,
+    /// The step it belongs to, if any.
+    step: Option<Str>,
+    /// What it is called in messages.
+    what: String,
+    entries: &'j [Entry],
+    asked: RefCell<Vec<&'static str>>,
+    /// Those of them that nobody is to write.
+    shunned: RefCell<Vec<&'static str>>,
+    /// The keys that cannot be left out.
+    needed: RefCell<Vec<&'static str>>,
+    /// What was said of what is missing in it.
+    lacking: RefCell<Vec<Diagnostic>>,
+    /// The keys of which that was said.
+    missing: RefCell<Vec<&'static str>>,
+}
+
+impl<'j, 'f> Fields<'j, 'f> {
+    /// Begins reading a value that has to be an object; `None` when it is none, which a finding says.
+    pub(crate) fn of(json: &'j Json, what: &str, step: Option<&str>, found: &'f Findings) -> Option<Self> {
+        let entries = entries(json, what, step, found)?;
+        Some(Fields {
+            span: json.span,
+            found,
+            step: step.map(Str::from),
+            what: what.to_owned(),
+            entries,
+            asked: RefCell::default(),
+            shunned: RefCell::default(),
+            needed: RefCell::default(),
+            lacking: RefCell::default(),
+            missing: RefCell::default(),
+        })
+    }
+
+    /// Adds a finding, naming the step this belongs to.
+    pub(crate) fn push(&self, finding: Diagnostic) {
+        self.found.push(match &self.step {
+            Some(step) => finding.step(step),
+            None => finding,
+        });
+    }
+
+    /// A key and its value, when present. `null` is a finding: it would say nothing where something is meant.
+    pub(crate) fn entry(&self, key: &'static str) -> Option<&'j Entry> {
+        let entry = self.nullable(key)?;
+        if matches!(entry.value.kind, Kind::Null) {
+            let message = format!("`{key}` is `null`, which says nothing");
+            let hint = match self.is_needed(key) {
+                true => format!("give `{key}` a value"),
+                false => format!("give `{key}` a value, or leave it out"),
+            };
+            self.push(Diagnostic::error(lints::WRONG_TYPE, entry.value.span, message).hint(hint));
+            return None;
+        }
+        Some(entry)
+    }
+
+    /// A key and its value, when present, `null` too.
+    pub(crate) fn nullable(&self, key: &'static str) -> Option<&'j Entry> {
+        self.asked.borrow_mut().push(key);
+        self.entries.iter().find(|entry| &*entry.key == key)
+    }
+
+    /// The same of a key that nobody is to write: it is not what a misspelt one was meant to be.
+    pub(crate) fn shunned(&self, key: &'static str) -> Option<&'j Entry> {
+        self.shunned.borrow_mut().push(key);
+        self.nullable(key)
+    }
+
+    /// A text.
+    pub(crate) fn text(&self, key: &'static str) -> Option<Text<'j>> {
+        let entry = self.entry(key)?;
+        let text = as_text(&entry.value);
+        if text.is_none() {
+            self.wrong_type(key, &entry.value, "text");
+        }
+        text
+    }
+
+    /// Remembers that a key cannot be left out: hints about its value do not say to.
+    pub(crate) fn need(&self, key: &'static str) {
+        self.needed.borrow_mut().push(key);
+    }
+
+    /// Whether that was said of it.
+    pub(super) fn is_needed(&self, key: &str) -> bool {
+        self.needed.borrow().contains(&key)
+    }
+
+    /// `true` or `false`.
+    pub(crate) fn boolean(&self, key: &'static str) -> Option<(bool, Span)> {
+        let entry = self.entry(key)?;
+        match entry.value.kind {
+            Kind::Boolean(value) => Some((value, entry.value.span)),
+            _ => {
+                self.wrong_type(key, &entry.value, "`true` or `false`");
+                None
+            }
+        }
+    }
+
+    /// A whole number of at least `min`.
+    pub(crate) fn count(&self, key: &'static str, min: u32) -> Option<(u32, Span)> {
+        let entry = self.entry(key)?;
+        let (written, value) = match &entry.value.kind {
+            Kind::Number(number) => (number.to_string(), number.as_f64()),
+            // YAML has no numbers that are longer than those of machines: they come as texts.
+            Kind::Text(text) if is_long(text) => (text.to_string(), text.parse().ok()),
+            _ => {
+                self.wrong_type(key, &entry.value, "a number");
+                return None;
+            }
+        };
+        if let Some(count) = value.and_then(whole).filter(|count| *count >= min) {
+            return Some((count, entry.value.span));
+        }
+        let bound = match value {
+            Some(value) if value > f64::from(u32::MAX) => format!("at most {}", u32::MAX),
+            _ => format!("at least {min}"),
+        };
+        let message = format!("`{key}` must be a whole number of {bound}, not {written}");
+        self.invalid(entry.value.span, message, "correct the number");
+        None
+    }
+
+    /// A list of texts, each of which counts once; items that are none or stand twice are reported and left out.
+    pub(crate) fn texts(&self, key: &'static str) -> Option<Vec<Text<'j>>> {
+        let entry = self.entry(key)?;
+        let Kind::List(items) = &entry.value.kind else {
+            self.wrong_type(key, &entry.value, "a list of texts");
+            return None;
+        };
+        let (mut texts, mut seen) = (Vec::<Text<'j>>::new(), HashSet::new());
+        // Most lists are short.
+        let is_long = items.len() > 16;
+        for item in items {
+            match as_text(item) {
+                Some(text)
+                    if match is_long {
+                        true => !seen.insert(text.text),
+                        false => texts.iter().any(|known| known.text == text.text),
+                    } =>
+                {
+                    let message = format!("`{}` stands twice in `{key}`", text.text);
+                    self.push(
+                        Diagnostic::warning(lints::DUPLICATE_ITEM, text.span, message).hint("remove one"),
+                    );
+                }
+                Some(text) => texts.push(text),
+                None => {
+                    let message = format!("`{key}` must hold texts only, not {}", name_of(item));
+                    self.push(
+                        Diagnostic::error(lints::WRONG_TYPE, item.span, message)
+                            .hint("put it in double quotes"),
+                    );
+                }
+            }
+        }
+        Some(texts)
+    }
+
+    /// A text that is one of some words.
+    pub(crate) fn one_of(&self, key: &'static str, words: &[&'static str]) -> Option<(&'static str, Span)> {
+        let text = self.text(key)?;
+        match words.iter().find(|word| **word == text.text) {
+            Some(word) => Some((word, text.span)),
+            None => {
+                let message = format!("`{}` is no `{key}`", text.text);
+                self.no_such_word(text, message, words);
+                None
+            }
+        }
+    }
+
+    /// An object inside this one.
+    pub(crate) fn object(&self, key: &'static str) -> Option<Fields<'j, 'f>> {
+        let entry = self.entry(key)?;
+        Fields::of(&entry.value, &self.inner(key), self.step.as_deref(), self.found)
+    }
+
+    /// The entries of an object inside this one whose keys are names, each name once.
+    pub(crate) fn names(&self, key: &'static str) -> Vec<&'j Entry> {
+        let Some(entry) = self.entry(key) else { return Vec::new() };
+        let all = entries(&entry.value, &self.inner(key), self.step.as_deref(), self.found);
+        let mut seen = BTreeSet::new();
+        all.unwrap_or_default().iter().filter(|entry| seen.insert(&*entry.key)).collect()
+    }
+
+    /// The items of a list inside this object.
+    pub(crate) fn items(&self, key: &'static str) -> &'j [Json] {
+        match self.entry(key).map(|entry| &entry.value) {
+            None => &[],
+            Some(Json { kind: Kind::List(items), .. }) => items,
+            Some(other) => {
+                self.wrong_type(key, other, "a list");
+                &[]
+            }
+        }
+    }
+
+    /// Whether something in it could not be read at all: then what is missing may stand there.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.found.is_broken(self.span)
+    }
+
+    /// Reports that a key is missing. Of one that is there and `null` that has been said.
+    pub(crate) fn missing(&self, key: &'static str) {
+        let is_null = |entry: &Entry| &*entry.key == key && matches!(entry.value.kind, Kind::Null);
+        if self.is_broken() || self.entries.iter().any(is_null) {
+            return;
+        }
+        self.missing.borrow_mut().push(key);
+        let message = format!("`{key}` is missing in {}", self.what);
+        self.lacks(
+            Diagnostic::error(lints::MISSING_KEY, self.opening(), message).hint(format!("add `{key}`")),
+        );
+    }
+
+    /// Adds a finding about what is missing in it: where one key is none of those there are, that is probably what was
+    /// meant by it, and both are one finding.
+    pub(crate) fn lacks(&self, finding: Diagnostic) {
+        let finding = match &self.step {
+            Some(step) => finding.step(step),
+            None => finding,
+        };
+        self.lacking.borrow_mut().push(finding.clone());
+        self.found.push(finding);
+    }
+
+    /// Whether it has a key that is none of those asked for so far, and like none of them: anything may be meant by it.
+    pub(crate) fn has_strange_key(&self) -> bool {
+        let asked = self.asked.borrow();
+        let is_strange = |entry: &&Entry| {
+            !asked.contains(&&*entry.key) && suggest::key(&entry.key, asked.iter().copied()).is_none()
+        };
+        self.entries.iter().any(|entry| is_strange(&entry))
+    }
+
+    /// Reports a value that is not allowed.
+    pub(crate) fn invalid(&self, span: Span, message: impl Into<String>, hint: &str) {
+        self.push(Diagnostic::error(lints::INVALID_VALUE, span, message).hint(hint));
+    }
+
+    /// Reports a word that is none of those there are.
+    pub(crate) fn no_such_word(&self, word: Text<'_>, message: impl Into<String>, words: &[&str]) {
+        let finding = Diagnostic::error(lints::INVALID_VALUE, word.span, message);
+        self.push(suggest::suggested(finding, word.text, words));
+    }
+
+    /// Reports a value of the wrong type.
+    pub(crate) fn wrong_type(&self, key: &str, value: &Json, wanted: &str) {
+        let message = format!("`{key}` must be {wanted}, not {}", name_of(value));
+        let hint = match self.is_needed(key) {
+            true => format!("write {wanted}"),
+            false => format!("write {wanted}, or leave `{key}` out"),
+        };
+        self.push(Diagnostic::error(lints::WRONG_TYPE, value.span, message).hint(hint));
+    }
+
+    /// Reports a key that is known but has no effect, if it is there.
+    pub(crate) fn stray(&self, key: &'static str, why: &str) {
+        if let Some(entry) = self.shunned(key) {
+            let message = format!("`{key}` has no effect in {}", self.what);
+            self.push(Diagnostic::warning(lints::STRAY_KEY, entry.key_span, message).hint(why));
+        }
+    }
+
+    /// The same of several keys that have none for one reason, which is one finding.
+    pub(crate) fn strays(&self, keys: &[&'static str], why: &str) {
+        let mut there: Vec<&Entry> = keys.iter().filter_map(|key| self.shunned(key)).collect();
+        there.sort_by_key(|entry| entry.key_span.start);
+        let Some(first) = there.first() else { return };
+        let names: Vec<&str> = there.iter().map(|entry| &*entry.key).collect();
+        let verb = if names.len() == 1 { "has" } else { "have" };
+        let message = format!("{} {verb} no effect in {}", suggest::list(&names), self.what);
+        self.push(Diagnostic::warning(lints::STRAY_KEY, first.key_span, message).hint(why));
+    }
+
+    /// Reports keys that belong into another object, as one finding. Those that are there as well are not what misspelt
+    /// ones were meant to be.
+    pub(crate) fn misplaced(&self, keys: &[&'static str], into: &str) {
+        let there: Vec<&Entry> = keys.iter().filter_map(|key| self.shunned(key)).collect();
+        let Some(first) = there.iter().min_by_key(|entry| entry.key_span.start) else { return };
+        let names: Vec<&str> = there.iter().map(|entry| &*entry.key).collect();
+        let (verb, them) = if names.len() == 1 { ("is no key", "it") } else { ("are no keys", "them") };
+        let message = format!("{} {verb} of {}", suggest::list(&names), self.what);
+        let finding = Diagnostic::error(lints::UNKNOWN_KEY, first.key_span, message);
+        self.push(finding.hint(format!("move {them} into `{into}`")));
+    }
+
+    /// Notes that nothing beside `enabled` has an effect in what is switched off, which may be meant for a while.
+    pub(crate) fn switched_off(&self, enabled: Option<(bool, Span)>) {
+        let Some((false, span)) = enabled else { return };
+        let others: Vec<&str> =
+            self.entries.iter().map(|entry| &*entry.key).filter(|key| *key != "enabled").collect();
+        if !others.is_empty() {
+            let verb = if others.len() == 1 { "has" } else { "have" };
+            let message =
+                format!("{} {verb} no effect: {} is switched off", suggest::list(&others), self.what);
+            let finding = Diagnostic::note(lints::STRAY_KEY, span, message);
+            self.push(finding.hint("write `true`, or see that this is what you want"));
+        }
+    }
+
+    /// Reports that a value has no effect where it stands.
+    pub(crate) fn inert(&self, span: Span, message: impl Into<String>, hint: &str) {
+        self.push(Diagnostic::warning(lints::STRAY_KEY, span, message).hint(hint));
+    }
+
+    /// The texts under every key that nobody asked for, in an object whose further keys are names.
+    pub(crate) fn others(&self) -> Vec<(&'j Entry, Text<'j>)> {
+        let asked = self.asked.borrow();
+        let others = self.entries.iter().filter(|entry| !asked.contains(&&*entry.key));
+        let texts = others.filter_map(|entry| {
+            let text = as_text(&entry.value);
+            if text.is_none() {
+                self.wrong_type(&entry.key, &entry.value, "text");
+            }
+            Some((entry, text?))
+        });
+        texts.collect()
+    }
+
+    /// Ends reading: every key that nobody asked for is unknown.
+    pub(crate) fn finish(self) {
+        let asked = self.asked.borrow();
+        let unknown = self.entries.iter().filter(|entry| !asked.contains(&&*entry.key));
+        // What is there already is not what was meant.
+        let is_there = |key: &str| self.entries.iter().any(|entry| *entry.key == *key);
+        let shunned = self.shunned.borrow();
+        let known = || asked.iter().copied().filter(|key| !is_there(key) && !shunned.contains(key));
+        if let [only] = unknown.clone().collect::<Vec<_>>()[..]
+            && suggest::key(&only.key, known()).is_none()
+            && let Some(said) = self.take_lack()
+        {
+            let message = format!("`{}` is no key of {}; {}", only.key, self.what, said.message);
+            let hint = match said.hint.as_deref().unwrap_or_default() {
+                add if add.starts_with("add ") => format!("correct the key, or remove it and {add}"),
+                hint => hint.to_owned(),
+            };
+            return self.push(Diagnostic::error(lints::UNKNOWN_KEY, only.key_span, message).hint(hint));
+        }
+        if self.entries.is_empty() {
+            self.say_empty();
+        }
+        for entry in unknown {
+            let message = format!("`{}` is no key of {}", entry.key, self.what);
+            let finding = Diagnostic::error(lints::UNKNOWN_KEY, entry.key_span, message);
+            self.push(match suggest::key(&entry.key, known()) {
+                Some(near) => finding.meant(near),
+                None => finding.hint("remove it"),
+            });
+        }
+    }
+
+    /// Takes back what was said of what is missing, where that is one thing or keys only; as one finding.
+    fn take_lack(&self) -> Option<Diagnostic> {
+        let lacking = self.lacking.borrow();
+        let is_keys = lacking.iter().all(|lack| lack.code == lints::MISSING_KEY);
+        if lacking.len() > 1 && !is_keys {
+            return None;
+        }
+        let mut said = self.found.take(|known| lacking.contains(known));
+        if said.len() < 2 {
+            return said.pop();
+        }
+        let names = suggest::list(&self.missing.borrow());
+        let first = said.swap_remove(0);
+        let message = format!("{names} are missing in {}", self.what);
+        Some(Diagnostic { message, ..first }.hint(format!("add {names}")))
+    }
+
+    /// Where nothing at all is written, all that is missing is missing for one reason: that is one finding.
+    fn say_empty(&self) {
+        let lacking = self.lacking.borrow();
+        let is_key = |lack: &Diagnostic| lack.code == lints::MISSING_KEY;
+        let keys: Vec<&Diagnostic> = lacking.iter().filter(|lack| is_key(lack)).collect();
+        let part = lacking.iter().find(|lack| !is_key(lack));
+        if keys.len() + usize::from(part.is_some()) < 2 {
+            return;
+        }
+        self.found.take(|known| keys.contains(&known) || Some(known) == part);
+        let names = suggest::list(&self.missing.borrow());
+        self.found.push(match part {
+            Some(part) => {
+                let message = format!("{}; {names} {} missing as well", part.message, are(keys.len()));
+                Diagnostic { message, ..part.clone() }
+            }
+            None => Diagnostic {
+                message: format!("{names} are missing in {}", self.what),
+                hint: Some("add them".into()),
+                ..keys[0].clone()
+            },
+        });
+    }
+
+    /// The opening brace: where what is missing is reported.
+    pub(crate) fn opening(&self) -> Span {
+        Span { end: self.span.end.min(self.span.start + 1), ..self.span }
+    }
+
+    fn inner(&self, key: &str) -> String {
+        match self.what.strip_suffix('`') {
+            Some(path) => format!("{path}.{key}`"),
+            None => format!("`{key}`"),
+        }
+    }
+}
+
+/// "Is" or "are", for so many.
+fn are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
+/// The entries of a value that has to be an object.
+fn entries<'j>(json: &'j Json, what: &str, step: Option<&str>, found: &Findings) -> Option<&'j [Entry]> {
+    if let Kind::Object(entries) = &json.kind {
+        return Some(entries);
+    }
+    let message = format!("{what} must be an object, not {}", name_of(json));
+    let finding = Diagnostic::error(lints::WRONG_TYPE, json.span, message).hint("write an object: `{ … }`");
+    found.push(match step {
+        Some(step) => finding.step(step),
+        None => finding,
+    });
+    None
+}
+
+fn as_text(json: &Json) -> Option<Text<'_>> {
+    json.as_text().map(|text| Text { text, span: json.span })
+}
+
+fn whole(value: f64) -> Option<u32> {
+    let fits = value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value);
+    fits.then_some(value as u32)
+}
+
+/// Whether a text is a whole number of more than 64 bits. In quotes a shorter one stays a text.
+fn is_long(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    digits.parse::<u64>().is_err() && !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn name_of(json: &Json) -> &'static str {
+    match json.kind {
+        Kind::Null => "`null`",
+        Kind::Boolean(_) => "`true` or `false`",
+        Kind::Number(_) => "a number",
+        Kind::Text(_) => "a text",
+        Kind::List(_) => "a list",
+        Kind::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,73 @@
+//! Pieces in one string, findings and drafts as text.
+
+use cuegate_flow::model::{Act, Ask, Draft, Name, Step, Template};
+use cuegate_formats::{Loaded, PieceOptions, load_piece};
+use cuegate_testkit::definitions;
+
+use crate::support::{Case, Project, edit, findings_of, project};
+use std::fmt::Write as _;
+
+/// Where the sound piece lies.
+pub const FILE: &str = ".takt/pieces/sound.yaml";
+
+/// Loads a piece.
+pub fn load(files: &Project, change: impl FnOnce(&mut PieceOptions)) -> Loaded {
+    let mut options = PieceOptions { file: FILE.to_owned(), ..PieceOptions::default() };
+    change(&mut options);
+    load_piece(files, &options)
+}
+
+/// A step of a draft.
+pub fn step<'d>(draft: &'d Draft, name: &str) -> &'d Step<Name> {
+    draft.steps.iter().find(|step| &*step.name == name).unwrap_or_else(|| panic!("there is no step {name}"))
+}
+
+/// How a step asks.
+pub fn ask<'d>(draft: &'d Draft, name: &str) -> &'d Ask {
+    match &step(draft, name).act {
+        Act::Ask(ask) => ask,
+        other => panic!("{name} does not ask: {other:?}"),
+    }
+}
+
+/// A prompt as it reads.
+pub fn prompt(template: &Template) -> String {
+    crate::support::template(template).trim_matches(['“', '”']).replace('⏎', "\n")
+}
+
+/// A draft as text, without what is said.
+pub fn structure(draft: &Draft) -> String {
+    let lines = crate::support::dump(draft);
+    let silent = |line: &&str| !line.starts_with("  prompt ") && !line.starts_with("  system ");
+    let cut = |line: &str| line.split(", with “").next().unwrap_or_default().to_owned();
+    lines.lines().filter(silent).map(|line| cut(line) + "\n").collect()
+}
+
+/// The sound piece after some replacements.
+pub fn changed(edits: &[(&str, &str)]) -> Project {
+    edits.iter().fold(sound(), |files, (from, to)| edit(&files, from, to))
+}
+
+/// What is found in the sound piece after some replacements.
+pub fn broken(edits: &[(&str, &str)]) -> String {
+    findings_of(load(&changed(edits), |_| {}))
+}
+
+/// What is found in each case; in the sound piece itself nothing is.
+pub fn table(cases: &[Case<'_>]) -> String {
+    let mut text = String::new();
+    for (name, edits) in cases {
+        let found = broken(edits);
+        writeln!(text, "# {name}").unwrap();
+        text.push_str(if found.is_empty() { "nothing\n" } else { &found });
+    }
+    text
+}
+
+/// The files of the sound piece.
+pub fn sound() -> Project {
+    project(SOUND)
+}
+
+/// A sound piece: every key that there is, and nothing to find.
+pub const SOUND: &str = definitions::PIECE;
