@@ -70,7 +70,7 @@ pub fn acting() -> Arc<Flow> {
     };
     let auto_response = Some("as you like".into());
     closing_named("acting")
-        .conduct(Conduct { auto_response, actions: Some(actions), inspects: true, wall: None })
+        .conduct(Conduct { auto_response, actions: Some(actions), inspects: true, sandbox: None })
         .flow()
 }
 

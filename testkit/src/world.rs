@@ -48,7 +48,7 @@ pub fn started(flow: &Flow) -> Started {
         wait_max_ms: 60_000,
         poll_interval_ms: Some(0),
         load: Default::default(),
-        unwalled: false,
+        unsandboxed: false,
         asks_max: None,
         report_dir: None,
         place: Place { work: "/work".to_owned(), ..Place::default() },

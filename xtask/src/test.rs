@@ -6,9 +6,9 @@ use crate::{
     tidy,
 };
 
-/// Sees to it that the tests of the wall can run: installs bubblewrap where that is ours to do, else says that they will
+/// Sees to it that the tests of the sandbox can run: installs bubblewrap where that is ours to do, else says that they will
 /// be skipped.
-fn wall() {
+fn sandbox() {
     if has("bwrap", &["--version"]) {
         return;
     }
@@ -18,18 +18,18 @@ fn wall() {
         return;
     }
     eprintln!(
-        "note: without bubblewrap the tests of the wall are skipped; `apt-get install bubblewrap` installs it"
+        "note: without bubblewrap the tests of the sandbox are skipped; `apt-get install bubblewrap` installs it"
     );
 }
 
-/// Formats, lints, tests, documents, and checks the layers. Needs cargo, git and npm, for the wall bubblewrap; uses `cargo nextest`
+/// Formats, lints, tests, documents, and checks the layers. Needs cargo, git and npm, for the sandbox bubblewrap; uses `cargo nextest`
 /// where it is installed.
 pub(crate) fn test() -> Result<(), String> {
     let (root, cargo) = (root(), cargo());
     if !has("git", &["--version"]) {
         return Err("the tests need git: install it with your system's package manager".to_owned());
     }
-    wall();
+    sandbox();
     tidy::tidy()?;
     agents::agents()?;
     run(&root, &cargo, &["fmt", "--all", "--check"], &[])?;

@@ -9,7 +9,7 @@ use cuegate_flow::{
 };
 use cuegate_provider::{Inspection, Login, Shared};
 
-use crate::{Failure, begin::Program, config::Config, models, providers};
+use crate::{Failure, config::Config, models, providers, start_run::Program};
 
 /// Who is asked in a run, found able to work here.
 pub struct Agent {

@@ -28,8 +28,10 @@
 //!
 //! *Never* holds a rule about flows.
 
+pub(crate) mod resume_run;
+
 mod agent;
-pub mod begin;
+mod binary;
 pub mod cli;
 pub mod config;
 pub mod definition;
@@ -38,16 +40,16 @@ pub mod exit;
 mod failure;
 mod init;
 mod library;
+pub mod limits;
 mod logfile;
 pub mod models;
-mod program;
 pub mod project;
 pub mod providers;
+mod sandbox_setup;
 pub mod simulate;
-pub mod terms;
-mod walled;
+pub mod start_run;
 
 pub use agent::Agent;
+pub use binary::Program;
 pub use failure::Failure;
 pub use library::{CheckResult, Definition, HistoryEntry, RunOptions, RunResult, run, run_async};
-pub use program::Program;

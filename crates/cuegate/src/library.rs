@@ -8,17 +8,17 @@ use std::{
 use cuegate_engine::{Budget, Load};
 use cuegate_flow::diagnostics::{Diagnostic, Severity};
 use cuegate_journal::{RunId, sqlite};
-use cuegate_runner::{Home, Notice};
+use cuegate_runner::{Notice, StateDir};
 use cuegate_view::{Liveness, RunView, Stamped, run_view};
 use tokio::sync::watch;
 
 use crate::{
     Agent, Failure, Program,
-    begin::{self, Host, Wishes},
     cli::params,
-    config,
-    definition::{self, DiskFiles, Location, locate},
-    exit, project, walled,
+    config, definition,
+    definition::{DiskFiles, Location, locate},
+    exit, project, sandbox_setup, start_run,
+    start_run::{Host, Wishes},
 };
 
 /// How long a limit of the provider is waited for when nobody says, in milliseconds: a program is not a person who looks
@@ -128,8 +128,8 @@ impl RunOptions {
 
     /// Runs without the sandbox that the definition demands.
     #[must_use]
-    pub fn no_wall(mut self) -> RunOptions {
-        self.wishes.unwalled = true;
+    pub fn no_sandbox(mut self) -> RunOptions {
+        self.wishes.unsandboxed = true;
         self
     }
 
@@ -294,9 +294,9 @@ pub async fn run_async(
     if wishes.task.is_none() && definition.read.settings.needs_task {
         return Err(Failure::usage("the definition needs a task", "give it with `RunOptions::task`"));
     }
-    begin::nothing_missing(&flow, &wishes)?;
+    start_run::nothing_missing(&flow, &wishes)?;
     let apart = wishes.worktree || definition.read.settings.worktree.enabled;
-    begin::nothing_out_of_sight(&definition.root, &flow, &wishes, apart)?;
+    start_run::nothing_out_of_sight(&definition.root, &flow, &wishes, apart)?;
     let agent = Agent::find(
         &wishes.provider,
         wishes.script.as_ref(),
@@ -306,18 +306,18 @@ pub async fn run_async(
         &program,
         &config,
     )?;
-    let wall = walled::raise(&flow, wishes.unwalled, &program)?;
-    let home = Home::create(&definition.root)?;
+    let sandbox = sandbox_setup::raise(&flow, wishes.unsandboxed, &program)?;
+    let home = StateDir::create(&definition.root)?;
     let journal = project::open(&home, sqlite::Durability::Synced)?;
     let host = Host { home, journal, program, config };
     let id = project::new_run_id();
-    let ground = begin::ground(&host.home, &id, &definition.read, &wishes)?;
-    let ready = begin::begin(
+    let ground = start_run::ground(&host.home, &id, &definition.read, &wishes)?;
+    let ready = start_run::begin(
         &host,
         &id,
         &definition.location,
         &definition.read,
-        ground.behind(wall),
+        ground.behind(sandbox),
         agent,
         &wishes,
     )?;

@@ -9,7 +9,7 @@ use cuegate_journal::{
     Journal, RunId,
     sqlite::{Durability, Options, SqliteJournal},
 };
-use cuegate_runner::Home;
+use cuegate_runner::StateDir;
 
 use crate::Failure;
 
@@ -23,7 +23,7 @@ pub fn root_of(here: &Path) -> PathBuf {
 ///
 /// # Errors
 /// When it cannot be opened.
-pub fn open(home: &Home, durability: Durability) -> Result<Arc<dyn Journal>, Failure> {
+pub fn open(home: &StateDir, durability: Durability) -> Result<Arc<dyn Journal>, Failure> {
     Ok(Arc::new(SqliteJournal::open(home.journal(), Options { durability })?))
 }
 
@@ -31,7 +31,7 @@ pub fn open(home: &Home, durability: Durability) -> Result<Arc<dyn Journal>, Fai
 ///
 /// # Errors
 /// When it is there and cannot be read.
-pub fn view(home: &Home) -> Result<Option<Arc<dyn Journal>>, Failure> {
+pub fn view(home: &StateDir) -> Result<Option<Arc<dyn Journal>>, Failure> {
     if !home.journal().exists() {
         return Ok(None);
     }

@@ -10,7 +10,7 @@ use cuegate_provider::{
     scripted::{Script, ScriptedProvider},
 };
 
-use crate::{Failure, begin::Program, config::Config};
+use crate::{Failure, config::Config, start_run::Program};
 
 /// Every provider that agents can be asked by, the scripted one apart.
 pub const NAMES: [&str; 3] = ["claude", "codex", "openai"];

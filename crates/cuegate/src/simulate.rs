@@ -14,7 +14,7 @@ use cuegate_flow::{
     },
     model::{Act, Flow, Param, ParamType, Source, StepId, Verdict},
 };
-use cuegate_runner::simulated::{Agent, Beginning, Simulation, Walk, text_for};
+use cuegate_runner::simulation::{Agent, Beginning, Simulation, Walk, text_for};
 use cuegate_view::{AgentRow, BugRow, Coverage, Observed, end_of};
 
 /// How many runs in a row may find nothing new before an agent is done.

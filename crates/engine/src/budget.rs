@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{command::CommandId, event::Event, facts::Usage};
+use crate::{command::CommandId, event::Event, event_types::Usage};
 
 /// The limits of a run; `None` = no limit. Counted from the beginning of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     budget::Share,
     effect::Effect,
-    facts::{AskKind, Part, TreeState, Usage},
+    event_types::{AskKind, Part, TreeState, Usage},
 };
 
 /// Names a command for ever: the record that made it pending, and the member of a parallel step.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     budget::Budget,
     command::CommandId,
-    facts::{Put, SourceBlob, Started, TreeState, Usage},
+    event_types::{Put, SourceBlob, Started, TreeState, Usage},
 };
 
 /// When something is decided. A moment alone (`i64`) is one of a run whose time nobody counts.
@@ -107,8 +107,8 @@ pub enum Completion {
         /// The tree, after that.
         seen: Option<Seen>,
     },
-    /// The wall kept somebody behind it from reaching something.
-    WallRefused {
+    /// The sandbox kept somebody behind it from reaching something.
+    SandboxDenied {
         /// The ask, or what else is at work.
         by: CommandId,
         /// What: a host with its port.
@@ -146,8 +146,8 @@ pub struct Resume {
     pub notional: Option<bool>,
     /// Limits in place of the run's own.
     pub budget: Option<Budget>,
-    /// Without the wall that the definition demands.
-    pub unwalled: bool,
+    /// Without the sandbox that the definition demands.
+    pub unsandboxed: bool,
     /// The tree as it was found, and what differs from the one that the run stood on.
     pub found: Option<Seen>,
 }

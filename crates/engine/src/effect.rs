@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     command::CommandId,
     event::Event,
-    facts::{EndState, Hold},
+    event_types::{EndState, Hold},
     run::{Run, State},
 };
 
@@ -17,7 +17,7 @@ const EFFECTS_FROM: u16 = 0x8000;
 /// What handlers that are programs are called, before the path.
 pub(crate) const EXEC: &str = "exec:";
 
-/// How many blocks of one answer are looked at: a wall of them is no request.
+/// How many blocks of one answer are looked at: a sandbox of them is no request.
 pub(crate) const BLOCKS_MAX: usize = 256;
 
 /// Something that an agent asked for and a program has to do.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     budget::{Budget, Share},
     completion::FaultClass,
-    facts::{
+    event_types::{
         AskKind, Claim, EndState, Hold, Owing, Put, Remedy, RowEnd, SourceBlob, Spoken, Started, TreeState,
         Usage, Waiting,
     },
@@ -130,8 +130,8 @@ pub enum Event {
         /// Milliseconds.
         ms: u64,
     },
-    /// The wall kept somebody behind it from reaching something. Told once for each command and place.
-    WallRefused {
+    /// The sandbox kept somebody behind it from reaching something. Told once for each command and place.
+    SandboxDenied {
         /// The ask, or what else is at work.
         by: crate::command::CommandId,
         /// The step.
@@ -558,9 +558,9 @@ pub enum Event {
         /// With these limits in place of its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         budget: Option<Budget>,
-        /// Without the wall that the definition demands, from now on.
+        /// Without the sandbox that the definition demands, from now on.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        unwalled: bool,
+        unsandboxed: bool,
         /// The most asks that the price allows for from now on, where it holds the run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asks_max: Option<u64>,

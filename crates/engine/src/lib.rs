@@ -15,48 +15,44 @@
 //! }
 //! ```
 
-mod answer;
-mod blocks;
+pub(crate) mod answers;
+mod apply;
 mod budget;
 mod command;
 mod completion;
+mod completion_state;
 mod decide;
 mod effect;
 mod event;
-mod extract;
-mod facts;
-mod fold;
-mod gate;
+mod event_types;
 mod pending;
 mod prompt;
 mod record;
 mod reports;
 mod route;
 mod run;
-mod spoken;
-mod verdict;
 
-pub use answer::json_in_text;
-pub use blocks::{Block, actions, blocks};
+pub use crate::answers::action_blocks::{Block, actions, blocks};
+pub use crate::answers::extractors::extract;
+pub use crate::answers::gate::{Bad, Reading, found, read};
+pub use crate::answers::structured::json_in_text;
 pub use budget::{Budget, Lack, Ledger, PRICE_FAULT, Share, Spent, micro};
 pub use command::{
     About, AskCommand, Command, CommandId, EffectCommand, ExecCommand, Left, Probe, ProbeCommand, Said,
     SessionUse,
 };
 pub use completion::{Answer, Completion, Exec, Exit, Fault, FaultClass, Look, Moment, Resume, Seen, Start};
+pub use completion_state::{Known, POLL_INTERVAL_MS, Probing, has, reached, says, signals};
 pub use decide::{Decision, decide};
 pub use effect::{Effect, Ending};
 pub use event::Event;
-pub use extract::extract;
-pub use facts::{
+pub use event_types::{
     AskKind, EndState, Hold, Load, Owing, Part, Place, Put, Remedy, RowEnd, SchemaBy, SessionBy, SourceBlob,
     Spoken, Started, Then, TreeState, Usage, WaitKind, Waiting,
 };
-pub use gate::{Bad, Reading, found, read};
 pub use pending::pending;
 pub use prompt::{Failure, expand, fenced};
 pub use record::{Record, Unreadable};
 pub use reports::{ReportFile, Reports, Version};
 pub use route::{Route, target};
 pub use run::{Asking, Follow, Head, Judging, Kept, Member, Node, Run, State, Visit, Work};
-pub use verdict::{Known, POLL_INTERVAL_MS, Probing, has, reached, says, signals};

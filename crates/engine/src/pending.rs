@@ -7,10 +7,10 @@ use crate::{
         About, AskCommand, Command, CommandId, EffectCommand, ExecCommand, Left, Probe, ProbeCommand,
         SessionUse,
     },
-    facts::{AskKind, Part},
+    completion_state::Probing,
+    event_types::{AskKind, Part},
     prompt::{expand, judged},
     run::{Asking, Member, Run, State, Work},
-    verdict::Probing,
 };
 
 /// The commands that a run waits for, in the order in which they may be started. Empty when it does not run.

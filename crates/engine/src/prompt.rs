@@ -12,7 +12,7 @@ use cuegate_flow::{
 use serde_json::Value;
 
 use crate::{
-    facts::{Part, Spoken},
+    event_types::{Part, Spoken},
     run::{Judging, Node, Run, Work},
 };
 
@@ -232,7 +232,7 @@ impl Parts<'_> {
             Fact::Iteration => self.text(&now.to_string()),
             Fact::CompletedIterations => self.text(&self.run.finished.to_string()),
             Fact::MaxIterations => self.text(&max.to_string()),
-            Fact::Checks => self.text(&crate::verdict::checks(self.run).to_string()),
+            Fact::Checks => self.text(&crate::completion_state::checks(self.run).to_string()),
             Fact::Remaining => self.text(&(max + 1).saturating_sub(now).to_string()),
             Fact::PreviousSummary => {
                 if let Some(summary) = &self.run.summary {

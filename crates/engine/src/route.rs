@@ -9,7 +9,7 @@ use cuegate_flow::{
 use serde_json::Value;
 
 use crate::{
-    gate::{Bad, brief},
+    answers::gate::{Bad, brief},
     run::Run,
 };
 

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use crate::{
     budget::Ledger,
     command::{CommandId, Said},
+    completion_state::{Known, Probing},
     effect::{Effect, Ending},
-    facts::{
+    event_types::{
         AskKind, Claim, EndState, Hold, Owing, Part, Remedy, Spoken, Started, TreeState, Usage, Waiting,
     },
     reports::Reports,
-    verdict::{Known, Probing},
 };
 
 /// Where a run stands. It holds digests and small facts, never long texts.

@@ -318,16 +318,16 @@ fn walk(flow: &Flow, seed: u64, crash: bool) -> Vec<String> {
     case.events.iter().flatten().filter_map(about).collect()
 }
 
-/// What the wall kept somebody from is kept, and nothing else follows from it.
+/// What the sandbox kept somebody from is kept, and nothing else follows from it.
 #[test]
-fn what_the_wall_refuses_is_told_while_somebody_is_at_work() {
+fn what_the_sandbox_refuses_is_told_while_somebody_is_at_work() {
     let flow = flow(acting());
     let mut case = start(&flow);
     let ask = ask(&case);
-    let refused = || Completion::WallRefused { by: ask, to: "a.test:443".to_owned(), why: "no".to_owned() };
+    let refused = || Completion::SandboxDenied { by: ask, to: "a.test:443".to_owned(), why: "no".to_owned() };
     case.complete(refused());
     let told = case.events.last().unwrap().clone();
-    let wanted = Event::WallRefused {
+    let wanted = Event::SandboxDenied {
         by: ask,
         step: "work".into(),
         to: "a.test:443".to_owned(),

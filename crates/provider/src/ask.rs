@@ -391,17 +391,17 @@ pub trait Provider: Send + Sync {
     /// Whose agent settings it loads, in words, for the start of a run.
     fn loads(&self) -> String;
 
-    /// What its program needs of this machine and of the network, where it is started behind a wall.
+    /// What its program needs of this machine and of the network, where it is started behind a sandbox.
     fn needs(&self) -> Needs {
         Needs::default()
     }
 
-    /// The same provider for asks that are put behind a wall, where it puts them in another way there.
-    fn behind_wall(&self) -> Option<Shared> {
+    /// The same provider for asks that are put behind a sandbox, where it puts them in another way there.
+    fn in_sandbox(&self) -> Option<Shared> {
         None
     }
 
-    /// Whether its agent may change files in this ask: behind a wall it is let.
+    /// Whether its agent may change files in this ask: behind a sandbox it is let.
     fn writes(&self, request: &Request) -> bool {
         request.permission >= Permission::AcceptEdits
     }

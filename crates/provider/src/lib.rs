@@ -5,17 +5,17 @@
 mod ask;
 pub mod claude;
 pub mod codex;
-mod needs;
 pub mod openai;
-mod price;
 mod program;
 mod redact;
+mod sandbox_needs;
 pub mod scripted;
+mod token_prices;
 
 pub use ask::{
     Activity, Answer, AnswerReader, Cap, Capabilities, Ended, Fault, FaultClass, Inspection, Kind, Launch,
     Local, Login, Permission, Prepared, Problem, Provider, Request, Session, Shared, Usage,
 };
-pub use needs::{Needs, Service};
-pub use price::{Price, Prices};
 pub use program::probe::look;
+pub use sandbox_needs::{Needs, Service};
+pub use token_prices::{Price, Prices};

@@ -11,10 +11,10 @@ use tokio::{
 };
 
 use crate::{
-    book::{Book, Entry},
     error::Error,
-    performer::{Performed, Performer},
+    executor::{Executor, Performed},
     process::kill_descendants,
+    run_writer::{Entry, RunWriter},
 };
 
 /// Something to show while a run goes on.
@@ -44,7 +44,7 @@ pub struct Doing {
 pub enum Heard {
     /// What an agent does.
     Doing(Doing),
-    /// The wall kept somebody behind it from reaching something.
+    /// The sandbox kept somebody behind it from reaching something.
     Refused {
         /// The command that is at work.
         by: CommandId,
@@ -84,8 +84,8 @@ const LOOK_PATIENCE: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// When the journal or this machine fails. The run stands at its last record.
-pub async fn drive<P: Performer + 'static>(
-    book: &mut Book,
+pub async fn drive<P: Executor + 'static>(
+    book: &mut RunWriter,
     performer: &Arc<P>,
     mut heard: mpsc::Receiver<Heard>,
     mut stop: watch::Receiver<bool>,
@@ -195,15 +195,15 @@ async fn is_true(stop: &mut watch::Receiver<bool>) {
 }
 
 /// Writes the files for others to read. The journal has all of it: what cannot be written is told, and the run goes on.
-fn keep(book: &Book, performer: &dyn Performer, tell: &mut (dyn FnMut(Notice<'_>) + Send)) {
+fn keep(book: &RunWriter, performer: &dyn Executor, tell: &mut (dyn FnMut(Notice<'_>) + Send)) {
     if let Err(error) = performer.keep(book.run()) {
         tell(Notice::Unkept(&error));
     }
 }
 
-/// Tells what is heard of those at work. What the wall does is journaled: a run that fails over it says so for ever.
+/// Tells what is heard of those at work. What the sandbox does is journaled: a run that fails over it says so for ever.
 fn tell_heard(
-    book: &mut Book,
+    book: &mut RunWriter,
     heard: impl IntoIterator<Item = Heard>,
     tell: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
@@ -211,7 +211,7 @@ fn tell_heard(
         match news {
             Heard::Doing(doing) => tell(Notice::Activity(&doing)),
             Heard::Refused { by, to, why } => {
-                let completion = Completion::WallRefused { by, to, why };
+                let completion = Completion::SandboxDenied { by, to, why };
                 if let Some(entry) = book.commit(completion, Vec::new(), &[])? {
                     tell(Notice::Record(&entry));
                 }
@@ -223,8 +223,8 @@ fn tell_heard(
 
 /// Journals what came back. A performance that was cut has nothing to tell.
 fn finish(
-    book: &mut Book,
-    performer: &dyn Performer,
+    book: &mut RunWriter,
+    performer: &dyn Executor,
     done: Result<(CommandId, Result<Option<Performed>, Error>), tokio::task::JoinError>,
     tell: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
@@ -243,10 +243,10 @@ fn finish(
 
 /// Ends what is at work, keeps what had finished all the same. Says whether nothing failed meanwhile.
 async fn stop_all(
-    book: &mut Book,
+    book: &mut RunWriter,
     cut: &watch::Sender<bool>,
     at_work: &mut AtWork,
-    performer: &dyn Performer,
+    performer: &dyn Executor,
     tell: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<bool, Error> {
     let _ = cut.send(true);
@@ -267,8 +267,8 @@ async fn stop_all(
 }
 
 /// Suspends the run.
-async fn interrupt<P: Performer + 'static>(
-    book: &mut Book,
+async fn interrupt<P: Executor + 'static>(
+    book: &mut RunWriter,
     cut: &watch::Sender<bool>,
     at_work: &mut AtWork,
     performer: &Arc<P>,
@@ -292,8 +292,8 @@ async fn interrupt<P: Performer + 'static>(
 }
 
 /// Stops the run because its time is used up.
-async fn out_of_time<P: Performer + 'static>(
-    book: &mut Book,
+async fn out_of_time<P: Executor + 'static>(
+    book: &mut RunWriter,
     cut: &watch::Sender<bool>,
     at_work: &mut AtWork,
     performer: &Arc<P>,
@@ -308,8 +308,8 @@ async fn out_of_time<P: Performer + 'static>(
 }
 
 /// Ends the run for good, with what a cut ask had done until then.
-async fn cancel<P: Performer + 'static>(
-    book: &mut Book,
+async fn cancel<P: Executor + 'static>(
+    book: &mut RunWriter,
     letter: MessageId,
     cut: &watch::Sender<bool>,
     at_work: &mut AtWork,
@@ -337,8 +337,8 @@ enum Inbox {
 }
 
 /// Acts on what other processes asked for.
-async fn read_inbox<P: Performer + 'static>(
-    book: &mut Book,
+async fn read_inbox<P: Executor + 'static>(
+    book: &mut RunWriter,
     performer: &Arc<P>,
     tell: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<Inbox, Error> {
@@ -360,7 +360,7 @@ async fn read_inbox<P: Performer + 'static>(
 }
 
 /// Whether the run waits for a person whose answer is there.
-fn has_answer(book: &Book) -> Result<bool, Error> {
+fn has_answer(book: &RunWriter) -> Result<bool, Error> {
     Ok(waits_for_person(&book.run().state) && answered(&**book.journal(), book.id())?)
 }
 

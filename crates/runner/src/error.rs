@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use crate::{process, tree};
+use crate::{process, worktree};
 
 /// A fault of this machine or of the journal. The run stays where its last record left it and can be resumed.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,7 @@ pub enum Error {
     Process(#[from] process::Error),
     /// The working tree.
     #[error("{0}")]
-    Tree(#[from] tree::Error),
+    Tree(#[from] worktree::Error),
     /// A file of ours.
     #[error("failed to {doing} `{path}`", path = path.display())]
     Io {

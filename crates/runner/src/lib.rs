@@ -2,28 +2,28 @@
 //!
 //! *Never* decides, parses definitions, prints or exits.
 
-mod book;
 mod clock;
 mod drive;
 mod error;
-mod home;
+mod executor;
 mod local;
-mod performer;
 mod poll;
 pub mod process;
-mod prompt;
+mod prompt_text;
 mod reports;
-pub mod simulated;
+mod run_writer;
+pub mod sandbox;
+pub mod simulation;
+mod state_dir;
 mod translate;
-pub mod tree;
-pub mod wall;
+pub mod worktree;
 
-pub use book::{Book, Entry, records};
 pub use clock::{Clock, now_ms};
 pub use drive::{Doing, Heard, Letter, Notice, answered, drive, is_over, waits_for_person};
 pub use error::Error;
-pub use home::Home;
+pub use executor::{Executor, Look, Performance, Performed};
 pub use local::{FormerProviders, Local, Setting, state_of};
-pub use performer::{Look, Performance, Performed, Performer};
 pub use poll::within;
-pub use prompt::{join, lookup};
+pub use prompt_text::{join, lookup};
+pub use run_writer::{Entry, RunWriter, records};
+pub use state_dir::StateDir;

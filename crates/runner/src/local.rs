@@ -2,8 +2,8 @@
 //! [`ask`], looking whether a run is done in [`probe`].
 
 mod ask;
-mod effect;
-mod kept;
+mod effects;
+mod kept_programs;
 mod probe;
 
 use std::{
@@ -23,12 +23,14 @@ use crate::{
     clock::now_ms,
     drive::Heard,
     error::Error,
-    home::Home,
-    performer::{Look, Performance, Performed, Performer},
-    process::{self, Finished, Launch, Shim},
+    executor::{Executor, Look, Performance, Performed},
+    process,
+    process::{Finished, Launch, Shim},
     reports,
-    tree::{self, Kind, Trees},
-    wall::{Room, Teller, Used, Wall, Who},
+    sandbox::{Sandbox, SandboxSpec, Teller, Used, Who},
+    state_dir::StateDir,
+    worktree,
+    worktree::{Kind, Trees},
 };
 
 /// How many bytes a validator may print: the end of it goes into a prompt, and all of it into the journal.
@@ -42,7 +44,7 @@ pub struct Setting {
     /// The run.
     pub run: RunId,
     /// The project's state folder.
-    pub home: Home,
+    pub home: StateDir,
     /// Where texts are kept.
     pub journal: Arc<dyn Journal>,
     /// Who is asked.
@@ -71,8 +73,8 @@ pub struct Setting {
     pub suspect: bool,
     /// Whether new files of those who may not write are no violation.
     pub spares_new_files: bool,
-    /// The wall, where the definition demands one.
-    pub wall: Option<Wall>,
+    /// The sandbox, where the definition demands one.
+    pub sandbox: Option<Sandbox>,
     /// Where to tell what is heard of those at work.
     pub heard: mpsc::Sender<Heard>,
 }
@@ -87,10 +89,10 @@ pub struct Local {
 impl Local {
     /// A performer for one run.
     pub fn new(mut setting: Setting) -> Local {
-        if setting.wall.is_some()
-            && let Some(walled) = setting.provider.behind_wall()
+        if setting.sandbox.is_some()
+            && let Some(sandboxed) = setting.provider.in_sandbox()
         {
-            setting.provider = walled;
+            setting.provider = sandboxed;
         }
         let suspect = Mutex::new(setting.suspect);
         Local { setting, suspect }
@@ -101,7 +103,7 @@ impl Local {
         let (Some(since), Some(_)) = (since, &self.setting.trees) else { return Ok(()) };
         let work = self.setting.work.clone();
         blocking(move || {
-            tree::clear_stale_lock(&work, since)?;
+            worktree::clear_stale_lock(&work, since)?;
             Ok(())
         })
         .await
@@ -149,9 +151,9 @@ impl Local {
         }))
     }
 
-    /// Puts what is to be started behind the wall, where the definition demands one. What is returned besides has to
+    /// Puts what is to be started behind the sandbox, where the definition demands one. What is returned besides has to
     /// be kept until it has ended.
-    fn walled(
+    fn sandboxed(
         &self,
         id: CommandId,
         dir: &Path,
@@ -159,10 +161,11 @@ impl Local {
         launch: Launch,
         who: Who,
     ) -> Result<(Launch, Option<Used>), Error> {
-        let Setting { wall, home, work, run, heard, .. } = &self.setting;
-        let Some(wall) = wall else { return Ok((launch, None)) };
+        let Setting { sandbox, home, work, run, heard, .. } = &self.setting;
+        let Some(sandbox) = sandbox else { return Ok((launch, None)) };
         let shown = vec![dir.join(shown), home.reports(run)];
-        let room = Room { wall, who, root: home.root(), work, state: home.dir(), shown, command: dir };
+        let room =
+            SandboxSpec { sandbox, who, root: home.root(), work, state: home.dir(), shown, command: dir };
         let (launch, used) = room.enclose(launch, Teller::new(id, heard.clone()))?;
         Ok((launch, Some(used)))
     }
@@ -223,7 +226,7 @@ pub fn state_of(trees: &Trees) -> Result<TreeState, Error> {
     Ok(TreeState { tree: snapshot.tree, head: snapshot.head, refs: snapshot.refs })
 }
 
-impl Performer for Local {
+impl Executor for Local {
     fn perform(
         self: Arc<Self>,
         flow: Arc<Flow>,

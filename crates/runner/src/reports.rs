@@ -10,7 +10,7 @@ use cuegate_journal::Journal;
 
 use crate::{
     error::{Error, io as failed},
-    prompt::lookup,
+    prompt_text::lookup,
 };
 
 /// A file that is being written, so that nobody reads half of one.

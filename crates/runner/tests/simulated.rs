@@ -10,7 +10,7 @@ use cuegate_flow::{
     diagnostics::Span,
     model::{FieldPath, Flow, Name, Role, Target},
 };
-use cuegate_runner::simulated::{Agent, Beginning, Simulation, Walk};
+use cuegate_runner::simulation::{Agent, Beginning, Simulation, Walk};
 use cuegate_testkit::{Builder, flows};
 use serde_json::json;
 

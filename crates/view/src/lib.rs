@@ -14,16 +14,16 @@
 //! assert_eq!((view.state.as_str(), view.exit_code()), ("suspended", Some(3)));
 //! ```
 
-mod beginning;
 mod budget;
+mod cost_bound;
 mod coverage;
-mod ending;
 mod findings;
 mod format;
 mod graph;
 mod log;
-mod price;
 mod report;
+mod run_end;
+mod run_start;
 mod runs;
 mod show;
 mod stamped;
@@ -35,19 +35,19 @@ mod timeline;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
-mod unknowns;
+mod tests;
 
-pub use beginning::{Beginning, beginning};
 pub use budget::limits;
+pub use cost_bound::{price, price_json};
 pub use coverage::{AgentRow, BugRow, CoverKind, Coverage, Covered, Item, Observed, Simulated, end_of};
-pub use ending::{ending, hints};
 pub use findings::{Checked, check_json, github, plain, sarif};
 pub use format::{ago, clock, count, date_time, duration, moment, money, plural, rfc3339};
 pub use graph::{Graph, dot, graph_json, mermaid, svg};
 pub use jiff::tz::TimeZone;
 pub use log::{LogOptions, event_json};
-pub use price::{price, price_json};
 pub use report::report;
+pub use run_end::{ending, hints};
+pub use run_start::{Beginning, beginning};
 pub use runs::{runs_json, runs_table};
 pub use show::{show, show_json};
 pub use stamped::{Stamped, Texts};

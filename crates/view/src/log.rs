@@ -13,7 +13,7 @@
 //!
 //! | event | fields besides those of every line |
 //! |---|---|
-//! | `run_started` | `program flow dialect path base file sources params task set provider model script iterations_max repairs_max wait_max_ms poll_interval_ms place tree budget{usd tokens asks minutes ask_usd ask_tokens} notional load{separate interactive gate_retries width} unwalled asks_max report_dir` |
+//! | `run_started` | `program flow dialect path base file sources params task set provider model script iterations_max repairs_max wait_max_ms poll_interval_ms place tree budget{usd tokens asks minutes ask_usd ask_tokens} notional load{separate interactive gate_retries width} unsandboxed asks_max report_dir` |
 //! | `step_entered` | `step counts visit attempt iteration remedy{of validator}` |
 //! | `origin_set` | `step origin` |
 //! | `ask_requested` | `step member kind not_before judge` |
@@ -23,7 +23,7 @@
 //! | `ask_cut` | `ask step usage spoilt` |
 //! | `overspent` | `ask what` |
 //! | `time_passed` | `ms` |
-//! | `wall_refused` | `by{seq member} step to why` |
+//! | `sandbox_denied` | `by{seq member} step to why` |
 //! | `command_requested` | `step index`, `member`, `claim` (the outcome, when all pass) |
 //! | `answered` | `ask{seq member} step kind prompt system_prompt output text usage{input_tokens output_tokens cost_usd} model provider session duration_ms changed_files tree put{schema session}` |
 //! | `answered_late` | `ask usage` |
@@ -51,7 +51,7 @@
 //! | `ending` | `state reason validated hold{step again}` |
 //! | `validation_skipped` | `step` |
 //! | `suspended` | `waiting{kind detail until}` |
-//! | `resumed` | `iterations_max repairs_max provider script budget unwalled asks_max found` |
+//! | `resumed` | `iterations_max repairs_max provider script budget unsandboxed asks_max found` |
 //! | `ended` | `state reason validated hold{step again} stays` |
 
 use cuegate_engine::{Ending, Event, Usage};

@@ -5,8 +5,8 @@ use cuegate_flow::model::BlobRef;
 use jiff::tz::TimeZone;
 
 use crate::{
-    ending::{after, hints},
     format::{count, date_time, duration, money},
+    run_end::{after, hints},
     stamped::Texts,
     status::{agent, asks, cost, place, tokens, way},
     summary::{Row, RunView, ValidatorRow, tokens_of},

@@ -5,8 +5,8 @@ use jiff::tz::TimeZone;
 
 use crate::{
     budget,
-    ending::{after, hints},
     format::{ago, clock, count, date_time, duration, money, plural},
+    run_end::{after, hints},
     summary::{Asks, Liveness, Pending, Row, RunState, RunView},
     text::{clean, clean_lines, labelled, pad, shorten},
 };

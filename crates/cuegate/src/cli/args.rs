@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cuegate_engine::Budget;
-use cuegate_runner::simulated::Agent as StandIn;
+use cuegate_runner::simulation::Agent as StandIn;
 
 use crate::config::{BudgetConfig, Count, Minutes, Phases, Usd};
 
@@ -329,7 +329,7 @@ pub(super) struct Run {
     pub(super) worktree: bool,
     /// Run without the sandbox that the definition demands
     #[arg(long)]
-    pub(super) no_wall: bool,
+    pub(super) no_sandbox: bool,
     /// The most iterations
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_iterations: Option<u32>,
@@ -367,7 +367,7 @@ pub(super) struct Resume {
     pub(super) model: Option<String>,
     /// Go on without the sandbox that the definition demands, from now on
     #[arg(long)]
-    pub(super) no_wall: bool,
+    pub(super) no_sandbox: bool,
     /// The most iterations, counted from the beginning of the run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_iterations: Option<u32>,

@@ -2,11 +2,11 @@
 
 mod args;
 mod commands;
-mod given;
 mod live;
 mod notify;
 pub(crate) mod params;
 mod print;
+mod set_values;
 mod stop;
 
 use std::{ffi::OsString, process::ExitCode};
@@ -17,7 +17,7 @@ use crate::exit;
 ///
 /// Hidden parts of the same binary come first: they are started by the program itself, before any runtime exists.
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    if let Some(code) = crate::program::hidden_part(&args) {
+    if let Some(code) = crate::binary::hidden_part(&args) {
         return code;
     }
     match commands::dispatch(args) {

@@ -3,16 +3,16 @@
 //! The one in the user's configuration folder holds first, the one at the top of the project over it, flags over both.
 //! Every key has a reader; an unknown one is an error.
 
-mod limits;
+mod durations;
+mod limit_values;
 mod load;
-mod span;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use cuegate_provider::{Prices, claude, codex, openai};
 use serde::Deserialize;
 
-pub use limits::{BudgetConfig, Count, Minutes, Usd};
+pub use limit_values::{BudgetConfig, Count, Minutes, Usd};
 pub use load::{files, load};
 
 /// All of it.
@@ -46,19 +46,19 @@ pub struct RunConfig {
     /// Who is asked when nobody says.
     pub provider: Option<String>,
     /// How often a bad answer is asked again: at most 100.
-    #[serde(deserialize_with = "limits::times")]
+    #[serde(deserialize_with = "limit_values::times")]
     pub repairs_max: Option<u32>,
     /// How long a limit of the provider is waited for: `10m`.
-    #[serde(with = "span")]
+    #[serde(with = "durations")]
     pub wait_max: Option<Duration>,
     /// After how long an ask is stopped: `60m`.
-    #[serde(with = "span")]
+    #[serde(with = "durations")]
     pub ask_timeout: Option<Duration>,
     /// How often a movement of a piece mends what a command of its quality gates found: at most 100.
-    #[serde(deserialize_with = "limits::times")]
+    #[serde(deserialize_with = "limit_values::times")]
     pub quality_gate_retries: Option<u32>,
     /// How many members of a parallel movement are at work at the same time: 1 to 1000.
-    #[serde(deserialize_with = "limits::members")]
+    #[serde(deserialize_with = "limit_values::members")]
     pub width: Option<u16>,
 }
 
@@ -110,7 +110,7 @@ pub enum Untracked {
 #[serde(deny_unknown_fields, default)]
 pub struct VerdictConfig {
     /// After how long a resource is looked at again: `60s`.
-    #[serde(with = "span")]
+    #[serde(with = "durations")]
     pub poll_interval: Option<Duration>,
 }
 

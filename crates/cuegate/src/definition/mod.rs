@@ -2,11 +2,11 @@
 
 mod files;
 mod locate;
-mod ways;
+mod variants;
 
 pub use files::{DiskFiles, KeptFiles, Recorded, Sight, Watched};
 pub use locate::{Location, locate};
-pub use ways::{both, each_way, look_each_way};
+pub use variants::{both, each_way, look_each_way};
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use cuegate_runner::wall::Bwrap;
+use cuegate_runner::sandbox::Bwrap;
 
 use super::{Finding, Standing};
 
@@ -55,7 +55,7 @@ fn number(version: &str) -> Option<(u32, u32)> {
     Some((parts.next()??, parts.next()??))
 }
 
-/// Room for the state of runs.
+/// SandboxSpec for the state of runs.
 pub(super) fn disk(root: &Path) -> Finding {
     let hint = Some("make room: journals, snapshots and outputs of runs are kept in .cuegate");
     match rustix::fs::statvfs(root) {
@@ -87,17 +87,17 @@ pub(super) fn namespaces() -> Finding {
     }
 }
 
-/// Whether a wall can stand here.
-pub(super) fn wall() -> Finding {
-    const NAME: &str = "wall";
+/// Whether a sandbox can stand here.
+pub(super) fn sandbox() -> Finding {
+    const NAME: &str = "sandbox";
     match Bwrap::find() {
         Ok(bwrap) => {
             let found = format!("{}: definitions that demand a sandbox get one", bwrap.version);
             Finding::of_machine(NAME, Standing::Good, found, None)
         }
-        Err(no_wall) => {
-            let found = format!("{no_wall}: definitions that demand a sandbox do not run here");
-            Finding::of_machine(NAME, Standing::Less, found, Some(no_wall.hint))
+        Err(no_sandbox) => {
+            let found = format!("{no_sandbox}: definitions that demand a sandbox do not run here");
+            Finding::of_machine(NAME, Standing::Less, found, Some(no_sandbox.hint))
         }
     }
 }

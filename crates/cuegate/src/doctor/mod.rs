@@ -7,7 +7,7 @@ use std::path::Path;
 use cuegate_provider::{Inspection, Login};
 use serde_json::{Value, json};
 
-use crate::{begin::Program, config::Config, providers};
+use crate::{config::Config, providers, start_run::Program};
 
 /// How well something stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub fn look(root: &Path, program: &Program, config: &Config) -> Vec<Finding> {
         let lost = |name| provider_failed(name, "looking at it failed".to_owned(), None);
         findings.extend(looks.map(|(name, look)| look.join().unwrap_or_else(|_| lost(name))));
     });
-    findings.extend([machine::namespaces(), machine::wall()]);
+    findings.extend([machine::namespaces(), machine::sandbox()]);
     findings
 }
 

@@ -72,7 +72,8 @@ pub(super) fn code_block(command: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::starter::Wanted, files};
+    use super::files;
+    use crate::init::starter::Wanted;
     use serde_json::Value;
 
     fn text(test: Option<&str>, path: &str) -> Option<String> {

@@ -1,13 +1,13 @@
 //! Definitions of our own making, written into a project: what `cuegate init` does.
 
-mod beside;
 mod detect;
+mod merge_write;
 mod minimal;
 mod piece;
 mod starter;
 mod write;
 
-pub(crate) use beside::{Left, beside};
 pub(crate) use detect::{Found, detect};
+pub(crate) use merge_write::{Left, beside};
 pub(crate) use starter::{Form, STARTERS, Starter, Tests, Wanted, nearest, starter};
 pub(crate) use write::write;

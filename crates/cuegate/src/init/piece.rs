@@ -204,10 +204,8 @@ const PARTS: [(&str, &str); 47] = parts![
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::starter::{Form, STARTERS, Wanted},
-        PARTS, Piece,
-    };
+    use super::{PARTS, Piece};
+    use crate::init::starter::{Form, STARTERS, Wanted};
 
     fn pieces() -> impl Iterator<Item = (&'static str, &'static Piece)> {
         STARTERS.iter().filter_map(|starter| match &starter.form {

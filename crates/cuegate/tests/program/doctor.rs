@@ -123,7 +123,7 @@ fn with_git_and_one_agent_runs_work() {
         ("codex", true),
         ("openai", true),
         ("namespaces", false),
-        ("wall", false),
+        ("sandbox", false),
     ];
     assert_eq!(names, expected);
     for row in rows {
@@ -139,7 +139,7 @@ fn with_git_and_one_agent_runs_work() {
     let [standing, found, _] = machine.says("claude");
     assert_eq!(standing, "ok");
     assert_eq!(found, "99.1.0, MACHINE/bin/claude, login: the key in ANTHROPIC_API_KEY");
-    assert_eq!(machine.says("wall")[0], "less", "without bubblewrap runs work, with less");
+    assert_eq!(machine.says("sandbox")[0], "less", "without bubblewrap runs work, with less");
     let ran = machine.doctor(&[]);
     assert!(ran.stdout.ends_with("\nruns work here with every provider that is ok\n"), "{}", ran.stdout);
     assert_eq!((ran.code, &*ran.stderr), (0, ""));

@@ -31,6 +31,10 @@ mod real_input;
 mod registry;
 mod registry_keys;
 mod run;
+#[cfg(target_os = "linux")]
+mod sandbox;
+#[cfg(target_os = "linux")]
+mod sandbox_agents;
 mod schema;
 mod simulate;
 mod simulate_random;
@@ -40,8 +44,4 @@ mod support;
 mod suspend;
 mod trajectories;
 mod verdicts;
-#[cfg(target_os = "linux")]
-mod walls;
-#[cfg(target_os = "linux")]
-mod walls_agents;
 mod watch;

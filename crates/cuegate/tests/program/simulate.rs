@@ -12,7 +12,7 @@ use cuegate_flow::{
         Selector, Target,
     },
 };
-use cuegate_runner::simulated::{Agent, Beginning};
+use cuegate_runner::simulation::{Agent, Beginning};
 use cuegate_testkit::{Builder, flows};
 use serde_json::{Value, json};
 

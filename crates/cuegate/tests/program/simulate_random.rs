@@ -6,7 +6,7 @@ use cuegate_flow::{
     checks::check,
     model::{Flow, Limits, Verdict},
 };
-use cuegate_runner::simulated::Agent;
+use cuegate_runner::simulation::Agent;
 use cuegate_testkit::{
     random::{Dialect, draft},
     world::roll,

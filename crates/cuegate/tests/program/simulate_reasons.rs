@@ -8,7 +8,7 @@ use cuegate_flow::{
     diagnostics::Span,
     model::{FieldPath, Flow, JoinPattern, JoinRule, Name, Outcome, Role, Selector, Target, Verdict},
 };
-use cuegate_runner::simulated::Agent;
+use cuegate_runner::simulation::Agent;
 use cuegate_testkit::Builder;
 use serde_json::{Value, json};
 

@@ -8,13 +8,19 @@ use cuegate_flow::{
 };
 use serde_json::Value;
 
-use super::{Decider, conduct, enter, guard, join, leave, reject, report, verdict};
+use super::{
+    Decider, action_blocks, completion_rule, enter, exit_step, join, member_gate, owed_reports,
+    rejected_answer,
+};
 use crate::{
+    answers::{
+        gate,
+        gate::{Reading, read},
+    },
     command::CommandId,
     completion::{Answer, Seen},
     event::Event,
-    facts::{AskKind, Spoken, Then},
-    gate::{self, Reading, read},
+    event_types::{AskKind, Spoken, Then},
     pending::session_key,
     route::as_text,
     run::{Asking, Follow, Judging},
@@ -37,15 +43,15 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
     // The step that was asked: the judge, when one decides about this step's answer.
     let asked_name = asking.judging.as_ref().map_or(&name, |judging| &judging.judge).clone();
     let (Some(step), Some(asked)) = (decider.step(&name), decider.step(&asked_name)) else { return };
-    let permission = reject::permission(asked, &asking);
-    let violated = reject::violations(decider, permission, member, seen.as_ref());
+    let permission = rejected_answer::permission(asked, &asking);
+    let violated = rejected_answer::violations(decider, permission, member, seen.as_ref());
     let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
     record(decider, ask, asked, &asking, &answer, seen);
     if answer.blocked.is_none() && answer.asks_person.is_none() {
-        conduct::inspect(decider, ask, asked, &answer);
+        action_blocks::inspect(decider, ask, asked, &answer);
     }
     if !violated.is_empty() {
-        reject::violation(decider, asked, member, &asking, (violated, broke), &answer);
+        rejected_answer::violation(decider, asked, member, &asking, (violated, broke), &answer);
         return;
     }
     let said_blocked = || match (&asking.judging, &asking.owing) {
@@ -58,7 +64,7 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
         return;
     }
     if let Some(question) = &answer.asks_person {
-        if conduct::answers_question(decider, &name, member, &asking, question) {
+        if action_blocks::answers_question(decider, &name, member, &asking, question) {
             return;
         }
         match member {
@@ -69,11 +75,11 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
         return;
     }
     if let Some(owing) = &asking.owing {
-        report::answered(decider, step, member, &asking, owing, &answer);
+        owed_reports::answered(decider, step, member, &asking, owing, &answer);
         return;
     }
     match read(decider.flow, asked, answer.output.as_ref(), &answer.text, 0) {
-        Err(bad) => reject::reject(decider, step, asked, member, &asking, bad, &answer),
+        Err(bad) => rejected_answer::reject(decider, step, asked, member, &asking, bad, &answer),
         Ok(reading) => match asking.judging.clone() {
             None => own(decider, step, member, &asking, &answer, reading),
             Some(judging) => judged(decider, (step, asked), member, &asking, &judging, &answer, reading),
@@ -167,17 +173,17 @@ fn own(
             (output, Then::Judge { judge: decider.flow.step(judge).name.clone(), reader })
         }
         Reading::Outcome { outcome: Outcome::None, .. } if !leads(step, &Outcome::None) => {
-            return reject::unmatched(decider, step, member);
+            return rejected_answer::unmatched(decider, step, member);
         }
-        Reading::Outcome { outcome, output, reason } if !report::owed(step) => {
+        Reading::Outcome { outcome, output, reason } if !owed_reports::owed(step) => {
             let said = decider.keep(&gate::response(step, output.as_ref(), answer));
             settle(decider, step, step, member, asking, answer, &said, (outcome, output, reason));
             return;
         }
-        Reading::Outcome { outcome, output, reason } => (output, report::then(&outcome, reason)),
+        Reading::Outcome { outcome, output, reason } => (output, owed_reports::then(&outcome, reason)),
     };
-    verdict::answered(decider, &step.name, output.as_ref(), &answer.text);
-    conduct::found_actions(decider, &step.name, member, output.as_ref(), &answer.text);
+    completion_rule::answered(decider, &step.name, output.as_ref(), &answer.text);
+    action_blocks::found_actions(decider, &step.name, member, output.as_ref(), &answer.text);
     let said = gate::response(step, output.as_ref(), answer);
     if member.is_none() {
         summarise(decider, output.as_ref(), &said);
@@ -185,7 +191,7 @@ fn own(
     let handed = handed(step, output.as_ref());
     hand_on(decider, step, member, &handed);
     let said = decider.keep(&said);
-    if !report::take(decider, step, member, output.as_ref(), &said, &then) {
+    if !owed_reports::take(decider, step, member, output.as_ref(), &said, &then) {
         conclude(decider, step, member, &said, &then);
     }
 }
@@ -211,15 +217,15 @@ pub(super) fn conclude(
         Then::Decided { outcome, reason } => {
             let outcome = Outcome::Named(outcome.clone());
             if let Some(index) = member {
-                guard::decided(decider, index, &step.name, outcome, said);
+                member_gate::decided(decider, index, &step.name, outcome, said);
                 return;
             }
             let Some(step) = decider.step(&step.name) else { return };
-            match leave::way(decider, step, outcome, None, &Default::default()) {
+            match exit_step::way(decider, step, outcome, None, &Default::default()) {
                 Err(bad) => decider.fail(bad.why),
                 Ok(way) => {
                     responded(decider, step, said);
-                    leave::go(decider, step, &way, reason.clone(), false, None);
+                    exit_step::go(decider, step, &way, reason.clone(), false, None);
                 }
             }
         }
@@ -264,12 +270,12 @@ fn judged<'f>(
             None if matches!(step.gate, Gate::Join { .. }) => {
                 join::unmatched(decider, step, &judging.answers);
             }
-            None => reject::unmatched(decider, step, member),
+            None => rejected_answer::unmatched(decider, step, member),
         };
     }
     if matches!(step.gate, Gate::Join { .. }) {
-        return match leave::way(decider, step, outcome, None, &Default::default()) {
-            Err(bad) => reject::reject(decider, step, asked, member, asking, bad, answer),
+        return match exit_step::way(decider, step, outcome, None, &Default::default()) {
+            Err(bad) => rejected_answer::reject(decider, step, asked, member, asking, bad, answer),
             Ok(way) => join::leave(decider, step, &way, judging.answers.clone(), reason),
         };
     }
@@ -304,25 +310,25 @@ fn settle(
     let handed = handed(step, output.as_ref());
     if let Some(index) = member {
         if asking.judging.is_none() {
-            verdict::answered(decider, &step.name, output.as_ref(), &answer.text);
-            conduct::found_actions(decider, &step.name, member, output.as_ref(), &answer.text);
+            completion_rule::answered(decider, &step.name, output.as_ref(), &answer.text);
+            action_blocks::found_actions(decider, &step.name, member, output.as_ref(), &answer.text);
             hand_on(decider, step, member, &handed);
         }
-        guard::decided(decider, index, &step.name, outcome, said);
+        member_gate::decided(decider, index, &step.name, outcome, said);
         return;
     }
     let Some(step) = decider.step(&step.name) else { return };
-    match leave::way(decider, step, outcome, output.as_ref(), &handed) {
-        Err(bad) => reject::reject(decider, step, asked, None, asking, bad, answer),
+    match exit_step::way(decider, step, outcome, output.as_ref(), &handed) {
+        Err(bad) => rejected_answer::reject(decider, step, asked, None, asking, bad, answer),
         Ok(way) => {
             if asking.judging.is_none() {
-                verdict::answered(decider, &step.name, output.as_ref(), &answer.text);
-                conduct::found_actions(decider, &step.name, None, output.as_ref(), &answer.text);
+                completion_rule::answered(decider, &step.name, output.as_ref(), &answer.text);
+                action_blocks::found_actions(decider, &step.name, None, output.as_ref(), &answer.text);
                 summarise(decider, output.as_ref(), &gate::response(step, output.as_ref(), answer));
                 hand_on(decider, step, None, &handed);
             }
             responded(decider, step, said);
-            leave::go(decider, step, &way, reason, false, None);
+            exit_step::go(decider, step, &way, reason, false, None);
         }
     }
 }
@@ -371,5 +377,5 @@ pub(super) fn said(answer: &Answer) -> String {
 /// What is said in the same conversation, after what the agent said there.
 pub(super) fn follow_up(decider: &mut Decider<'_>, say: &str, answer: &Answer) -> Follow {
     let after = decider.keep(&said(answer));
-    Follow { say: vec![crate::facts::Part::Text(say.into())], after: Some(after) }
+    Follow { say: vec![crate::event_types::Part::Text(say.into())], after: Some(after) }
 }

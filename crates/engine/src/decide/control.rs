@@ -2,12 +2,12 @@
 
 use cuegate_flow::Str;
 
-use super::{Decider, enter, fund};
+use super::{Decider, enter, reserve_budget};
 use crate::{
     command::CommandId,
     completion::{Resume, Seen},
     event::Event,
-    facts::{EndState, WaitKind, Waiting},
+    event_types::{EndState, WaitKind, Waiting},
     run::{Asking, State, Work},
 };
 
@@ -121,7 +121,7 @@ fn goes_on(decider: &mut Decider<'_>, resume: Resume) {
     let asks_max = held.or(run.node.as_ref().map(|node| &node.step)).and_then(|step| {
         let iterations_max = resume.iterations_max.unwrap_or(run.iterations_max);
         let repairs_max = resume.repairs_max.unwrap_or(run.repairs_max);
-        fund::priced_anew(decider, step, iterations_max, repairs_max)
+        reserve_budget::priced_anew(decider, step, iterations_max, repairs_max)
     });
     decider.emit(Event::Resumed {
         iterations_max: resume.iterations_max,
@@ -132,7 +132,7 @@ fn goes_on(decider: &mut Decider<'_>, resume: Resume) {
         wait_max_ms: resume.wait_max_ms,
         notional: resume.notional,
         budget: resume.budget,
-        unwalled: resume.unwalled,
+        unsandboxed: resume.unsandboxed,
         asks_max,
         found: resume.found.map(|seen| seen.tree),
     });

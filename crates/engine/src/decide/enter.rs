@@ -5,7 +5,7 @@ use cuegate_flow::model::{Act, Role, StepId};
 use super::Decider;
 use crate::{
     event::Event,
-    facts::{AskKind, EndState, Hold, Part, Remedy, WaitKind, Waiting},
+    event_types::{AskKind, EndState, Hold, Part, Remedy, WaitKind, Waiting},
     prompt::{expand, missing_inputs},
 };
 

@@ -2,12 +2,12 @@
 
 use cuegate_flow::model::{Act, Outcome};
 
-use super::{Decider, guard, leave};
+use super::{Decider, exit_step, member_gate};
 use crate::{
+    answers::extractors::extract,
     command::CommandId,
     completion::{Exec, Seen},
     event::Event,
-    extract::extract,
     prompt::Failure,
     run::Work,
 };
@@ -16,7 +16,7 @@ pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, se
     let Some(step) = decider.here() else { return };
     let index = match decider.run.node.as_ref().map(|node| &node.work) {
         Some(Work::Running { seq, index }) if *seq == id.seq => *index,
-        Some(Work::Joining(_)) => return guard::executed(decider, id, exec, seen),
+        Some(Work::Joining(_)) => return member_gate::executed(decider, id, exec, seen),
         _ => return,
     };
     let Act::Exec { commands } = &step.act else { return };
@@ -48,8 +48,8 @@ pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, se
     let failure = (!passed).then_some((&*validator.name, &failure));
     let reason = (!passed)
         .then(|| format!("`{}` failed: {}", validator.name, exec.exit.describe(validator.timeout_ms)));
-    match leave::way(decider, step, outcome, None, &Default::default()) {
-        Ok(way) => leave::go(decider, step, &way, reason, false, failure),
+    match exit_step::way(decider, step, outcome, None, &Default::default()) {
+        Ok(way) => exit_step::go(decider, step, &way, reason, false, failure),
         Err(bad) => decider.fail(bad.why),
     }
 }

@@ -5,10 +5,10 @@ use cuegate_flow::{
     model::{BlobRef, Gate, JoinPattern, JoinRule, Outcome, Step, StepId},
 };
 
-use super::{Decider, answered, enter, leave};
+use super::{Decider, answered, enter, exit_step};
 use crate::{
     event::Event,
-    facts::Spoken,
+    event_types::Spoken,
     run::{Judging, Member, Work},
 };
 
@@ -40,7 +40,7 @@ pub(super) fn member_ended(decider: &mut Decider<'_>, index: u16, step: &Str, en
     let answers: Vec<Spoken> = members.iter().map(spoken).collect();
     let matched = rules.iter().find(|rule| fits(rule, &members)).map(|rule| rule.outcome.clone());
     match (matched, judges.first()) {
-        (Some(outcome), _) => match leave::way(decider, parent, outcome, None, &Default::default()) {
+        (Some(outcome), _) => match exit_step::way(decider, parent, outcome, None, &Default::default()) {
             Ok(way) => leave(decider, parent, &way, answers, None),
             Err(bad) => decider.fail(bad.why),
         },
@@ -58,12 +58,12 @@ pub(super) fn member_ended(decider: &mut Decider<'_>, index: u16, step: &Str, en
 pub(super) fn leave(
     decider: &mut Decider<'_>,
     parent: &Step<StepId>,
-    way: &leave::Way<'_>,
+    way: &exit_step::Way<'_>,
     answers: Vec<Spoken>,
     reason: Option<String>,
 ) {
     decider.respond(parent, answers);
-    leave::go(decider, parent, way, reason, false, None);
+    exit_step::go(decider, parent, way, reason, false, None);
 }
 
 /// No rule and no judge found an outcome for what the members came to.

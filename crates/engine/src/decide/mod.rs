@@ -2,23 +2,23 @@
 //!
 //! One file a kind of completion, and one each for what they share: entering a step, leaving one, ending.
 
+mod action_blocks;
 mod answered;
-mod conduct;
+mod ask_aborted;
+mod ask_faulted;
+mod completion_rule;
 mod control;
-mod cut;
 mod enter;
 mod executed;
-mod faulted;
-mod fund;
-mod guard;
+mod exit_step;
 mod join;
-mod leave;
-mod person;
-mod reject;
-mod report;
+mod member_gate;
+mod owed_reports;
+mod person_answered;
+mod rejected_answer;
+mod reserve_budget;
+mod sandbox_denials;
 mod start;
-mod verdict;
-mod wall;
 
 use cuegate_flow::{
     Str,
@@ -29,7 +29,7 @@ use crate::{
     completion::{Completion, Moment},
     effect::Ending,
     event::Event,
-    facts::{EndState, Hold, Spoken},
+    event_types::{EndState, Hold, Spoken},
     run::Run,
 };
 
@@ -57,20 +57,20 @@ pub fn decide(flow: &Flow, run: &Run, now: impl Into<Moment>, completion: Comple
     match completion {
         Completion::Start(start) => start::start(&mut decider, *start),
         Completion::Answered { ask, answer, seen } => answered::answered(&mut decider, ask, *answer, seen),
-        Completion::Faulted { ask, fault, seen } => faulted::faulted(&mut decider, ask, fault, seen),
-        Completion::Cut { ask, usage, spoilt } => cut::cut(&mut decider, ask, usage, spoilt),
+        Completion::Faulted { ask, fault, seen } => ask_faulted::faulted(&mut decider, ask, fault, seen),
+        Completion::Cut { ask, usage, spoilt } => ask_aborted::cut(&mut decider, ask, usage, spoilt),
         Completion::Executed { id, exec, seen } => executed::executed(&mut decider, id, &exec, seen),
-        Completion::Acted { id, exec, seen } => conduct::acted(&mut decider, id, &exec, seen),
-        Completion::Probed { id, look } => verdict::probed(&mut decider, id, look),
-        Completion::PersonAnswered { text, found } => person::answered(&mut decider, &text, found),
+        Completion::Acted { id, exec, seen } => action_blocks::acted(&mut decider, id, &exec, seen),
+        Completion::Probed { id, look } => completion_rule::probed(&mut decider, id, look),
+        Completion::PersonAnswered { text, found } => person_answered::answered(&mut decider, &text, found),
         Completion::Interrupted { seen } => control::interrupted(&mut decider, seen),
         Completion::Cancelled { seen } => control::cancelled(&mut decider, seen),
         Completion::TimePassed => {}
-        Completion::OutOfTime { seen } => cut::out_of_time(&mut decider, seen),
-        Completion::WallRefused { by, to, why } => wall::refused(&mut decider, by, to, why),
+        Completion::OutOfTime { seen } => ask_aborted::out_of_time(&mut decider, seen),
+        Completion::SandboxDenied { by, to, why } => sandbox_denials::refused(&mut decider, by, to, why),
         Completion::Resumed(resume) => control::resumed(&mut decider, *resume),
     }
-    fund::fund(&mut decider);
+    reserve_budget::fund(&mut decider);
     if timed && !wanted && decider.decision.events.len() == 1 {
         // Nothing happened: the time is told with what happens next.
         decider.decision.events.clear();
@@ -120,14 +120,14 @@ impl<'f> Decider<'f> {
             EndState::Completed => "@completed",
             EndState::Aborted => "@aborted",
             EndState::Failed => "@failed",
-            EndState::Exhausted => leave::EXHAUSTED,
+            EndState::Exhausted => exit_step::EXHAUSTED,
             EndState::Cancelled => "@cancelled",
         }
         .into();
-        leave::close_rows(self, &target);
+        exit_step::close_rows(self, &target);
         let validated = state == EndState::Completed
             && !self.decision.events.iter().any(|event| matches!(event, Event::ValidationSkipped { .. }));
-        if conduct::waits(self, state) {
+        if action_blocks::waits(self, state) {
             self.emit(Event::Ending(Ending { state, reason, validated, hold }));
             return;
         }

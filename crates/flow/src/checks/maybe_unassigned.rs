@@ -1,6 +1,6 @@
 use super::{
     Code,
-    place::Places,
+    prompt_positions::Places,
     unassigned_value::{By, Need, Passing, is_put, needs},
 };
 use crate::analysis::{conditional_fields::LeftWhere, fallback_edges::Unread, reachability::Live};

@@ -15,7 +15,7 @@ mod no_entry;
 mod no_way_to_end;
 mod optional_parameter;
 mod outcome_without_edge;
-mod place;
+mod prompt_positions;
 mod report_not_yet;
 pub(crate) mod resolve;
 mod retry_without_change;
@@ -37,7 +37,7 @@ use crate::{
     model::{Draft, Flow, StepId},
 };
 use misread::Misread;
-use place::Places;
+use prompt_positions::Places;
 
 /// What came out of checking.
 #[derive(Debug)]
@@ -183,8 +183,6 @@ fn look_around(flow: &Flow, yields: &Yields, live: &Live, has_trap: bool) -> Vec
 }
 
 #[cfg(test)]
-mod sizes;
-#[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
-mod twins;
+mod tests;

@@ -1,6 +1,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Code, misread::Misread, place::Places};
+use super::{Code, misread::Misread, prompt_positions::Places};
 use crate::analysis::{
     dominators::Dominance,
     reachability::{Live, hop},
@@ -278,7 +278,7 @@ mod tests {
     use super::SOME_STEP;
     use super::{Live, Misread, Passing, Places};
     use crate::checks::testing::{draft, failing, findings_of, hand_on, need, prompt, schema};
-    use crate::checks::{self, maybe_unassigned};
+    use crate::{checks, checks::maybe_unassigned};
     use crate::{
         diagnostics::Severity,
         model::{Draft, Extractor, Fact, Piece, Source},

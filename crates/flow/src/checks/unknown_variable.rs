@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::{Code, place::Places};
+use super::{Code, prompt_positions::Places};
 use crate::{
     Str,
     diagnostics::{Diagnostic, Span, nearest},

@@ -2,7 +2,7 @@
 
 use crate::{
     Str,
-    model::{Program, sandbox::Wall},
+    model::{Program, sandbox::SandboxPolicy},
 };
 
 /// What holds for a whole run, besides its steps.
@@ -15,7 +15,7 @@ pub struct Conduct {
     /// Whether it is kept how each answer compares with its schema.
     pub inspects: bool,
     /// What has to stand around all that agents start; `None` = nothing is demanded.
-    pub wall: Option<Wall>,
+    pub sandbox: Option<SandboxPolicy>,
 }
 
 impl Conduct {

@@ -22,7 +22,11 @@ mod empty_transition;
 mod end_with_target;
 mod endless_section;
 mod escapes_root;
+#[cfg(test)]
+mod examples;
 mod failure_completes;
+#[cfg(test)]
+mod flow_examples;
 mod foreign_placeholder;
 mod front_matter_mismatch;
 mod handler_unstartable;
@@ -65,8 +69,6 @@ mod no_rule_left;
 mod no_step_kind;
 mod not_utf8;
 mod null_target;
-#[cfg(test)]
-mod of_flow;
 mod optional_intent;
 mod path_for_key;
 mod poll_without_resource;
@@ -83,8 +85,6 @@ mod target_not_in_schema;
 mod too_deep;
 mod too_large;
 mod transition_without_intent;
-#[cfg(test)]
-mod twins;
 mod two_instructions;
 mod unbound_step_id;
 mod undeclared_failure_param;
@@ -126,7 +126,7 @@ mod wrong_type;
 
 use cuegate_flow::checks::Code;
 #[cfg(test)]
-use twins::{Twins, check_flow, closing, complete, piece, unguarded};
+use examples::{Twins, check_flow, closing, complete, piece, unguarded};
 
 /// Takes the code of each file, by the name under which it is reported.
 macro_rules! all {

@@ -1,7 +1,7 @@
-//! What is checked in `boundaries.sandbox`, and the wall that it becomes.
+//! What is checked in `boundaries.sandbox`, and the sandbox that it becomes.
 
 use crate::support::{DIR, Project, edit, load, sound, table};
-use cuegate_flow::model::sandbox::{Network, Wall};
+use cuegate_flow::model::sandbox::{Network, SandboxPolicy};
 
 const PERMISSION: &str = "\"permissionMode\": \"acceptEdits\"";
 
@@ -9,30 +9,30 @@ fn with(sandbox: &str) -> Project {
     edit(&sound(), PERMISSION, &format!("{PERMISSION}, \"sandbox\": {sandbox}"))
 }
 
-fn wall(sandbox: &str) -> Option<Wall> {
-    load(&with(sandbox), DIR).draft.conduct.wall
+fn sandbox(sandbox: &str) -> Option<SandboxPolicy> {
+    load(&with(sandbox), DIR).draft.conduct.sandbox
 }
 
 #[test]
-fn a_sandbox_becomes_a_wall() {
-    assert_eq!(load(&sound(), DIR).draft.conduct.wall, None);
-    assert_eq!(wall("{\"enabled\": false, \"network\": {\"mode\": \"none\"}}"), None);
-    let usual = wall("{}").unwrap();
-    assert_eq!(usual, Wall { network: Network::Trusted(Vec::new()), writable: Vec::new() });
+fn a_sandbox_is_read() {
+    assert_eq!(load(&sound(), DIR).draft.conduct.sandbox, None);
+    assert_eq!(sandbox("{\"enabled\": false, \"network\": {\"mode\": \"none\"}}"), None);
+    let usual = sandbox("{}").unwrap();
+    assert_eq!(usual, SandboxPolicy { network: Network::Trusted(Vec::new()), writable: Vec::new() });
     assert_eq!(
-        wall("{\"enabled\": true}").unwrap(),
+        sandbox("{\"enabled\": true}").unwrap(),
         usual,
         "what is not said is as the runner reference has it"
     );
-    let none = wall(
+    let none = sandbox(
         "{\"network\": {\"mode\": \"none\"}, \"filesystem\": {\"allowedPaths\": [\"../x\", \"~/.cache\"]}}",
     );
     assert_eq!(
         none.unwrap(),
-        Wall { network: Network::None, writable: vec!["../x".into(), "~/.cache".into()] }
+        SandboxPolicy { network: Network::None, writable: vec!["../x".into(), "~/.cache".into()] }
     );
     let names = "\"trustedDomains\": [\"*.GitHub.com\", \"localhost:8080\"]";
-    let listed = |mode: &str| wall(&format!("{{\"network\": {{{mode} {names}}}}}")).unwrap().network;
+    let listed = |mode: &str| sandbox(&format!("{{\"network\": {{{mode} {names}}}}}")).unwrap().network;
     let named = |network: Network| match network {
         Network::Trusted(hosts) => ("trusted", hosts.iter().map(ToString::to_string).collect::<Vec<_>>()),
         Network::Custom(hosts) => ("custom", hosts.iter().map(ToString::to_string).collect()),
@@ -91,7 +91,7 @@ fn what_is_wrong_in_a_sandbox_is_told() {
     # no excluded commands
     nothing
     # commands outside
-    agent.json:17:117 warning[stray-key]: `allowUnsandboxedCommands` has no effect: every command stays behind the wall
+    agent.json:17:117 warning[stray-key]: `allowUnsandboxedCommands` has no effect: every command stays behind the sandbox
     # no commands outside
     nothing
     ");

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cuegate_flow::{
-    analysis::cost_bound::{Certificate, Lever, Terms, price},
+    analysis::cost_bound::{Certificate, Sensitivity, Terms, price},
     checks::check,
     diagnostics::Severity,
 };
@@ -31,7 +31,7 @@ fn priced(loaded: Loaded) -> Option<Certificate> {
 }
 
 /// The files with the key of a lever at its lower value; `None` where it is not written: it has its default then.
-fn written(files: &Project, loaded: &Loaded, lever: &Lever) -> Option<Project> {
+fn written(files: &Project, loaded: &Loaded, lever: &Sensitivity) -> Option<Project> {
     let span = lever.span?;
     let file = loaded.sources.get(span.file)?;
     let name = lever.key.rsplit('.').next().unwrap_or_default();

@@ -117,9 +117,9 @@ fn load_in(files: &Project, dir: &str) -> Loaded {
     load_agent(files, &cuegate_formats::Options { agent_dir: dir.to_owned(), ..Default::default() })
 }
 
-/// The sound agent behind a wall with a host and a path through it, with a folder for its log files and paths for its
+/// The sound agent behind a sandbox with a host and a path through it, with a folder for its log files and paths for its
 /// prompts.
-fn walled() -> Project {
+fn sandboxed() -> Project {
     let (mut files, path) = (support::sound(), format!("{}/agent.json", support::DIR));
     let mut agent = read(&files, &path);
     agent["runner"]["boundaries"]["sandbox"] = json!({
@@ -140,7 +140,7 @@ fn formats() -> Vec<Format> {
     let check: fn(&Project) -> Loaded = |files| load_in(files, check_flow::DIR);
     let mut list = Vec::new();
     for (name, files, dir, load) in [
-        ("registry-closing", walled(), support::DIR, closing),
+        ("registry-closing", sandboxed(), support::DIR, closing),
         ("registry-complete", project(complete::COMPLETE), complete::DIR, complete),
         ("registry-check", check_flow::sound(), check_flow::DIR, check),
     ] {
@@ -176,7 +176,7 @@ fn a_verdict_without_a_type_fits() {
 /// Hosts are described by a pattern: what it says is what is read.
 #[test]
 fn hosts_are_those_that_are_read() {
-    let (schema, agent) = (schema("agent"), read(&walled(), &format!("{}/agent.json", support::DIR)));
+    let (schema, agent) = (schema("agent"), read(&sandboxed(), &format!("{}/agent.json", support::DIR)));
     let fits = |host: &str| {
         let mut agent = agent.clone();
         agent["runner"]["boundaries"]["sandbox"]["network"]["trustedDomains"] = json!([host]);

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Settings, inspect, launch, needs, read::ClaudeReader};
+use super::{Settings, inspect, launch, read::ClaudeReader, sandbox_needs};
 use crate::{
     Capabilities, Fault, FaultClass, Inspection, Needs, Prepared, Provider, Request,
-    program::guard::{self, Guarded},
+    program::{redact_env, redact_env::Guarded},
 };
 
 /// Asks Claude Code.
@@ -51,7 +51,7 @@ impl Provider for Claude {
     }
 
     fn inspect(&self) -> Inspection {
-        guard::inspection(inspect::inspect(&self.settings), &self.settings.redactor())
+        redact_env::inspection(inspect::inspect(&self.settings), &self.settings.redactor())
     }
 
     fn loads(&self) -> String {
@@ -71,7 +71,7 @@ impl Provider for Claude {
     }
 
     fn needs(&self) -> Needs {
-        needs::needs(&self.settings)
+        sandbox_needs::needs(&self.settings)
     }
 
     fn restore(&self, _receipts: &[String]) {}

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::wire::text;
 use crate::{
     Fault, FaultClass,
-    program::{resets, told::quote},
+    program::{resets, wording::quote},
 };
 
 /// What the stream said about an error before its result.

@@ -5,7 +5,7 @@ use std::{env, fs, path::PathBuf};
 use super::Settings;
 use crate::{
     FaultClass, Inspection, Login, Problem,
-    program::probe::{self, Version},
+    program::{probe, probe::Version},
 };
 
 /// The oldest version with which `tests/agents` was seen to pass. Before 2.1.280 or so it cannot be kept from replacing

@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::Path};
 use serde_json::Value;
 
 use super::Settings;
-use crate::{Launch, Permission, Request, program::told::ARGUMENT_MAX};
+use crate::{Launch, Permission, Request, program::wording::ARGUMENT_MAX};
 
 /// The file with the system prompt.
 const SYSTEM: &str = "system.md";

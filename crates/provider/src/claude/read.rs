@@ -8,13 +8,10 @@ use std::{
 use jiff::Zoned;
 use serde_json::Value;
 
-use super::{
-    Settings, fault,
-    wire::{self, text},
-};
+use super::{Settings, fault, wire, wire::text};
 use crate::{
     Activity, Answer, AnswerReader, Ended, Fault, Prices, Request, Session, Usage,
-    program::told::{quote, without_result},
+    program::wording::{quote, without_result},
 };
 
 /// The tool by which it hands over a structured answer.

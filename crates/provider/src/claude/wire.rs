@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     Usage,
-    program::{tokens, told::target},
+    program::{tokens, wording::target},
 };
 
 /// A text at a path of keys, `""` when there is none.

@@ -4,24 +4,24 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Settings, inspect, launch, needs, read::CodexReader, strict};
+use super::{Settings, inspect, launch, read::CodexReader, sandbox_needs, strict};
 use crate::{
     Capabilities, Fault, Inspection, Needs, Prepared, Provider, Request, Shared,
-    program::guard::{self, Guarded},
+    program::{redact_env, redact_env::Guarded},
 };
 
 /// Asks Codex.
 #[derive(Debug)]
 pub struct Codex {
     settings: Settings,
-    /// Whether a wall stands around it.
-    walled: bool,
+    /// Whether a sandbox stands around it.
+    sandboxed: bool,
 }
 
 impl Codex {
     /// A provider that asks it so.
     pub fn new(settings: Settings) -> Codex {
-        Codex { settings, walled: false }
+        Codex { settings, sandboxed: false }
     }
 }
 
@@ -61,7 +61,7 @@ impl Provider for Codex {
     }
 
     fn inspect(&self) -> Inspection {
-        guard::inspection(inspect::inspect(&self.settings), &self.settings.redactor())
+        redact_env::inspection(inspect::inspect(&self.settings), &self.settings.redactor())
     }
 
     fn loads(&self) -> String {
@@ -70,12 +70,12 @@ impl Provider for Codex {
     }
 
     fn needs(&self) -> Needs {
-        needs::needs(&self.settings)
+        sandbox_needs::needs(&self.settings)
     }
 
-    /// Its own sandbox cannot be built within another one: there it has none, and the wall holds its agent.
-    fn behind_wall(&self) -> Option<Shared> {
-        Some(Arc::new(Codex { settings: self.settings.clone(), walled: true }))
+    /// Its own sandbox cannot be built within another one: there it has none, and the sandbox holds its agent.
+    fn in_sandbox(&self) -> Option<Shared> {
+        Some(Arc::new(Codex { settings: self.settings.clone(), sandboxed: true }))
     }
 
     /// A list of tools without any that changes something is kept to by writing nothing.
@@ -86,7 +86,7 @@ impl Provider for Codex {
     fn restore(&self, _receipts: &[String]) {}
 
     fn prepare(&self, request: &Request) -> Result<Prepared, Fault> {
-        let launch = launch::launch(&self.settings, request, self.walled);
+        let launch = launch::launch(&self.settings, request, self.sandboxed);
         let reader = CodexReader::new(&self.settings, request, jiff::Zoned::now);
         let reader = Box::new(Guarded::new(reader, self.settings.redactor()));
         Ok(Prepared::Process { launch, reader })

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     Fault, FaultClass,
-    program::{resets, told::quote},
+    program::{resets, wording::quote},
 };
 
 /// Words that tell what went wrong, the telling ones first.

@@ -8,7 +8,7 @@ use std::{
 use super::Settings;
 use crate::{
     FaultClass, Inspection, Login, Problem,
-    program::probe::{self, Version},
+    program::{probe, probe::Version},
 };
 
 /// The oldest version with which `tests/agents` was seen to pass. Much older ones cannot branch off a conversation

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Settings, strict};
 use crate::{
     Launch, Permission, Request,
-    program::{git::git_folders, told::ARGUMENT_MAX},
+    program::{git::git_folders, wording::ARGUMENT_MAX},
 };
 
 /// The file with the schema of the answer.
@@ -23,7 +23,7 @@ const WRITERS: [&str; 6] = ["Bash", "Edit", "MultiEdit", "NotebookEdit", "Write"
 const CONFIG: [&str; 3] =
     ["approval_policy=\"never\"", "analytics.enabled=false", "check_for_update_on_startup=false"];
 
-pub(super) fn launch(settings: &Settings, request: &Request, walled: bool) -> Launch {
+pub(super) fn launch(settings: &Settings, request: &Request, sandboxed: bool) -> Launch {
     let mut args = Args(vec!["exec".into()]);
     if let Some(session) = &request.session {
         args.flag(if session.fork { "fork" } else { "resume" });
@@ -42,7 +42,7 @@ pub(super) fn launch(settings: &Settings, request: &Request, walled: bool) -> La
         }
     }
     match mode(request) {
-        Some(_) if walled => args.config("sandbox_mode=\"danger-full-access\""),
+        Some(_) if sandboxed => args.config("sandbox_mode=\"danger-full-access\""),
         // By configuration: a conversation that is continued takes no `--sandbox`.
         Some(mode) => {
             args.config(&format!("sandbox_mode=\"{mode}\""));

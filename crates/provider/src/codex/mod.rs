@@ -6,8 +6,8 @@ mod agent;
 mod fault;
 mod inspect;
 mod launch;
-mod needs;
 mod read;
+mod sandbox_needs;
 mod settings;
 mod strict;
 

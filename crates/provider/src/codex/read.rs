@@ -10,7 +10,7 @@ use crate::{
     Activity, Answer, AnswerReader, Ended, Fault, Prices, Request, Session, Usage,
     program::{
         tokens,
-        told::{quote, target, without_result},
+        wording::{quote, target, without_result},
     },
 };
 

@@ -15,8 +15,8 @@ use ureq::{
 
 use super::{
     chunk::Chunks,
-    endpoint,
-    http::{self, Patience},
+    endpoint, http,
+    http::Patience,
     reset::resets_in_ms,
     sse::{Events, SseError},
     wire::{Job, Line, Trouble, What},

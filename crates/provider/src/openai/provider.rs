@@ -3,10 +3,12 @@
 use std::{ffi::OsString, fmt, path::PathBuf, time::Duration};
 
 use super::{
-    body,
-    endpoint::{self, Endpoint},
-    fault::{self, Service as Told},
-    http::{self, Patience},
+    body, endpoint,
+    endpoint::Endpoint,
+    fault,
+    fault::Service as Told,
+    http,
+    http::Patience,
     meter::Meter,
     reader::OpenAiReader,
     settings::{SchemaMode, Settings},

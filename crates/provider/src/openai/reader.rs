@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use super::{
     body::Bound,
-    fault::{self, Service, brief},
+    fault,
+    fault::{Service, brief},
     meter::Meter,
     wire::{Line, Trouble},
 };

@@ -1,11 +1,11 @@
 //! What providers share that ask by starting a program.
 
-pub(crate) mod find;
 pub(crate) mod git;
-pub(crate) mod guard;
+pub(crate) mod locate;
 pub(crate) mod probe;
+pub(crate) mod redact_env;
 pub(crate) mod resets;
-pub(crate) mod told;
+pub(crate) mod wording;
 
 use std::{collections::BTreeMap, path::PathBuf};
 

@@ -136,7 +136,7 @@ pub(crate) fn program(
     let mut problem = |what: String, hint: String| {
         inspection.problems.push(Problem { what, hint, class: FaultClass::MissingProgram });
     };
-    let Some(at) = super::find::find(program) else {
+    let Some(at) = super::locate::find(program) else {
         problem(format!("there is no program `{}`", program.display()), install.to_owned());
         return inspection;
     };

@@ -30,7 +30,7 @@ pub(super) enum WriteFault {
 
 /// Writes a file into a working tree, whose path is canonical.
 ///
-/// The check is for scripts that are wrong, not for attackers that race it: the wall of the operating system,
+/// The check is for scripts that are wrong, not for attackers that race it: the sandbox of the operating system,
 /// inside which this process is started, is what holds against those.
 pub(super) fn write(tree: &Path, write: &Write) -> Result<(), WriteFault> {
     let path = &write.path;

@@ -14,11 +14,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    act::{self, WriteFault},
-    pick::Reservation,
-    script::Write,
-};
+use super::{act, act::WriteFault, pick::Reservation, script::Write};
 use crate::{Activity, Answer, AnswerReader, Ended, Fault, FaultClass, Usage};
 
 /// How much of a program's output a message quotes, in bytes.

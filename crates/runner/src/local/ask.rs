@@ -14,11 +14,13 @@ use super::{Local, blocking, ended, former_start, is_cut, wait_until};
 use crate::{
     drive::{Doing, Heard},
     error::Error,
-    performer::Performed,
-    process::{self, Finished, Former, Launch},
-    prompt::join,
-    translate::{self, Details},
-    wall::Who,
+    executor::Performed,
+    process,
+    process::{Finished, Former, Launch},
+    prompt_text::join,
+    sandbox::Who,
+    translate,
+    translate::Details,
 };
 
 /// Files that a program reads, in the folder of its command.
@@ -260,7 +262,7 @@ impl Local {
         let provider = &self.setting.provider;
         let who = Who::Agent { writes: provider.writes(request), needs: provider.needs() };
         // The room is in use until this returns: then nobody is in there, and the tree can be looked at.
-        let (launch, _used) = self.walled(id, dir, FILES, launch, who)?;
+        let (launch, _used) = self.sandboxed(id, dir, FILES, launch, who)?;
         let mut child = process::start(&self.setting.shim, dir, &launch).await?;
         let mut meter = Meter::new(request.cap);
         let mut read = 0;

@@ -7,14 +7,8 @@ use cuegate_flow::model::{BlobRef, Handler, Poll};
 use serde_json::{Map, Value, json};
 use tokio::sync::{oneshot, watch};
 
-use super::{Local, is_cut, kept::Given};
-use crate::{
-    error::Error,
-    performer::Performed,
-    poll::{self, poller},
-    process::Finished,
-    prompt::lookup,
-};
+use super::{Local, is_cut, kept_programs::Given};
+use crate::{error::Error, executor::Performed, poll, poll::poller, process::Finished, prompt_text::lookup};
 
 /// How long a handler may take.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(60);

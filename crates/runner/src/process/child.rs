@@ -6,7 +6,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use super::error::{Error, io_at};
 use super::lock;
 use super::spool::{Finished, Spool};
-use super::watch::POLITE;
+use super::supervise::POLITE;
 
 /// Longest line that [`Child::line`] returns: 8 MiB. The rest of a longer one is left out; the spool has it whole.
 pub const LINE_BYTES_MAX: usize = 8 << 20;

@@ -10,8 +10,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::child::Child;
 use super::error::{Error, io_at};
 use super::lock;
-use super::spool::{self, Spool, as_ms};
 use super::wire::{Spec, VERSION, Word};
+use super::{
+    spool,
+    spool::{Spool, as_ms},
+};
 
 /// How to start our own binary as a shim: the program and the arguments that lead to [`super::shim_main`].
 #[derive(Debug, Clone)]

@@ -18,12 +18,12 @@ mod child;
 mod error;
 mod launch;
 mod lock;
+mod output_spool;
 mod processes;
 mod shim;
+mod shim_exec;
 mod spool;
-mod stage;
-mod tape;
-mod watch;
+mod supervise;
 mod wire;
 
 pub use child::{Child, LINE_BYTES_MAX};

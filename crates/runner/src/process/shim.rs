@@ -15,12 +15,15 @@ use std::time::Duration;
 use rustix::process::Pid;
 
 use super::lock;
-use super::processes::{self, MARK};
-use super::spool::{self, Spool, read_json};
-use super::stage;
-use super::tape::Tape;
-use super::watch::{Event, Reader, Watch, end_all, watch_end, watch_lifeline};
+use super::output_spool::Tape;
+use super::shim_exec;
+use super::supervise::{Event, Reader, Watch, end_all, watch_end, watch_lifeline};
 use super::wire::{Ended, ExitRecord, Group, Process, Spec, VERSION};
+use super::{processes, processes::MARK};
+use super::{
+    spool,
+    spool::{Spool, read_json},
+};
 
 /// The pumps need no more.
 const STACK_BYTES: usize = 128 << 10;
@@ -32,7 +35,7 @@ const STACK_BYTES: usize = 128 << 10;
 pub fn shim_main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.collect();
     let result = match args.as_slice() {
-        [flag, rest @ ..] if flag == stage::FLAG => stage::exec(rest),
+        [flag, rest @ ..] if flag == shim_exec::FLAG => shim_exec::exec(rest),
         [dir, start] => run(Path::new(dir), &start.to_string_lossy()),
         _ => Err("a shim is started by cuegate only".to_owned()),
     };
@@ -134,8 +137,8 @@ fn start_child(spec: Spec, spool: &Spool) -> Result<std::process::Child, ExitRec
     let args = spec.args.into_iter().map(OsString::from).collect();
     Command::new(own_exe().map_err(|error| refuse(&error, "our own program"))?)
         .args(spec.shim_args.into_iter().map(OsString::from))
-        .arg(stage::FLAG)
-        .args(stage::args(&spool.refused(), program, args))
+        .arg(shim_exec::FLAG)
+        .args(shim_exec::args(&spool.refused(), program, args))
         .current_dir(cwd)
         .env(MARK, spec.start)
         .stdin(stdin)

@@ -14,7 +14,7 @@ use cuegate_flow::{
 
 use super::{
     items::{CoverKind, Item, Key, end, items},
-    reasons,
+    unreached,
 };
 
 /// What runs of a flow came by, of all that they can.
@@ -70,7 +70,7 @@ impl Coverage {
     /// Says what was not come by because no answer was found that says it: of which step one is missing, where control is
     /// then, and what it would say.
     pub fn unsaid(&mut self, unsaid: &BTreeSet<(StepId, StepId, Choice)>) {
-        reasons::unsaid(&self.reach, &mut self.items, unsaid);
+        unreached::unsaid(&self.reach, &mut self.items, unsaid);
     }
 
     /// Adds what other runs of the same flow came by.

@@ -13,8 +13,8 @@ use cuegate_flow::{
     model::{Act, Ask, Edge, Ending, Flow, Gate, Outcome, Reader, Selector, Step, StepId, Target, Validator},
 };
 
-use super::reasons;
-use crate::show::{verdict, words};
+use super::unreached;
+use crate::show::{completion_rule, wording};
 
 /// A kind of thing that runs come by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,7 +114,7 @@ pub(super) fn items(reach: &Reach) -> Vec<Item> {
     list.verdict();
     list.ends();
     let mut found = list.found;
-    reasons::decide(reach, &mut found);
+    unreached::decide(reach, &mut found);
     found
 }
 
@@ -199,7 +199,7 @@ impl List<'_> {
         unvisited: Option<&str>,
     ) {
         let barred = unvisited.or_else(|| self.bar(id, step, index));
-        let on = words::outcome(step, &edge.on);
+        let on = wording::outcome(step, &edge.on);
         let at = (Some(&step.name), edge.span);
         let whole = |to: &str| format!("{} --{on}→ {to}", step.name);
         match &edge.to {
@@ -210,7 +210,7 @@ impl List<'_> {
                 }
             }
             _ => {
-                let name = whole(&words::target(self.flow, &edge.to));
+                let name = whole(&wording::target(self.flow, &edge.to));
                 self.add(Key::Mark(Mark::Edge(id, index, None)), CoverKind::Edge, name, at, barred);
             }
         }
@@ -266,7 +266,7 @@ impl List<'_> {
             let barred = unvisited
                 .or_else(|| self.bar_outcome(id, &outcome))
                 .or((!leads).then_some("it leads nowhere"));
-            let name = format!("{}: {}", step.name, words::outcome(step, &outcome));
+            let name = format!("{}: {}", step.name, wording::outcome(step, &outcome));
             self.add(Key::Mark(Mark::Gate(id, outcome)), CoverKind::Gate, name, at, barred);
         }
         let Gate::Readers(readers) = &step.gate else { return };
@@ -283,7 +283,7 @@ impl List<'_> {
                     .then_some("a definition of this generation falls back in the first iteration only"))
                 .or((edges().next().is_none()).then_some("it leads nowhere"))
                 .or((!edges().any(leads_unsaid)).then_some("an answer that cannot be used names no step"));
-            let name = format!("{} falls back to {}", step.name, words::outcome(step, outcome));
+            let name = format!("{} falls back to {}", step.name, wording::outcome(step, outcome));
             self.add(Key::Mark(Mark::Fallback(id)), CoverKind::Gate, name, at, barred);
         }
     }
@@ -316,7 +316,7 @@ impl List<'_> {
             if !part.parts().is_empty() || !part.can_fire() {
                 continue;
             }
-            let name = verdict::condition(part);
+            let name = completion_rule::condition(part);
             self.add(Key::Mark(Mark::Verdict(place)), CoverKind::Verdict, name, (None, self.entry()), None);
         }
         if self.flow.verdict.can_fire() {

@@ -4,9 +4,9 @@ mod fold;
 mod items;
 mod observed;
 mod page;
-mod reasons;
 #[cfg(test)]
 mod tests;
+mod unreached;
 
 pub use fold::{Coverage, Covered};
 pub use items::{CoverKind, Item};

@@ -1,7 +1,7 @@
 //! Graphviz's language.
 
+use super::labels::spelled;
 use super::model::{Graph, Kind, Line, colour};
-use super::words::spelled;
 
 /// A flow as a DOT digraph.
 pub fn dot(graph: &Graph) -> String {

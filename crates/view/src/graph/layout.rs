@@ -7,10 +7,10 @@ use dagre::graph::{Graph as Canvas, GraphOptions};
 use dagre::layout::types::LabelPos;
 use dagre::{EdgeLabel, LayoutOptions, NodeLabel, layout};
 
-use super::block::{Block, block};
+use super::labels::{label_lines, node_lines};
 use super::lanes::straighten;
 use super::model::{Graph, Kind, Node};
-use super::words::{label_lines, node_lines};
+use super::parallel_block::{Block, block};
 use crate::text::columns;
 
 /// How wide a small letter is, on the average, in pixels; fonts differ, so it is rather too much.

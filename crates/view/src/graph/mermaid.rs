@@ -2,8 +2,8 @@
 
 use cuegate_flow::diagnostics::Severity;
 
+use super::labels::{marked, spelled};
 use super::model::{Graph, Kind, Line, Node, colour};
-use super::words::{marked, spelled};
 
 /// A flow as a Mermaid flowchart.
 pub fn mermaid(graph: &Graph) -> String {

@@ -1,14 +1,14 @@
 //! A flow as a picture: Mermaid, DOT, SVG, or JSON for programs that draw themselves.
 
-mod block;
 mod dot;
 mod json;
+mod labels;
 mod lanes;
 mod layout;
 mod mermaid;
 mod model;
+mod parallel_block;
 mod svg;
-mod words;
 
 pub use dot::dot;
 pub use json::graph_json;
@@ -16,7 +16,5 @@ pub use mermaid::mermaid;
 pub use model::Graph;
 pub use svg::svg;
 
-#[cfg(test)]
-mod clear;
 #[cfg(test)]
 mod tests;

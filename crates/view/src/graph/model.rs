@@ -10,7 +10,7 @@ use cuegate_flow::{
 
 use crate::{
     format::plural,
-    show::{verdict, words},
+    show::{completion_rule, wording},
 };
 
 /// A picture of a flow.
@@ -218,7 +218,7 @@ impl Graph {
 
 fn notes(flow: &Flow, findings: &[Diagnostic]) -> Vec<String> {
     let iterations = plural(u64::from(flow.limits.iterations_max), "iteration");
-    let mut notes = vec![format!("at most {iterations}"), verdict::words(&flow.verdict)];
+    let mut notes = vec![format!("at most {iterations}"), completion_rule::words(&flow.verdict)];
     notes.extend(crate::show::everywhere(flow).into_iter().map(|way| format!("always: {way}")));
     let about_all =
         findings.iter().filter(|finding| finding.step.as_ref().is_none_or(|name| flow.find(name).is_none()));
@@ -303,7 +303,7 @@ impl Drawing<'_> {
             let to = self.unknown(dangling);
             let label = match (&dangling.case, &edge.to) {
                 (Some(case), Target::Select { by, .. }) => {
-                    format!("{label}, {} = {case}", words::selector(by))
+                    format!("{label}, {} = {case}", wording::selector(by))
                 }
                 _ => label.to_owned(),
             };
@@ -365,7 +365,7 @@ impl Drawing<'_> {
             }
         }
         for edge in step.edges.iter().filter(|edge| !edge.implied) {
-            let label = bounded(words::outcome(step, &edge.on), edge.bound.map(|bound| bound.max));
+            let label = bounded(wording::outcome(step, &edge.on), edge.bound.map(|bound| bound.max));
             let line = if edge.remedy.is_some() { Line::Remedy } else { Line::Plain };
             let stands_in = self.dangling(from, edge, &label, line);
             match &edge.to {
@@ -381,7 +381,7 @@ impl Drawing<'_> {
                     }
                 }
                 Target::Select { by, cases, default } => {
-                    let by = words::selector(by);
+                    let by = wording::selector(by);
                     for (value, to) in cases {
                         self.link(from, to.0 as usize, format!("{label}, {by} = {value}"), line);
                     }

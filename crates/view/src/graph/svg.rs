@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
+use super::labels::{label_lines, label_title, node_lines, spelled};
 use super::layout::{
     Area, At, LETTER, LINE, Placed, SMALL_LETTER, SMALL_LINE, is_sure, is_within, place, width as text_width,
 };
 use super::model::{Graph, Kind, Line};
-use super::words::{label_lines, label_title, node_lines, spelled};
 use crate::text::shorten_middle;
 
 /// How it looks; colours follow the reader's theme.

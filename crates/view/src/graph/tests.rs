@@ -1,5 +1,8 @@
 //! Pictures of the test flows.
 
+#[cfg(test)]
+pub(crate) mod overlap;
+
 use cuegate_flow::{
     diagnostics::{Diagnostic, Severity, Span},
     model::{Dangling, Outcome, Target},

@@ -4,12 +4,12 @@ use cuegate_flow::{
     Str,
     model::{
         Act, Edge, Flow, Gate, Outcome, Reader, Step, StepId, Target, Template, Tools, Validator,
-        sandbox::{Network, Wall},
+        sandbox::{Network, SandboxPolicy},
     },
 };
 use serde_json::{Map, Value, json};
 
-use super::{verdict, words};
+use super::{completion_rule, wording};
 
 /// A flow as a JSON object of `cuegate/flow/v1`. Prompts and schemas are described, not copied.
 pub fn show_json(flow: &Flow) -> Value {
@@ -18,7 +18,7 @@ pub fn show_json(flow: &Flow) -> Value {
         .iter()
         .map(|param| {
             json!({
-                "name": param.name, "flag": param.flag, "type": words::param_type(param.kind),
+                "name": param.name, "flag": param.flag, "type": wording::param_type(param.kind),
                 "required": param.required, "default": param.default, "description": param.description,
             })
         })
@@ -28,7 +28,7 @@ pub fn show_json(flow: &Flow) -> Value {
         .iter()
         .map(|monitor| {
             json!({
-                "name": monitor.name, "cycle": words::names(flow, &monitor.cycle),
+                "name": monitor.name, "cycle": wording::names(flow, &monitor.cycle),
                 "threshold": monitor.threshold, "judge": flow.step(monitor.judge).name,
             })
         })
@@ -39,7 +39,7 @@ pub fn show_json(flow: &Flow) -> Value {
         "dialect": flow.dialect,
         "entry": flow.step(flow.entry).name,
         "limits": { "iterations_max": flow.limits.iterations_max },
-        "verdict": verdict::json(&flow.verdict),
+        "verdict": completion_rule::json(&flow.verdict),
         "params": params,
         "steps": flow.steps.iter().map(|step| step_json(flow, step)).collect::<Vec<_>>(),
         "monitors": monitors,
@@ -59,14 +59,14 @@ fn conduct(flow: &Flow) -> Value {
     });
     let mut told =
         json!({ "auto_response": conduct.auto_response, "actions": actions, "inspects": conduct.inspects });
-    if let Some(Wall { network, writable }) = &conduct.wall {
+    if let Some(SandboxPolicy { network, writable }) = &conduct.sandbox {
         let (mode, hosts) = match network {
             Network::None => ("none", &[][..]),
             Network::Trusted(hosts) => ("trusted", &hosts[..]),
             Network::Custom(hosts) => ("custom", &hosts[..]),
         };
         let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
-        told["wall"] = json!({ "network": mode, "hosts": hosts, "writable": writable });
+        told["sandbox"] = json!({ "network": mode, "hosts": hosts, "writable": writable });
     }
     told
 }
@@ -76,7 +76,7 @@ fn step_json(flow: &Flow, step: &Step<StepId>) -> Value {
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put("name", json!(step.name));
     put("title", json!(step.title));
-    put("kind", json!(words::kind(step)));
+    put("kind", json!(wording::kind(step)));
     put("counts", json!(step.counts));
     match &step.act {
         Act::Ask(ask) => {
@@ -85,7 +85,7 @@ fn step_json(flow: &Flow, step: &Step<StepId>) -> Value {
             put("schema", json!(ask.schema.is_some()));
             put("persona", json!(ask.persona));
             put("model", json!(ask.model));
-            put("session", json!(words::session(&ask.session)));
+            put("session", json!(wording::session(&ask.session)));
             put("permission", json!(step.boundary.permission.as_str()));
             put("tools", tools(&step.boundary.tools));
             if let Some(guard) = &ask.guard {
@@ -94,7 +94,7 @@ fn step_json(flow: &Flow, step: &Step<StepId>) -> Value {
             }
         }
         Act::All { members, width } => {
-            put("members", json!(words::names(flow, members)));
+            put("members", json!(wording::names(flow, members)));
             put("width", json!(width));
         }
         Act::Exec { commands } => {
@@ -121,12 +121,12 @@ fn step_json(flow: &Flow, step: &Step<StepId>) -> Value {
 fn command(command: &Validator) -> Value {
     json!({
         "name": command.name, "command": command.command,
-        "passes": words::success(command.success), "timeout_ms": command.timeout_ms,
+        "passes": wording::success(command.success), "timeout_ms": command.timeout_ms,
     })
 }
 
 fn template(template: &Template) -> Value {
-    json!({ "lines": words::line_count(template), "reads": words::sources(template) })
+    json!({ "lines": wording::line_count(template), "reads": wording::sources(template) })
 }
 
 fn tools(tools: &Tools) -> Value {
@@ -146,7 +146,7 @@ fn gate(flow: &Flow, gate: &Gate<StepId>) -> Value {
             let rules: Vec<Value> = rules
                 .iter()
                 .map(|rule| {
-                    json!({ "when": words::pattern(&rule.pattern), "outcome": rule.outcome.to_string() })
+                    json!({ "when": wording::pattern(&rule.pattern), "outcome": rule.outcome.to_string() })
                 })
                 .collect();
             let mut gate = json!({ "join": rules });
@@ -206,18 +206,18 @@ fn target(flow: &Flow, to: &Target<StepId>) -> Value {
     let name = |id: &StepId| &flow.step(*id).name;
     match to {
         Target::Step(id) => json!({ "step": name(id) }),
-        Target::End(end) => json!({ "end": words::ending(end) }),
-        Target::Origin { among } => json!({ "origin": words::names(flow, among) }),
+        Target::End(end) => json!({ "end": wording::ending(end) }),
+        Target::Origin { among } => json!({ "origin": wording::names(flow, among) }),
         Target::Select { by, cases, default } => {
             let cases: Map<String, Value> =
                 cases.iter().map(|(value, id)| (value.to_string(), json!(name(id)))).collect();
             json!({
-                "select": words::selector(by), "cases": cases,
+                "select": wording::selector(by), "cases": cases,
                 "default": default.as_ref().map(name),
             })
         }
         Target::Jump { field, among, default } => json!({
-            "jump": field.as_ref().map(ToString::to_string), "among": words::names(flow, among),
+            "jump": field.as_ref().map(ToString::to_string), "among": wording::names(flow, among),
             "default": default.as_ref().map(name),
         }),
     }

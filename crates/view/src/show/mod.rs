@@ -1,9 +1,9 @@
 //! A flow as its author should see it: everything that a run would follow, and nothing else.
 
+pub(crate) mod completion_rule;
 mod json;
 mod page;
-pub(crate) mod verdict;
-pub(crate) mod words;
+pub(crate) mod wording;
 
 pub use json::show_json;
 pub(crate) use page::everywhere;
@@ -15,7 +15,7 @@ mod tests {
     use crate::testing::{piece, registry};
     use cuegate_flow::model::{
         Actions, Conduct, Reaction,
-        sandbox::{Host, Network, Wall},
+        sandbox::{Host, Network, SandboxPolicy},
     };
 
     #[test]
@@ -75,7 +75,7 @@ mod tests {
             auto_response: Some("Choose the\nsimplest.".into()),
             actions: Some(Actions { marker: "json".into(), types, handlers }),
             inspects: true,
-            wall: Some(Wall {
+            sandbox: Some(SandboxPolicy {
                 network: Network::Custom(vec![Host::parse("*.example.com").unwrap()]),
                 writable: vec!["~/.cache".into()],
             }),
@@ -87,9 +87,9 @@ mod tests {
         questions at most 5 a visit are answered: Choose the simplest.
         actions   note → log, drop → nothing
         inspects  each answer is compared with its schema
-        wall      writes the working tree, ~/.cache; reaches *.example.com
+        sandbox   writes the working tree, ~/.cache; reaches *.example.com
         ");
-        insta::assert_snapshot!(show_json(&flow)["conduct"], @r#"{"auto_response":"Choose the\nsimplest.","actions":{"marker":"json","types":["note","drop"],"handlers":{"note":"log"}},"inspects":true,"wall":{"network":"custom","hosts":["*.example.com"],"writable":["~/.cache"]}}"#);
+        insta::assert_snapshot!(show_json(&flow)["conduct"], @r#"{"auto_response":"Choose the\nsimplest.","actions":{"marker":"json","types":["note","drop"],"handlers":{"note":"log"}},"inspects":true,"sandbox":{"network":"custom","hosts":["*.example.com"],"writable":["~/.cache"]}}"#);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use cuegate_flow::{
     model::{Act, Ask, Conduct, Flow, Gate, Input, Param, Reader, Step, StepId, Validator},
 };
 
-use super::{verdict, words};
+use super::{completion_rule, wording};
 use crate::{
     format::{duration, plural},
     text::{Align, clean, columns, pad, safe, table, wrap},
@@ -39,7 +39,7 @@ fn header(flow: &Flow) -> String {
         format!("{} ({}), {}", flow.name, flow.dialect, plural(flow.steps.len() as u64, "step")),
         line("entry", &flow.step(flow.entry).name),
         line("limit", &format!("at most {iterations}")),
-        line("verdict", &verdict::words(&flow.verdict)),
+        line("verdict", &completion_rule::words(&flow.verdict)),
     ];
     let everywhere = everywhere(flow);
     if !everywhere.is_empty() {
@@ -73,10 +73,10 @@ fn conduct(flow: &Flow, lines: &mut Vec<String>) {
     if flow.conduct.inspects {
         lines.push(line("inspects", "each answer is compared with its schema"));
     }
-    if let Some(wall) = &flow.conduct.wall {
-        let more: String = wall.writable.iter().map(|path| format!(", {}", clean(path))).collect();
-        let told = format!("writes the working tree{more}; reaches {}", wall.network.describe());
-        lines.push(line("wall", &told));
+    if let Some(sandbox) = &flow.conduct.sandbox {
+        let more: String = sandbox.writable.iter().map(|path| format!(", {}", clean(path))).collect();
+        let told = format!("writes the working tree{more}; reaches {}", sandbox.network.describe());
+        lines.push(line("sandbox", &told));
     }
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn everywhere(flow: &Flow) -> Vec<String> {
     let mut told = Vec::new();
     for step in &flow.steps {
         for edge in step.edges.iter().filter(|edge| edge.implied) {
-            let way = format!("{} → {}", words::outcome(step, &edge.on), words::target(flow, &edge.to));
+            let way = format!("{} → {}", wording::outcome(step, &edge.on), wording::target(flow, &edge.to));
             if !told.contains(&way) {
                 told.push(way);
             }
@@ -104,7 +104,7 @@ fn params(params: &[Param]) -> String {
                 (None, false) => "optional".to_owned(),
             };
             let flag = format!("  {}", param.flag);
-            vec![flag, words::param_type(param.kind).to_owned(), needed, clean(&param.description)]
+            vec![flag, wording::param_type(param.kind).to_owned(), needed, clean(&param.description)]
         })
         .collect();
     format!("parameters\n{}", table(&rows, &[Align::Left; 4]).join("\n"))
@@ -115,7 +115,7 @@ fn monitors(flow: &Flow) -> String {
         .monitors
         .iter()
         .map(|monitor| {
-            let cycle = words::names(flow, &monitor.cycle).join(" → ");
+            let cycle = wording::names(flow, &monitor.cycle).join(" → ");
             let rounds = plural(u64::from(monitor.threshold), "round");
             format!("  {} decides after {rounds} of {cycle}", flow.step(monitor.judge).name)
         })
@@ -124,7 +124,7 @@ fn monitors(flow: &Flow) -> String {
 }
 
 fn step_text(flow: &Flow, step: &Step<StepId>) -> String {
-    let mut head = format!("{}  [{}]", step.name, words::kind(step));
+    let mut head = format!("{}  [{}]", step.name, wording::kind(step));
     if !step.counts {
         head.push_str(" [no iteration]");
     }
@@ -135,12 +135,12 @@ fn step_text(flow: &Flow, step: &Step<StepId>) -> String {
     match &step.act {
         Act::Ask(ask) => ask_lines(flow, step, ask, &mut lines),
         Act::All { members, width } => {
-            let names = words::names(flow, members).join(", ");
+            let names = wording::names(flow, members).join(", ");
             lines.push(line("members", &format!("{names} ({width} at a time)")));
         }
         Act::Exec { commands } => command_lines(commands.iter(), &mut lines),
         Act::Person { question } => {
-            lines.push(line("asks", &format!("a person, {}", words::lines(question))))
+            lines.push(line("asks", &format!("a person, {}", wording::lines(question))))
         }
     }
     gate_lines(flow, step, &mut lines);
@@ -149,13 +149,13 @@ fn step_text(flow: &Flow, step: &Step<StepId>) -> String {
 }
 
 fn ask_lines(flow: &Flow, step: &Step<StepId>, ask: &Ask, lines: &mut Vec<String>) {
-    let mut prompt = words::lines(&ask.prompt);
-    let reads = words::sources(&ask.prompt);
+    let mut prompt = wording::lines(&ask.prompt);
+    let reads = wording::sources(&ask.prompt);
     if !reads.is_empty() {
         prompt.push_str(&format!(", reads {}", reads.join(", ")));
     }
     if let Some(system) = &ask.system {
-        prompt.push_str(&format!("; system prompt of {}", words::lines(system)));
+        prompt.push_str(&format!("; system prompt of {}", wording::lines(system)));
     }
     lines.push(line("prompt", &prompt));
     let mut answer = if ask.schema.is_some() { "by schema" } else { "any text" }.to_owned();
@@ -167,8 +167,9 @@ fn ask_lines(flow: &Flow, step: &Step<StepId>, ask: &Ask, lines: &mut Vec<String
     }
     lines.push(line("answer", &answer));
     let boundary = &step.boundary;
-    lines.push(line("may", &format!("{}, {}", boundary.permission.as_str(), words::tools(&boundary.tools))));
-    let mut who = vec![format!("session {}", words::session(&ask.session))];
+    lines
+        .push(line("may", &format!("{}, {}", boundary.permission.as_str(), wording::tools(&boundary.tools))));
+    let mut who = vec![format!("session {}", wording::session(&ask.session))];
     if let Some(persona) = &ask.persona {
         who.push(format!("persona {persona}"));
     }
@@ -217,7 +218,7 @@ fn input_text(input: &Input) -> String {
 fn command_lines<'c>(commands: impl Iterator<Item = &'c Validator>, lines: &mut Vec<String>) {
     let rows: Vec<Vec<String>> = commands
         .map(|command| {
-            let passes = format!("passes: {}", words::success(command.success));
+            let passes = format!("passes: {}", wording::success(command.success));
             vec![command.name.to_string(), clean(&command.command), passes, duration(command.timeout_ms)]
         })
         .collect();
@@ -229,7 +230,7 @@ fn command_lines<'c>(commands: impl Iterator<Item = &'c Validator>, lines: &mut 
 
 fn gate_lines(flow: &Flow, step: &Step<StepId>, lines: &mut Vec<String>) {
     let Gate::Join { rules, judges } = &step.gate else { return };
-    let rules = rules.iter().map(|rule| format!("{} → {}", words::pattern(&rule.pattern), rule.outcome));
+    let rules = rules.iter().map(|rule| format!("{} → {}", wording::pattern(&rule.pattern), rule.outcome));
     let judges = judges.iter().map(|judge| format!("else judge {}", flow.step(*judge).name));
     for (index, text) in rules.chain(judges).enumerate() {
         lines.push(line(if index == 0 { "joins" } else { "" }, &text));
@@ -255,12 +256,12 @@ fn edge_lines(flow: &Flow, step: &Step<StepId>, lines: &mut Vec<String>) {
 fn groups(flow: &Flow, step: &Step<StepId>) -> Vec<(String, Vec<String>)> {
     let mut ways: Vec<(String, Vec<String>)> = Vec::new();
     for edge in step.edges.iter().filter(|edge| !edge.implied) {
-        let mut way = words::target(flow, &edge.to);
-        let notes = words::conditions(flow, edge);
+        let mut way = wording::target(flow, &edge.to);
+        let notes = wording::conditions(flow, edge);
         if !notes.is_empty() {
             way.push_str(&format!("  ({})", notes.join("; ")));
         }
-        let name = words::outcome(step, &edge.on);
+        let name = wording::outcome(step, &edge.on);
         match ways.iter_mut().find(|(of, _)| *of == name) {
             Some((_, ways)) => ways.push(way),
             None => ways.push((name, vec![way])),

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use cuegate_engine::{AskKind, CommandId, Event, RowEnd, Usage, Version};
 use cuegate_flow::Str;
 
-use super::acts::EffectState;
-use super::track::{Request, Track, charge, ended, tokens_of};
+use super::action_blocks::EffectState;
+use super::open_rows::{Request, Track, charge, ended, tokens_of};
 use super::view::{
     Check, FaultRow, HandedRow, Liveness, Open, Pending, Row, RunState, RunView, ValidatorRow,
 };
@@ -236,7 +236,7 @@ impl RunFold {
             | Event::ValidationSkipped { .. }
             | Event::Reserved { .. }
             | Event::Overspent { .. }
-            | Event::WallRefused { .. }
+            | Event::SandboxDenied { .. }
             | Event::TimePassed { .. } => {}
         }
     }

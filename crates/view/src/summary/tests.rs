@@ -1,3 +1,8 @@
+#[cfg(test)]
+pub(crate) mod random_runs;
+#[cfg(test)]
+pub(crate) mod unusual_records;
+
 use cuegate_engine::{Completion, FaultClass, Resume, Seen, TreeState};
 use serde_json::json;
 

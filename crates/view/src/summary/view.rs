@@ -5,7 +5,7 @@ use cuegate_engine::{
 };
 use cuegate_flow::{Str, model::BlobRef};
 
-use super::{acts::Acts, asks::Asks, ways::Ways};
+use super::{action_blocks::Acts, answer_modes::Ways, asks::Asks};
 
 /// Whether somebody drives a run at the moment. The records cannot say; the journal's lease does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! The log for people: a line for each thing that happened, the same live and years later.
 
 mod line;
-mod words;
+mod wording;
 
 use jiff::tz::TimeZone;
 
-use self::{line::Line, words::Words};
+use self::{line::Line, wording::Words};
 use crate::{
     format::{count, date, money},
     stamped::Stamped,

@@ -7,17 +7,17 @@ use std::{
 
 use cuegate_engine::{Completion, EndState, Run, State, WaitKind};
 use cuegate_journal::{Error, Journal, RunId, sqlite::Durability};
-use cuegate_runner::{Book, Letter, is_over, now_ms};
+use cuegate_runner::{Letter, RunWriter, is_over, now_ms};
 
 use super::{Place, resume::go_on};
 use crate::{
     Failure,
-    begin::{self, Again, Host, Program},
     cli::{
         args::{Answer, Cancel},
         print,
     },
-    config, exit, project,
+    config, exit, project, start_run,
+    start_run::{Again, Host, Program},
 };
 
 /// How long the owner of a run gets to act on what it is told.
@@ -59,7 +59,7 @@ pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
     let config = config::load(place.home.root())?;
     let host =
         Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
-    let ready = begin::resume(&host, &id, &Again::default())?;
+    let ready = start_run::resume(&host, &id, &Again::default())?;
     go_on(place, &host, &id, ready, args.json)
 }
 
@@ -71,10 +71,10 @@ pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {
         return Ok(exit::DONE);
     }
     // Whatever the definition means to this version: to end the run nothing of it is needed.
-    let flow = begin::reload(&*journal, &run).unwrap_or_else(|_| begin::no_flow());
-    match Book::reopen(journal.clone(), &id, flow) {
+    let flow = start_run::reload(&*journal, &run).unwrap_or_else(|_| start_run::no_flow());
+    match RunWriter::reopen(journal.clone(), &id, flow) {
         Ok(mut book) => {
-            let seen = begin::seen(&place.home, book.run())?;
+            let seen = start_run::seen(&place.home, book.run())?;
             book.commit(Completion::Cancelled { seen }, Vec::new(), &[])?;
         }
         Err(cuegate_runner::Error::Journal(Error::Held { lease })) => {

@@ -3,13 +3,13 @@
 use cuegate_engine::Budget;
 use cuegate_flow::analysis::cost_bound::Certificate;
 
-use super::question;
+use super::prompt_user;
 use crate::{
     Failure,
-    begin::Wishes,
     cli::{args::Run, print},
     config::{Config, Count, Usd},
     exit,
+    start_run::Wishes,
 };
 
 /// What somebody at the terminal allows: money where it is counted (`in_money`), else tokens. Nobody is asked where money
@@ -34,7 +34,7 @@ pub(super) fn wanted(
     }
     let unit = if in_money { "US dollars" } else { "tokens" };
     loop {
-        let said = question::line(&format!("budget in {unit} (an empty line for none): "))?;
+        let said = prompt_user::line(&format!("budget in {unit} (an empty line for none): "))?;
         let Some(said) = said else {
             return Err(Failure {
                 message: "nobody said a budget".to_owned(),

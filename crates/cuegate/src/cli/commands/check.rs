@@ -11,12 +11,12 @@ use cuegate_formats::Files;
 use cuegate_view::Checked;
 use serde_json::{Value, json};
 
-use super::{Place, disk, how, load_as, watch};
+use super::{Place, disk, load_as, read_options, watch};
 use crate::{
     Failure,
     cli::{
         args::{Check, Explain, Format, Show},
-        given, print,
+        print, set_values,
     },
     definition::{Location, Sight, Watched, look_each_way},
     exit,
@@ -36,11 +36,11 @@ pub(super) fn check(place: &Place, args: &Check) -> Result<u8, Failure> {
 /// Looks at all definitions.
 pub(super) fn look(place: &Place, args: &Check) -> Result<Vec<Found>, Failure> {
     let mut checked = Vec::new();
-    let names = given::names(&args.set)?;
+    let names = set_values::names(&args.set)?;
     // Beside a piece there may be others; where there is none at all, the flag does nothing. What is not there may be one.
-    let no_piece = |path: &String| place.locate(path).is_ok_and(|at| !how::of_piece(&at));
+    let no_piece = |path: &String| place.locate(path).is_ok_and(|at| !read_options::of_piece(&at));
     if args.phases.is_some() && args.paths.iter().all(no_piece) {
-        return Err(how::no_piece(&args.paths.join("`, `")));
+        return Err(read_options::no_piece(&args.paths.join("`, `")));
     }
     for path in &args.paths {
         let definition = place.locate(path).and_then(|location| each_way(place, &location, args, &names));
@@ -48,12 +48,12 @@ pub(super) fn look(place: &Place, args: &Check) -> Result<Vec<Found>, Failure> {
         checked.push(definition.unwrap_or_else(|failure| unreadable(&place.shown(path), failure)));
     }
     for found in &checked {
-        given::fit(&found.params, &args.set)?;
+        set_values::fit(&found.params, &args.set)?;
     }
     // Of what could not be read nobody knows what it reads.
     let flows: Vec<&Flow> = checked.iter().filter_map(|found| found.flow.as_deref()).collect();
     if flows.len() == checked.len() {
-        given::tell_unread(&names, flows);
+        set_values::tell_unread(&names, flows);
     }
     Ok(checked)
 }
@@ -99,8 +99,8 @@ pub(super) fn report(checked: &[Found], args: &Check) -> u8 {
 
 /// What is found about the definition at a place, in each way that a run can take.
 fn each_way(place: &Place, location: &Location, args: &Check, names: &[String]) -> Result<Found, Failure> {
-    let phases = args.phases.filter(|_| how::of_piece(location));
-    let how = how::how(place, "", location, phases)?;
+    let phases = args.phases.filter(|_| read_options::of_piece(location));
+    let how = read_options::how(place, "", location, phases)?;
     let disk = disk(location)?;
     let watched = args.watch.then(|| Watched::new(&disk));
     let files: &dyn Files = watched.as_ref().map_or(&disk, |watched| watched);
@@ -214,10 +214,10 @@ pub(super) fn explain(args: &Explain) -> Result<u8, Failure> {
 /// Prints a definition as the flow that will run.
 pub(super) fn show(place: &Place, args: &Show) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
-    let how = how::how(place, &args.path, &location, args.phases)?;
-    let names = given::names(&args.set)?;
+    let how = read_options::how(place, &args.path, &location, args.phases)?;
+    let names = set_values::names(&args.set)?;
     let definition = load_as(&location, &names, &how)?;
-    given::look_at(&definition, &args.set, &names)?;
+    set_values::look_at(&definition, &args.set, &names)?;
     let Some(flow) = &definition.flow else {
         tell(&definition.diagnostics, &definition.sources, false);
         return Err(Failure::usage(

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use cuegate_engine::{Event, Run, TreeState};
-use cuegate_runner::tree::Trees;
+use cuegate_runner::worktree::Trees;
 use cuegate_view::Stamped;
 use serde_json::{Value, json};
 
@@ -103,7 +103,7 @@ impl Changed {
         Ok(trees.patch(&self.from.tree, &self.to.tree, &self.only)?)
     }
 
-    fn stat(&self, trees: &Trees) -> Result<Vec<cuegate_runner::tree::Stat>, Failure> {
+    fn stat(&self, trees: &Trees) -> Result<Vec<cuegate_runner::worktree::Stat>, Failure> {
         let mut stat = trees.stat(&self.from.tree, &self.to.tree)?;
         stat.retain(|stat| self.only.is_empty() || self.only.contains(&stat.path));
         Ok(stat)

@@ -3,9 +3,9 @@
 use super::Place;
 use crate::{
     Failure,
-    begin::Program,
     cli::{args::Doctor, print},
     config, doctor, exit,
+    start_run::Program,
 };
 
 pub(super) fn doctor(place: &Place, args: &Doctor) -> Result<u8, Failure> {

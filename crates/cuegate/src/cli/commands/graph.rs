@@ -2,10 +2,10 @@
 
 use cuegate_view::{Graph, dot, graph_json, mermaid, svg};
 
-use super::{Place, check, how, load_as};
+use super::{Place, check, load_as, read_options};
 use crate::{
     Failure,
-    cli::{args, args::Drawing, given, print},
+    cli::{args, args::Drawing, print, set_values},
     exit,
 };
 
@@ -16,10 +16,10 @@ const LETTERS_MAX: usize = 50_000;
 /// Draws a definition. One that is not sound is drawn as far as it could be read, with what was found, and exits with 2.
 pub(super) fn graph(place: &Place, args: &args::Graph) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
-    let how = how::how(place, &args.path, &location, args.phases)?;
-    let names = given::names(&args.set)?;
+    let how = read_options::how(place, &args.path, &location, args.phases)?;
+    let names = set_values::names(&args.set)?;
     let definition = load_as(&location, &names, &how)?;
-    given::look_at(&definition, &args.set, &names)?;
+    set_values::look_at(&definition, &args.set, &names)?;
     let sound = definition.flow.is_some();
     let Some(flow) = definition.flow.as_deref().or(definition.unsound.as_ref()) else {
         check::tell(&definition.diagnostics, &definition.sources, false);

@@ -9,8 +9,8 @@ use super::Place;
 use crate::{
     Failure,
     cli::{args::Init, print},
-    exit,
-    init::{self, Form, Found, Left, STARTERS, Starter, Tests, Wanted},
+    exit, init,
+    init::{Form, Found, Left, STARTERS, Starter, Tests, Wanted},
 };
 
 /// The folder that pieces and what they share are written into.

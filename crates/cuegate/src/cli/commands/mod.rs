@@ -6,11 +6,11 @@ mod check;
 mod diff;
 mod doctor;
 mod graph;
-mod how;
 mod init;
-mod look;
+mod inspect;
 mod price;
-mod question;
+mod prompt_user;
+mod read_options;
 mod resume;
 mod run;
 mod schema;
@@ -27,7 +27,7 @@ use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
 use cuegate_engine::Load;
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Journal, Liveness as Owning, RunId};
-use cuegate_runner::{Home, lookup};
+use cuegate_runner::{StateDir, lookup};
 use cuegate_view::{Liveness, RunView, Stamped, run_view};
 
 use super::{
@@ -37,7 +37,8 @@ use super::{
 use crate::{
     Failure,
     config::Config,
-    definition::{self, Definition, DiskFiles, Location, locate},
+    definition,
+    definition::{Definition, DiskFiles, Location, locate},
     exit, project,
 };
 
@@ -71,10 +72,10 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Resume(args) => resume::resume(&place, args),
         Verb::Answer(args) => answer::answer(&place, args),
         Verb::Cancel(args) => answer::cancel(&place, &args),
-        Verb::Runs(args) => look::runs(&place, &args),
-        Verb::Status(args) => look::status(&place, &args),
-        Verb::Log(args) => look::log(&place, &args),
-        Verb::Report(args) => look::report(&place, &args),
+        Verb::Runs(args) => inspect::runs(&place, &args),
+        Verb::Status(args) => inspect::status(&place, &args),
+        Verb::Log(args) => inspect::log(&place, &args),
+        Verb::Report(args) => inspect::report(&place, &args),
         Verb::Diff(args) => diff::diff(&place, &args),
         Verb::Doctor(args) => doctor::doctor(&place, &args),
     }
@@ -129,14 +130,14 @@ pub(super) struct Place {
     /// The folder.
     here: PathBuf,
     /// The state of the project it belongs to.
-    home: Home,
+    home: StateDir,
 }
 
 impl Place {
     fn here() -> Result<Place, Failure> {
         let here = std::env::current_dir()
             .map_err(|error| Failure::environment(format!("failed to find the current folder: {error}")))?;
-        let home = Home::at(&project::root_of(&here));
+        let home = StateDir::at(&project::root_of(&here));
         Ok(Place { here, home })
     }
 
@@ -206,7 +207,7 @@ fn texts(journal: &dyn Journal) -> impl Fn(&BlobRef) -> Option<String> + '_ {
 }
 
 /// Drives a run, with a person looking on.
-fn drive(ready: crate::begin::Ready) -> Result<(), Failure> {
+fn drive(ready: crate::start_run::Ready) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

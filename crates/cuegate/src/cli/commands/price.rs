@@ -6,21 +6,22 @@ use cuegate_flow::{
     model::Flow,
 };
 
-use super::{Place, check, disk, how};
+use super::{Place, check, disk, read_options};
 use crate::{
     Failure,
-    cli::{args, given, print},
+    cli::{args, print, set_values},
     config,
     definition::{Definition, both, each_way, look},
-    exit, providers,
-    terms::{Asked, terms},
+    exit,
+    limits::{Asked, terms},
+    providers,
 };
 
 /// Says the most that a run of a definition can do and cost.
 pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
-    let how = how::how(place, &args.path, &location, args.phases)?;
-    let names = given::names(&args.set)?;
+    let how = read_options::how(place, &args.path, &location, args.phases)?;
+    let names = set_values::names(&args.set)?;
     let config = config::load(place.home.root())?;
     let asked = Asked {
         provider: args.provider.as_deref().or(config.run.provider.as_deref()),
@@ -35,7 +36,7 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
         location.show_in(&mut definition.sources);
         definition
     });
-    given::look_at(&alone, &args.set, &names)?;
+    set_values::look_at(&alone, &args.set, &names)?;
     let unsound = |definition: &Definition| {
         check::tell(&definition.diagnostics, &definition.sources, false);
         Err(Failure::usage(

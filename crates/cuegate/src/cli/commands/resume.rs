@@ -5,12 +5,12 @@ use cuegate_journal::{Journal, RunId};
 use cuegate_runner::now_ms;
 use cuegate_view::TimeZone;
 
-use super::{Place, question, run, tell_end, view_of};
+use super::{Place, prompt_user, run, tell_end, view_of};
 use crate::{
     Failure,
-    begin::{self, Again, Host, Program, Ready},
     cli::{args::Resume, print},
-    config, exit, project,
+    config, exit, project, start_run,
+    start_run::{Again, Host, Program, Ready},
 };
 
 pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
@@ -21,7 +21,7 @@ pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
     let id = project::find(&*journal, &args.run)?;
     let config = config::load(place.home.root())?;
     if !cuegate_runner::answered(&*journal, &id)? {
-        question::asked(&*journal, &id)?;
+        prompt_user::asked(&*journal, &id)?;
     }
     if let Some(code) = nothing_to_do(&*journal, &id, &args, run::wait_max_ms(&config))? {
         return Ok(code);
@@ -35,18 +35,18 @@ pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
         model: args.model.clone(),
         wait_max_ms: Some(run::wait_max_ms(&config)),
         budget: args.limits.budget(),
-        unwalled: args.no_wall,
+        unsandboxed: args.no_sandbox,
     };
     let host =
         Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
-    let ready = begin::resume(&host, &id, &again)?;
+    let ready = start_run::resume(&host, &id, &again)?;
     print::line(&format!("run {id}: goes on at record {}", ready.run().seq));
     go_on(place, &host, &id, ready, args.json)
 }
 
 /// Drives a run that was made ready, and tells how it stands then.
 pub(super) fn go_on(place: &Place, host: &Host, id: &RunId, ready: Ready, json: bool) -> Result<u8, Failure> {
-    question::drive(host, id, ready)?;
+    prompt_user::drive(host, id, ready)?;
     tell_end(place, &*host.journal, id, &host.config, json)
 }
 

@@ -13,22 +13,23 @@ use cuegate_flow::{
     model::{Act, Flow, Source},
 };
 use cuegate_journal::sqlite;
-use cuegate_runner::Home;
+use cuegate_runner::StateDir;
 use cuegate_view::{Beginning, beginning};
 
-use super::{Place, budget, check, how, load_as, question, tell_end};
+use super::{Place, budget, check, load_as, prompt_user, read_options, tell_end};
 use crate::{
     Agent, Failure,
-    begin::{self, Ground, Host, Program, Wishes},
     cli::{
         args::{Durability, Run},
-        given, params, print,
+        params, print, set_values,
     },
-    config::{self, Config},
+    config,
+    config::Config,
     definition::{Definition, Location},
-    doctor, project, providers,
-    terms::{Asked, terms},
-    walled,
+    doctor,
+    limits::{Asked, terms},
+    project, providers, sandbox_setup, start_run,
+    start_run::{Ground, Host, Program, Wishes},
 };
 
 /// How long a limit of the provider is waited for when somebody looks on, and when nobody does, in milliseconds.
@@ -39,7 +40,10 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     let set: Vec<String> =
         args.set.iter().filter_map(|pair| pair.split_once('=')).map(|(name, _)| name.to_owned()).collect();
     let config = config::load(place.home.root())?;
-    let how = Load { interactive: person(&location), ..how::how(place, &args.path, &location, args.phases)? };
+    let how = Load {
+        interactive: person(&location),
+        ..read_options::how(place, &args.path, &location, args.phases)?
+    };
     let definition = load_as(&location, &set, &how)?;
     let Some(flow) = definition.flow.clone() else {
         check::tell(&definition.diagnostics, &definition.sources, false);
@@ -65,11 +69,11 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
         wait_max_ms: wait_max_ms(&config),
         budget: config.budget.budget().with(args.limits.budget()),
         load: how,
-        unwalled: args.no_wall,
+        unsandboxed: args.no_sandbox,
     };
-    begin::nothing_missing(&flow, &wishes)?;
+    start_run::nothing_missing(&flow, &wishes)?;
     let apart = wishes.worktree || definition.settings.worktree.enabled;
-    begin::nothing_out_of_sight(place.home.root(), &flow, &wishes, apart)?;
+    start_run::nothing_out_of_sight(place.home.root(), &flow, &wishes, apart)?;
     tell_unread(&flow, &wishes);
     let program = Program::current()?;
     // What cannot work is said before anything is made.
@@ -92,17 +96,17 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
         agent = found(&flow, &wishes, &program, &config)?;
         most = cuegate_flow::analysis::cost_bound::bound(&flow, &terms(&wishes));
     }
-    let wall = walled::raise(&flow, wishes.unwalled, &program)?;
-    let home = Home::create(place.home.root())?;
+    let sandbox = sandbox_setup::raise(&flow, wishes.unsandboxed, &program)?;
+    let home = StateDir::create(place.home.root())?;
     let journal = project::open(&home, durability(args.durability))?;
     let host = Host { home, journal, program, config };
     let id = project::new_run_id();
-    let ground = begin::ground(&host.home, &id, &definition, &wishes)?;
-    let cannot = walled::notes(wall.as_ref(), Path::new(&ground.place.work), host.home.root());
-    let held = Held { by: walled::held_by(&flow, wall.as_ref()), cannot };
+    let ground = start_run::ground(&host.home, &id, &definition, &wishes)?;
+    let cannot = sandbox_setup::notes(sandbox.as_ref(), Path::new(&ground.place.work), host.home.root());
+    let held = Held { by: sandbox_setup::held_by(&flow, sandbox.as_ref()), cannot };
     tell_beginning(&definition, &ground, &wishes, &agent, &most, held, &id.to_string());
-    let ready = begin::begin(&host, &id, &location, &definition, ground.behind(wall), agent, &wishes)?;
-    question::drive(&host, &id, ready)?;
+    let ready = start_run::begin(&host, &id, &location, &definition, ground.behind(sandbox), agent, &wishes)?;
+    prompt_user::drive(&host, &id, ready)?;
     tell_end(place, &*host.journal, &id, &host.config, args.json)
 }
 
@@ -114,7 +118,7 @@ fn found(flow: &Flow, wishes: &Wishes, program: &Program, config: &Config) -> Re
 
 /// Whether somebody is there whom a rule of the definition can ask.
 fn person(location: &Location) -> bool {
-    how::of_piece(location) && print::is_interactive()
+    read_options::of_piece(location) && print::is_interactive()
 }
 
 pub(super) fn durability(durability: Durability) -> sqlite::Durability {
@@ -194,7 +198,7 @@ fn task(args: &Run, definition: &Definition) -> Result<Option<String>, Failure> 
     Ok(given)
 }
 
-/// A task or a value that no prompt reads, or a wall that is none, is probably meant for another definition, or misspelt.
+/// A task or a value that no prompt reads, or a sandbox that is none, is probably meant for another definition, or misspelt.
 fn tell_unread(flow: &Flow, wishes: &Wishes) {
     let mut read = Vec::new();
     for step in &flow.steps {
@@ -206,13 +210,13 @@ fn tell_unread(flow: &Flow, wishes: &Wishes) {
             step.edges.iter().filter_map(|edge| edge.remedy.as_ref()).flat_map(|remedy| remedy.sources()),
         );
     }
-    if wishes.unwalled && flow.conduct.wall.is_none() {
-        print::line("note: `--no-wall` changes nothing: the definition demands no sandbox");
+    if wishes.unsandboxed && flow.conduct.sandbox.is_none() {
+        print::line("note: `--no-sandbox` changes nothing: the definition demands no sandbox");
     }
     if wishes.task.is_some() && !read.contains(&&Source::Task) {
         print::line("note: no prompt of the definition reads the task");
     }
-    given::tell_unread(&wishes.set, [flow]);
+    set_values::tell_unread(&wishes.set, [flow]);
 }
 
 /// What holds the agents, and what of the wish for it cannot be.
@@ -256,7 +260,7 @@ fn tell_beginning(
         model: agent.models().or_else(|| scripted.then(|| "none".to_owned())),
         login: Some(doctor::words(&agent.inspection.login)),
         permission: permissions.join(", "),
-        wall: held.by,
+        sandbox: held.by,
         most: format!(
             "{} iterations, {} asks{}",
             most.iterations,

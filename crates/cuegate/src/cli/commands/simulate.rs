@@ -5,18 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use cuegate_engine::Load;
 use cuegate_flow::model::Flow;
 use cuegate_formats::RunSettings;
-use cuegate_runner::simulated::{Agent, Beginning};
+use cuegate_runner::simulation::{Agent, Beginning};
 use cuegate_view::Simulated;
 
 use super::{Place, check, load_as};
 use crate::{
     Failure,
-    begin::REPAIRS_MAX,
-    cli::{args, given, params, print},
-    config::{self, Config, Phases},
+    cli::{args, params, print, set_values},
+    config,
+    config::{Config, Phases},
     definition::{Location, is_piece},
-    exit,
-    simulate::{self, Wanted},
+    exit, simulate,
+    simulate::Wanted,
+    start_run::REPAIRS_MAX,
 };
 
 /// Walks a definition with stand-in agents. Nobody is asked, nothing is started, nothing is written.
@@ -34,7 +35,7 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
             format!("mend what is found above, then `cuegate check {}`", args.path),
         ));
     };
-    given::tell_unread(&names, [&**flow]);
+    set_values::tell_unread(&names, [&**flow]);
     let (begin, made_up) = begin(args, flow, &definition.settings, &config, how)?;
     let mut agents = if args.agents.is_empty() { Agent::ALL.to_vec() } else { args.agents.clone() };
     // The same agent twice would only do the same again.

@@ -6,10 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    Place,
-    check::{self, Found},
-};
+use super::{Place, check, check::Found};
 use crate::{
     Failure,
     cli::{

@@ -2,7 +2,11 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use super::{ROWS, detect, recipes::has_recipe, recipes::has_target, scripts::without_comments};
+use super::{
+    ROWS, detect,
+    recipes::{has_recipe, has_target},
+    scripts::without_comments,
+};
 
 /// A folder with these files.
 fn project(files: &[(&str, &str)]) -> tempfile::TempDir {

@@ -17,7 +17,7 @@ mod verdict_counters;
 mod walk;
 mod weights;
 
-pub use sensitivity::Lever;
+pub use sensitivity::Sensitivity;
 pub use terms::{Configured, Rate, Terms};
 pub use variants::price_any;
 pub use weights::AskRole;
@@ -69,7 +69,7 @@ pub struct Certificate {
     /// What ends that walk.
     pub bounded_by: BoundedBy,
     /// The one key that would lower what is dear most.
-    pub lever: Option<Lever>,
+    pub lever: Option<Sensitivity>,
 }
 
 /// What walks are compared by.

@@ -26,7 +26,7 @@ const STEPS_TRIED_MAX: usize = 64 * STEPS_MAX;
 
 /// A key, and what lowering it does.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Lever {
+pub struct Sensitivity {
     /// What it is called where it is written.
     pub key: Str,
     /// Where it is written; `None` for a setting.
@@ -45,7 +45,7 @@ pub struct Lever {
 
 /// The key of one of some flows (`at`) whose half would lower what is dear most of all of them; `None` when no key lowers
 /// it.
-pub(super) fn best(ways: &[Way<'_>], at: usize, by: Dear) -> Option<Lever> {
+pub(super) fn best(ways: &[Way<'_>], at: usize, by: Dear) -> Option<Sensitivity> {
     let Way { flow, terms, walked } = &ways[at];
     let mut keys = keys_of(flow, terms);
     let all_keys: Vec<Vec<Key>> = ways.iter().map(|way| keys_of(way.flow, way.terms)).collect();
@@ -91,7 +91,7 @@ pub(super) fn best(ways: &[Way<'_>], at: usize, by: Dear) -> Option<Lever> {
         }
     };
     let cost = (0..ways.len()).map(of).reduce(Cost::max)?;
-    Some(Lever {
+    Some(Sensitivity {
         from: u64::from(key.value),
         to: u64::from(to),
         asks: cost.asks,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
 use super::distances::Before;
-use super::state::{Move, Situation};
+use super::state::{Move, RunState};
 use super::transitions::Rules;
 use super::{Choice, Mark};
 use crate::model::monitor_watch::forget;
@@ -34,7 +34,7 @@ pub struct Reach {
     /// What follows on situations that are told apart, and how those are told apart that are known.
     exactly: Rules,
     rules: Option<Rules>,
-    known: HashMap<Situation, u32>,
+    known: HashMap<RunState, u32>,
     /// By situation: the step, and what can follow.
     pub(super) ats: Vec<StepId>,
     pub(super) hops: Vec<Vec<Hop>>,
@@ -179,7 +179,7 @@ impl Reach {
     }
 
     /// Everything that can follow on a situation.
-    pub fn moves(&self, situation: &Situation) -> Vec<Move> {
+    pub fn moves(&self, situation: &RunState) -> Vec<Move> {
         let mut situation = self.exactly.normal(situation.clone());
         forget(&self.flow.monitors, &mut situation.history);
         self.exactly.moves(&self.flow, &situation)
@@ -187,12 +187,12 @@ impl Reach {
 
     /// The situation in which every run begins.
     #[cfg(test)]
-    pub(super) fn exactly_first(&self) -> Situation {
+    pub(super) fn exactly_first(&self) -> RunState {
         self.exactly.first(&self.flow)
     }
 
     /// The number of a situation; `None` when no run comes to it by itself.
-    pub(super) fn place(&self, situation: &Situation) -> Option<u32> {
+    pub(super) fn place(&self, situation: &RunState) -> Option<u32> {
         let mut situation = self.rules.as_ref().unwrap_or(&self.exactly).normal(situation.clone());
         forget(&self.flow.monitors, &mut situation.history);
         self.known.get(&situation).copied()
@@ -202,7 +202,7 @@ impl Reach {
 /// What is known while it is explored.
 #[derive(Default)]
 struct Explored {
-    known: HashMap<Situation, u32>,
+    known: HashMap<RunState, u32>,
     ats: Vec<StepId>,
     hops: Vec<Option<Vec<Hop>>>,
     sets: Vec<Vec<u32>>,

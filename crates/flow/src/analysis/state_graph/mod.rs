@@ -23,7 +23,7 @@ use crate::{
 pub use distances::{FAR, Goal};
 pub use explore::Reach;
 pub use members::Said;
-pub use state::{Move, Situation};
+pub use state::{Move, RunState};
 pub use unreached::reasons;
 
 /// Something that a run can come by.

@@ -7,7 +7,7 @@ use crate::{Str, model::StepId};
 
 /// How a run stands: where control is, and all that decides about what follows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Situation {
+pub struct RunState {
     /// The step on which control stands.
     pub at: StepId,
     /// The step whose visit is open.
@@ -38,7 +38,7 @@ pub struct Move {
     /// What is come by with it.
     pub marks: Vec<Mark>,
     /// The situation then; `None` where the run ends.
-    pub next: Option<Situation>,
+    pub next: Option<RunState>,
     /// Whether an iteration begins with it.
     pub counts: bool,
     /// Whether the run is exhausted with it where no iteration is left, and not completed by its verdict.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::choices::{Key, falls_back, picks, sayings, selected, values};
-use super::state::{Move, Situation};
+use super::state::{Move, RunState};
 use super::{Choice, Left, Mark, Pick};
 use crate::analysis::graph;
 use crate::analysis::newest_values::Cases;
@@ -92,8 +92,8 @@ impl Rules {
     }
 
     /// The situation in which every run begins.
-    pub(super) fn first(&self, flow: &Flow) -> Situation {
-        self.normal(Situation {
+    pub(super) fn first(&self, flow: &Flow) -> RunState {
+        self.normal(RunState {
             at: flow.entry,
             visit: flow.entry,
             judged: false,
@@ -108,7 +108,7 @@ impl Rules {
     }
 
     /// A situation without what decides nothing.
-    pub(super) fn normal(&self, mut situation: Situation) -> Situation {
+    pub(super) fn normal(&self, mut situation: RunState) -> RunState {
         if !self.exact {
             situation.counters.clear();
             situation.newest.clear();
@@ -134,7 +134,7 @@ impl Rules {
     }
 
     /// Everything that can follow.
-    pub(super) fn moves(&self, flow: &Flow, at: &Situation) -> Vec<Move> {
+    pub(super) fn moves(&self, flow: &Flow, at: &RunState) -> Vec<Move> {
         let step = flow.step(at.at);
         let mut found = Vec::new();
         for said in &self.sayings[at.at.0 as usize] {
@@ -168,7 +168,7 @@ impl Rules {
     }
 
     /// What is come by as soon as something is said.
-    fn said(&self, flow: &Flow, at: &Situation, said: &Choice) -> Vec<Mark> {
+    fn said(&self, flow: &Flow, at: &RunState, said: &Choice) -> Vec<Mark> {
         let step = flow.step(at.at);
         let mut marks = Vec::new();
         if let Some(by) = said.by {
@@ -201,7 +201,7 @@ impl Rules {
     }
 
     /// The edges that an outcome can take, each with those before it that are used up.
-    fn open(&self, flow: &Flow, at: &Situation, outcome: &Outcome) -> Vec<(usize, Vec<usize>)> {
+    fn open(&self, flow: &Flow, at: &RunState, outcome: &Outcome) -> Vec<(usize, Vec<usize>)> {
         let (mut open, mut spent) = (Vec::new(), Vec::new());
         let all = &flow.step(at.at).edges;
         let own = self.edges[at.at.0 as usize].get(outcome).map_or(&[][..], Vec::as_slice);
@@ -231,7 +231,7 @@ impl Rules {
     fn targets(
         &self,
         flow: &Flow,
-        at: &Situation,
+        at: &RunState,
         index: usize,
         edge: &Edge<StepId>,
         said: &Choice,
@@ -284,7 +284,7 @@ impl Rules {
             found.push(Move { choice, marks, next: None, counts: false, exhausts: false });
             return;
         };
-        let mut next = Situation { at: to, checks, ..at.clone() };
+        let mut next = RunState { at: to, checks, ..at.clone() };
         self.leave(&mut next, at, edge, &choice);
         // A step that does not count belongs to the visit that led to it.
         if !flow.step(to).counts {
@@ -306,7 +306,7 @@ impl Rules {
     }
 
     /// What an edge counts and leaves.
-    fn leave(&self, next: &mut Situation, at: &Situation, edge: &Edge<StepId>, choice: &Choice) {
+    fn leave(&self, next: &mut RunState, at: &RunState, edge: &Edge<StepId>, choice: &Choice) {
         if !self.exact {
             return;
         }
@@ -333,7 +333,7 @@ impl Rules {
     fn visit_done(
         &self,
         flow: &Flow,
-        at: &Situation,
+        at: &RunState,
         edge: &Edge<StepId>,
         going: Move,
         found: &mut Vec<Move>,
@@ -397,7 +397,7 @@ impl Rules {
     }
 
     /// The monitors that may act when control goes to a step that counts; `None` for none of them.
-    fn fired(&self, flow: &Flow, at: &Situation, edge: &Edge<StepId>, to: StepId) -> Vec<Option<usize>> {
+    fn fired(&self, flow: &Flow, at: &RunState, edge: &Edge<StepId>, to: StepId) -> Vec<Option<usize>> {
         // Who mends goes on with the same visit's work, and a monitor's own judge sets off none.
         if edge.remedy.is_some() || (at.judged && !flow.step(at.at).counts) {
             return vec![None];
@@ -419,7 +419,7 @@ impl Rules {
 
 /// What is left, and how.
 struct Leaving<'s> {
-    at: &'s Situation,
+    at: &'s RunState,
     edge: &'s Edge<StepId>,
     choice: Choice,
     marks: Vec<Mark>,

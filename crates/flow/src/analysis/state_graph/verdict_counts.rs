@@ -1,6 +1,6 @@
 //! When the verdict ends a run, as far as that is counted; what is said and looked at may hold or not.
 
-use super::state::Situation;
+use super::state::RunState;
 use super::transitions::Rules;
 use super::{Choice, Mark};
 use crate::model::{Act, Flow, StepId, Verdict};
@@ -24,7 +24,7 @@ impl Rules {
     }
 
     /// The parts of the verdict that an answer may fulfil, and those whose count is full with it.
-    pub(super) fn answered(&self, flow: &Flow, at: &Situation, said: &Choice, marks: &mut Vec<Mark>) {
+    pub(super) fn answered(&self, flow: &Flow, at: &RunState, said: &Choice, marks: &mut Vec<Mark>) {
         let counted = self.checked(flow, at.at, said);
         let asks = matches!(flow.step(at.at).act, Act::Ask(_) | Act::All { .. });
         for (place, part) in &self.parts {
@@ -44,7 +44,7 @@ impl Rules {
     }
 
     /// What holds because a visit ends.
-    pub(super) fn finished(&self, at: &Situation, marks: &mut Vec<Mark>) {
+    pub(super) fn finished(&self, at: &RunState, marks: &mut Vec<Mark>) {
         for (place, part) in &self.parts {
             let reached = matches!(part, Verdict::Iterations(max) if !self.exact || at.finished + 1 >= *max);
             marks.extend(reached.then(|| Mark::Verdict(place.clone())));

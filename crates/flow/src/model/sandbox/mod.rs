@@ -1,4 +1,4 @@
-//! The wall that a definition wants around what its agents start. The operating system holds it.
+//! The sandbox that a definition wants around what its agents start. The operating system holds it.
 
 mod host;
 mod trusted;
@@ -8,16 +8,16 @@ pub use trusted::TRUSTED;
 
 use crate::Str;
 
-/// What can be reached from behind a wall, besides reading files.
+/// What can be reached from behind a sandbox, besides reading files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wall {
+pub struct SandboxPolicy {
     /// Whom they may reach, besides the service of the agent itself.
     pub network: Network,
     /// What may be written, besides the working tree: paths as the definition has them.
     pub writable: Vec<Str>,
 }
 
-/// Whom those behind a wall may reach.
+/// Whom those behind a sandbox may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Network {
     /// Nobody.
@@ -70,7 +70,7 @@ mod tests {
     /// The list is one that people decide by.
     #[test]
     fn the_manual_has_the_same_list() {
-        let manual = include_str!("../../../../../docs/wall.md");
+        let manual = include_str!("../../../../../docs/sandbox.md");
         let list = manual.split("### The hosts that are trusted").nth(1).unwrap();
         let list = list.split("\n## ").next().unwrap();
         let rows = list.lines().filter(|line| line.starts_with("| `"));

@@ -21,7 +21,7 @@ pub const OWN_FLAGS: [&str; 20] = [
     "--script",
     "--model",
     "--worktree",
-    "--no-wall",
+    "--no-sandbox",
     "--max-iterations",
     "--repairs",
     "--phases",

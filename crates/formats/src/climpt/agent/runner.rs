@@ -116,7 +116,7 @@ fn read_boundaries<'j>(boundaries: Fields<'j, '_>, agent: &mut AgentDefinition<'
         agent.idle_tools = Some(span).filter(|_| is_idle);
     }
     if let Some(sandbox) = boundaries.object("sandbox") {
-        agent.conduct.wall = read_sandbox(sandbox);
+        agent.conduct.sandbox = read_sandbox(sandbox);
     }
     boundaries.finish();
 }

@@ -2,15 +2,15 @@
 
 use cuegate_flow::{
     Str,
-    model::sandbox::{Host, Network, Wall},
+    model::sandbox::{Host, Network, SandboxPolicy},
 };
 
 use crate::values::json::{Fields, Text};
 
-/// Reads a sandbox into the wall that the run has to stand behind; `None` when it is switched off.
+/// Reads a sandbox into the sandbox that the run has to stand behind; `None` when it is switched off.
 ///
 /// What is wrong in one that is switched off is reported all the same: it will be switched on one day.
-pub(crate) fn read_sandbox(sandbox: Fields<'_, '_>) -> Option<Wall> {
+pub(crate) fn read_sandbox(sandbox: Fields<'_, '_>) -> Option<SandboxPolicy> {
     let written = sandbox.boolean("enabled");
     let enabled = written.is_none_or(|(enabled, _)| enabled);
     let network = match sandbox.object("network") {
@@ -25,7 +25,7 @@ pub(crate) fn read_sandbox(sandbox: Fields<'_, '_>) -> Option<Wall> {
     read_holes(&sandbox);
     sandbox.switched_off(written);
     sandbox.finish();
-    enabled.then_some(Wall { network, writable })
+    enabled.then_some(SandboxPolicy { network, writable })
 }
 
 fn read_network(network: Fields<'_, '_>) -> Network {
@@ -86,17 +86,17 @@ fn read_paths(filesystem: &Fields<'_, '_>) -> Vec<Str> {
     named.collect()
 }
 
-/// What would let something out of the wall. Nothing is let out, so that who relies on these finds commands failing, and
-/// not a wall with a hole in it.
+/// What would let something out of the sandbox. Nothing is let out, so that who relies on these finds commands failing, and
+/// not a sandbox with a hole in it.
 fn read_holes(sandbox: &Fields<'_, '_>) {
     if sandbox.texts("excludedCommands").is_some_and(|commands| !commands.is_empty()) {
         sandbox.stray(
             "excludedCommands",
-            "every command stays behind the wall; allow the hosts and paths that it needs",
+            "every command stays behind the sandbox; allow the hosts and paths that it needs",
         );
     }
     if let Some((true, span)) = sandbox.boolean("allowUnsandboxedCommands") {
-        let message = "`allowUnsandboxedCommands` has no effect: every command stays behind the wall";
+        let message = "`allowUnsandboxedCommands` has no effect: every command stays behind the sandbox";
         sandbox.inert(span, message, "remove it, and allow the hosts and paths that are needed");
     }
 }

@@ -172,9 +172,9 @@ fn a_model_is_asked_for_by_name() {
     assert_eq!(more(|ask| ask.model = Some("gpt-x".to_owned())), ["--model=gpt-x"]);
 }
 
-/// The wall holds what its own sandbox would.
+/// The sandbox holds what its own sandbox would.
 #[test]
-fn behind_a_wall_it_has_no_sandbox_of_its_own() {
+fn in_a_sandbox_it_has_no_sandbox_of_its_own() {
     let plain = |change: fn(&mut Request)| {
         let mut request = request();
         change(&mut request);

@@ -1,5 +1,6 @@
-use super::{super::script::OnExhausted, Script, distance};
+use super::{Script, distance};
 use crate::Kind;
+use crate::scripted::script::OnExhausted;
 
 /// What comes of a text, in one line.
 fn read(text: &str) -> String {

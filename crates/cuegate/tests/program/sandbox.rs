@@ -1,0 +1,461 @@
+//! What a sandbox keeps those behind it from, by a real bubblewrap.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpListener,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{Arc, Mutex},
+};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::{
+    registry::{Registry, begin, says, says_with, small},
+    support::{Project, Ran, until},
+};
+
+/// Whether a sandbox can stand here. A test that needs one ends where none can, and says so.
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+pub fn stands() -> bool {
+    let args = "--unshare-net --unshare-pid --ro-bind / / --dev /dev --proc /proc true";
+    let tried = Command::new("bwrap").args(args.split(' ')).output();
+    let stands = tried.is_ok_and(|tried| tried.status.success());
+    if !stands {
+        eprintln!("skipped: no sandbox can stand here; install bubblewrap, `cuegate doctor` says more");
+    }
+    stands
+}
+
+/// The small agent behind a sandbox.
+fn behind(sandbox: Value) -> Registry {
+    small().runner(json!({"boundaries": {"sandbox": sandbox}}))
+}
+
+/// A project whose agent runs these commands behind a sandbox, and is done. A command is told by its name: `NAME yes` or
+/// `NAME no` stands in `said.txt` then.
+fn does(registry: &Registry, commands: &[(&str, &str)]) -> Project {
+    let runs: Vec<String> = commands
+        .iter()
+        .map(|(name, command)| {
+            format!("if ( {command} ) >> heard.txt 2>&1; then echo {name} yes; else echo {name} no; fi >> said.txt")
+        })
+        .collect();
+    registry.project(json!([says_with("work", "handoff", json!({"runs": runs})), says("close", "closing")]))
+}
+
+fn done(ran: &Ran) {
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+}
+
+/// A folder outside of the project, and outside of what a room has for itself, where the tests themselves do not lie
+/// in there.
+fn outside() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[test]
+fn only_the_tree_and_what_is_allowed_can_be_written() {
+    if !stands() {
+        return;
+    }
+    let (closed, open) = (outside(), outside());
+    let registry = behind(json!({"filesystem": {"allowedPaths": [text(open.path()), "~/no-such-folder"]}}));
+    let to = |dir: &tempfile::TempDir| format!("echo x > {}/x", dir.path().display());
+    let project = does(
+        &registry,
+        &[
+            ("tree", "echo x > x.txt"),
+            ("closed", &to(&closed)),
+            ("open", &to(&open)),
+            ("temporary", "echo x > /tmp/x && cat /tmp/x"),
+            ("state", "test -e .cuegate/journal.db || mv .cuegate other || echo x > .cuegate/x"),
+            ("hook", "echo x > .git/hooks/post-commit"),
+            ("settings", "git config core.fsmonitor evil || echo x >> .git/config"),
+            ("replaced", "mv .git other"),
+            ("commit", "git add x.txt && git commit -qm x"),
+            ("machine", "test -w /proc/sys/kernel/core_pattern"),
+            ("elsewhere", "echo /evil > .git/commondir && rm -f .git/commondir"),
+            ("processes", &format!("kill -0 {}", std::process::id())),
+        ],
+    );
+    let ran = project.go(&[]);
+    done(&ran);
+    let said = "tree yes\nclosed no\nopen yes\ntemporary yes\nstate no\nhook no\nsettings no\nreplaced no\ncommit yes\n\
+                machine no\nelsewhere yes\nprocesses no\n";
+    assert_eq!(project.read("said.txt"), said, "{}", project.read("heard.txt"));
+    assert!(!closed.path().join("x").exists() && open.path().join("x").exists());
+    assert!(!project.path().join(".git/hooks/post-commit").exists());
+    assert_eq!(project.git(&["log", "--format=%s"]), "x\nbegin\n");
+    let held = format!("held by a sandbox (bubblewrap {}", "");
+    assert!(ran.stderr.contains(&held), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`~/no-such-folder` of `allowedPaths` is not there"), "{}", ran.stderr);
+}
+
+/// What an agent leaves in the repository to lead git elsewhere is gone before git is asked again.
+#[test]
+fn git_is_not_led_elsewhere() {
+    if !stands() {
+        return;
+    }
+    let lead = "mkdir evil && git init -q --bare evil/e && git -C evil/e config core.fsmonitor 'touch ../caught' \
+                && echo ../evil/e > .git/commondir";
+    let project = does(&behind(json!({})), &[("lead", lead)]);
+    done(&project.go(&[]));
+    assert_eq!(project.read("said.txt"), "lead yes\n", "{}", project.read("heard.txt"));
+    assert!(!project.path().join(".git/commondir").exists());
+    assert_eq!(project.git(&["rev-parse", "--git-common-dir"]), ".git\n");
+    // Nor when a run was killed before that.
+    let project = behind(json!({})).project(json!([says("work", "handoff")]));
+    assert_eq!(project.go(&[]).code, 4, "its script is used up");
+    project.write(".git/commondir", "../evil\n");
+    project.script("script2.json", &json!([says("close", "closing")]));
+    done(&project.run(&["resume", "last", "--script", "script2.json"]));
+    assert!(!project.path().join(".git/commondir").exists());
+}
+
+/// A link that one ask leaves opens nothing to the next one.
+#[test]
+fn what_is_allowed_cannot_be_led_elsewhere() {
+    if !stands() {
+        return;
+    }
+    let closed = outside();
+    let lead = format!("ln -s {0} out; ln -s {0} .git/modules", closed.path().display());
+    let write = "echo x > out/x; echo x > .git/modules/x";
+    let project = behind(json!({"filesystem": {"allowedPaths": ["out"]}})).project(json!([
+        says_with("work", "handoff", json!({"runs": [lead]})),
+        says_with("close", "closing", json!({"runs": [write]})),
+    ]));
+    done(&project.go(&[]));
+    assert!(project.path().join("out").is_symlink());
+    assert_eq!(fs::read_dir(closed.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_step_that_only_reads_writes_nothing() {
+    if !stands() {
+        return;
+    }
+    let open = outside();
+    let paths = json!([text(open.path())]);
+    let registry = behind(json!({"filesystem": {"allowedPaths": paths}}))
+        .with("work", json!({"permissionMode": "plan"}));
+    let out = text(open.path());
+    let runs = [format!("echo x > {out}/open; echo x > a.txt; echo x > new.txt; cp a.txt {out}/a")];
+    let project = registry
+        .project(json!([says_with("work", "handoff", json!({"runs": runs})), says("close", "closing")]));
+    let ran = project.go(&[]);
+    done(&ran);
+    assert_eq!(fs::read_to_string(open.path().join("a")).unwrap(), "one\n");
+    assert!(open.path().join("open").exists() && !project.path().join("new.txt").exists());
+    assert_eq!(project.read("a.txt"), "one\n");
+}
+
+/// A server of this machine that answers everybody, and keeps what it was asked.
+struct Server {
+    port: u16,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    fn start() -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let keep = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut head = [0; 4096];
+                let read = stream.read(&mut head).unwrap_or(0);
+                let head = String::from_utf8_lossy(&head[..read]).into_owned();
+                keep.lock().unwrap().push(head.lines().next().unwrap_or_default().to_owned());
+                let _ = stream
+                    .write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            }
+        });
+        Server { port, asked }
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+/// Asks a server by git, which is there wherever these tests run. It fails in any case; whether it got through, the
+/// server knows.
+fn fetch(host: &str) -> String {
+    format!("! git ls-remote http://{host}/r 2>&1 | tee /tmp/said; cat /tmp/said; true")
+}
+
+fn refused(project: &Project) -> Vec<String> {
+    let told = project.events("sandbox_denied");
+    told.iter()
+        .map(|event| format!("{}: {}", event["step"].as_str().unwrap(), event["to"].as_str().unwrap()))
+        .collect()
+}
+
+#[test]
+fn nobody_is_reached_but_who_is_allowed() {
+    if !stands() {
+        return;
+    }
+    let (open, closed) = (Server::start(), Server::start());
+    let allowed = format!("localhost:{}", open.port);
+    let registry =
+        behind(json!({"network": {"mode": "custom", "trustedDomains": [allowed, "*.example.com:9"]}}));
+    let project = does(
+        &registry,
+        &[
+            ("open", &fetch(&format!("localhost:{}", open.port))),
+            ("closed", &fetch(&format!("127.0.0.1:{}", closed.port))),
+            (
+                "proxied",
+                &format!("unset no_proxy NO_PROXY; {}", fetch(&format!("127.0.0.1:{}", closed.port))),
+            ),
+            ("named", &fetch("evil.example.net")),
+            ("again", &fetch("evil.example.net")),
+            ("port", &fetch("a.example.com:10")),
+        ],
+    );
+    let ran = project.go(&[]);
+    done(&ran);
+    assert!(open.asked()[0].starts_with("GET /r/info/refs"), "{:?}", project.read("heard.txt"));
+    assert_eq!(closed.asked(), [""; 0]);
+    let wanted =
+        [format!("127.0.0.1:{}", closed.port), "evil.example.net:80".into(), "a.example.com:10".into()];
+    assert_eq!(refused(&project), wanted.map(|to| format!("work: {to}")), "{}", project.read("heard.txt"));
+    let line = "the sandbox keeps it from evil.example.net:80";
+    assert!(ran.stderr.contains(line), "who looks on sees it: {}", ran.stderr);
+    assert!(project.run(&["log", "last"]).stdout.contains(line));
+}
+
+#[test]
+fn none_is_nobody() {
+    if !stands() {
+        return;
+    }
+    let server = Server::start();
+    let here = format!("localhost:{}", server.port);
+    let registry = behind(json!({"network": {"mode": "none"}}));
+    let ways = [("plain", fetch(&here)), ("proxied", format!("unset no_proxy NO_PROXY; {}", fetch(&here)))];
+    let project = does(&registry, &ways.each_ref().map(|(name, command)| (*name, command.as_str())));
+    let ran = project.go(&[]);
+    done(&ran);
+    assert_eq!(server.asked(), [""; 0]);
+    assert_eq!(refused(&project), [format!("work: {here}")]);
+    assert!(ran.stderr.contains("reaches nothing"), "{}", ran.stderr);
+}
+
+/// Sockets are no files: who listens on one serves whoever can name it.
+#[test]
+fn sockets_of_other_programs_are_not_there() {
+    if !stands() {
+        return;
+    }
+    let dir = outside();
+    let socket = dir.path().join("s");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let project = does(&behind(json!({})), &[("socket", &format!("test -S {}", socket.display()))]);
+    done(&project.go(&[]));
+    assert_eq!(project.read("said.txt"), "socket no\n");
+}
+
+#[test]
+fn handlers_of_the_definition_stand_behind_it_too() {
+    if !stands() {
+        return;
+    }
+    let dir = outside();
+    let to = text(&dir.path().join("x"));
+    let handler = format!(
+        "#!/bin/sh\ncat > told.txt\necho x > {to}\n( {} ) > /dev/null\necho '{{\"finished\": true}}'\n",
+        fetch("evil.test")
+    );
+    let actions = json!({"enabled": true, "types": ["post"], "outputFormat": "json", "handlers": {"post": "exec:act.sh"}});
+    let verdict = json!({"type": "meta:custom", "config": {"handlerPath": "act.sh"}});
+    let registry = behind(json!({"network": {"mode": "none"}}))
+        .runner(json!({"actions": actions, "verdict": null}))
+        .runner(json!({"verdict": verdict}));
+    let project = Project::empty();
+    registry.write(&project);
+    project.write(".agent/agent/act.sh", &handler);
+    let path = project.path().join(".agent/agent/act.sh");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    project.write(".gitignore", "/script*\n");
+    project.init();
+    let block = "```json\n{\"action\": \"post\", \"n\": 1}\n```";
+    project.script("script.json", &json!([says_with("work", "handoff", json!({"text": block}))]));
+    let ran = project.go(&[]);
+    done(&ran);
+    assert_eq!(project.status()["effects"][0]["state"], "done", "{}", ran.stderr);
+    assert!(project.path().join("told.txt").exists() && !dir.path().join("x").exists());
+    assert_eq!(refused(&project), ["work: evil.test:80"; 2], "the handler and the verdict's: {}", ran.stderr);
+}
+
+#[test]
+fn a_worktree_commits_and_keeps_the_repository_whole() {
+    if !stands() {
+        return;
+    }
+    let project = does(
+        &behind(json!({})),
+        &[
+            ("commit", "echo x > x.txt && git add x.txt && git commit -qm behind"),
+            ("hook", "echo x > $(git rev-parse --git-common-dir)/hooks/post-commit"),
+            ("led", "echo x > .git"),
+            ("main", "echo x > $(git rev-parse --git-common-dir)/../a.txt"),
+        ],
+    );
+    let ran = project.go(&["--worktree"]);
+    done(&ran);
+    let work = PathBuf::from(project.events("run_started")[0]["place"]["work"].as_str().unwrap());
+    let said = fs::read_to_string(work.join("said.txt")).unwrap();
+    assert_eq!(
+        said,
+        "commit yes\nhook no\nled no\nmain no\n",
+        "{}",
+        fs::read_to_string(work.join("heard.txt")).unwrap()
+    );
+    assert_eq!(project.git(&["log", "--format=%s", "--all"]), "behind\nbegin\n");
+}
+
+/// A folder for `PATH` with programs, and without bubblewrap.
+fn without_bubblewrap() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for program in ["git", "sh", "sleep", "cat"] {
+        let found = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+            .map(|dir| dir.join(program))
+            .find(|file| file.is_file());
+        std::os::unix::fs::symlink(found.unwrap(), dir.path().join(program)).unwrap();
+    }
+    dir
+}
+
+#[test]
+fn without_a_sandbox_nothing_begins_unless_somebody_says_so() {
+    let bin = without_bubblewrap();
+    let project = does(&behind(json!({})), &[("x", "true")]);
+    let run = |args: &[&str]| Ran::of(project.command(args).env("PATH", bin.path()).output().unwrap());
+    let ran = run(&begin(&[]));
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    for word in [
+        "the definition demands a sandbox, and `bwrap` is not in PATH",
+        "install bubblewrap",
+        "`--no-sandbox`",
+    ] {
+        assert!(ran.stderr.contains(word), "{word}: {}", ran.stderr);
+    }
+    assert!(!project.path().join(".cuegate").exists(), "nothing was made");
+    let ran = run(&begin(&["--no-sandbox"]));
+    done(&ran);
+    let words = "held by nothing, though the definition demands a sandbox (`--no-sandbox`)";
+    assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    assert_eq!(project.events("run_started")[0]["unsandboxed"], true);
+    let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
+    let ran = project.go(&["--no-sandbox"]);
+    assert!(ran.stderr.contains("note: `--no-sandbox` changes nothing"), "{}", ran.stderr);
+    assert_eq!(project.events("run_started")[0]["unsandboxed"], Value::Null);
+}
+
+/// A run that was begun behind a sandbox does not go on without; one that somebody let go on without goes on so.
+#[test]
+fn a_sandbox_stays_demanded_when_a_run_goes_on() {
+    if !stands() {
+        return;
+    }
+    let project = behind(json!({})).project(json!([says_with("work", "repeat", json!({"runs": ["true"]}))]));
+    assert_eq!(project.go(&[]).code, 4, "its script is used up");
+    let bin = without_bubblewrap();
+    let resume = |script: &str, more: &[&str]| {
+        let args = [&["resume", "last", "--script", script], more].concat();
+        Ran::of(project.command(&args).env("PATH", bin.path()).output().unwrap())
+    };
+    project.script(
+        "script2.json",
+        &json!([says_with("work", "handoff", json!({"runs": ["echo > script-out"]}))]),
+    );
+    let ran = resume("script2.json", &[]);
+    assert!(ran.code == 4 && ran.stderr.contains("`--no-sandbox`"), "{}", ran.stderr);
+    assert_eq!(resume("script2.json", &["--no-sandbox"]).code, 4);
+    assert!(project.path().join("script-out").exists());
+    assert_eq!(project.events("resumed")[0]["unsandboxed"], true);
+    project.script("script3.json", &json!([says("close", "closing")]));
+    done(&resume("script3.json", &[]));
+}
+
+/// Killed at work: nobody is left, whatever they did to get away, and the run goes on behind its sandbox.
+#[test]
+fn a_killed_run_leaves_nobody_in_the_room() {
+    if !stands() {
+        return;
+    }
+    let away =
+        "setsid sh -c 'sleep 1000 & sleep 1000' & env -i setsid sleep 1000 & test -e script-go || sleep 1000";
+    let project = behind(json!({}))
+        .project(json!([says_with("work", "handoff", json!({"runs": [away]})), says("close", "closing")]));
+    let job = project.job(&begin(&[]));
+    until("all sleep", || {
+        crate::support::at_work_in(project.path())
+            .iter()
+            .filter(|process| process.words.trim() == "sleep 1000")
+            .count()
+            == 4
+    });
+    job.signal(Signal::KILL);
+    project.all_gone();
+    project.write("script-go", "");
+    done(&project.run(&["resume", "last"]));
+    project.all_gone();
+}
+
+/// Who is asked to end has the time for it that everybody has.
+#[test]
+fn whoever_is_in_the_room_is_asked_to_end() {
+    if !stands() {
+        return;
+    }
+    // The shell has something to say about its sleep, to somebody who is gone.
+    let command = "exec 2> /dev/null; trap 'echo bye > script-bye; exit 0' TERM; touch script-there; while :; do sleep 0.01; done";
+    let project = behind(json!({}))
+        .project(json!([says_with("work", "handoff", json!({"runs": [command]})), says("close", "closing")]));
+    let job = project.job(&begin(&[]));
+    until("it is there", || project.path().join("script-there").exists());
+    job.signal(Signal::INT);
+    assert_eq!(job.end().code, 130);
+    assert_eq!(project.read("script-bye"), "bye\n");
+    project.all_gone();
+}
+
+/// The agent's own service is reached whatever the definition says, here by our own program that asks it.
+#[test]
+fn the_agents_own_service_is_reached() {
+    if !stands() {
+        return;
+    }
+    use cuegate_testkit::standin::{Reply, Scenario, Standin};
+    let answer = |intent: &str| json!({"next_action": {"action": intent}});
+    let scenario = Scenario::new()
+        .reply(Reply::to("Do work.").json(answer("handoff")))
+        .reply(Reply::to("Do close.").json(answer("closing")));
+    let standin = Standin::start(scenario);
+    let project = behind(json!({"network": {"mode": "none"}})).project(json!([]));
+    let toml = format!(
+        "[providers.openai]\nbase_url = \"{}\"\nmodel = \"small\"\nkey_env = \"OPENAI_API_KEY\"\n",
+        standin.openai_base()
+    );
+    project.write("cuegate.toml", &toml);
+    let args = ["run", "agent", "--provider", "openai"];
+    let ran = Ran::of(project.command(&args).envs(standin.codex_env()).output().unwrap());
+    done(&ran);
+    assert_eq!(standin.answered().len(), 2);
+    assert_eq!(refused(&project), [""; 0]);
+}

@@ -1,0 +1,508 @@
+//! Reading an outcome out of an answer.
+
+use cuegate_flow::{
+    Str,
+    model::{
+        Act, Edge, Ending, FieldPath, Flow, Fused, Gate, Outcome, Reader, Step, StepId, Target, Template,
+    },
+};
+use serde_json::Value;
+
+use crate::{
+    answers::{
+        spoken,
+        structured::{json_in_text, json_where},
+    },
+    completion::Answer,
+};
+
+/// What a gate read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reading {
+    /// An outcome.
+    Outcome {
+        /// Which.
+        outcome: Outcome,
+        /// The structured answer, with the outcome's word normalised.
+        output: Option<Value>,
+        /// The agent's own reason.
+        reason: Option<String>,
+    },
+    /// Another step has to decide.
+    Judge {
+        /// Which.
+        judge: StepId,
+        /// The place of the reader that says so.
+        reader: u16,
+        /// The structured answer.
+        output: Option<Value>,
+    },
+}
+
+/// Why an answer cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bad {
+    /// Whether there was nothing to read an outcome from at all.
+    pub absent: bool,
+    /// What is wrong with it, for the agent and for people.
+    pub why: String,
+}
+
+impl Bad {
+    pub(crate) fn wrong(why: impl Into<String>) -> Bad {
+        Bad { absent: false, why: why.into() }
+    }
+}
+
+/// Reads an answer by a step's gate, beginning with reader `from`.
+///
+/// Normalised means trimmed, in lower case and through the table of accepted words; the whole answer is then
+/// validated with the normalised word in place.
+///
+/// # Errors
+/// When no reader could read it, or it does not fit the step's schema. Nothing is guessed: gates fail closed.
+pub fn read(
+    flow: &Flow,
+    step: &Step<StepId>,
+    output: Option<&Value>,
+    text: &str,
+    from: u16,
+) -> Result<Reading, Bad> {
+    if output.is_none() && from == 0 && text.trim().is_empty() && blocked_mark(step).is_some() {
+        return Err(Bad { absent: true, why: "the answer is empty".to_owned() });
+    }
+    let readers = match &step.gate {
+        Gate::Always(outcome) => {
+            let output = structured(flow, step, output, text);
+            // Plain words are an answer as well where one says several things at once.
+            if output.is_some() || fused(step).is_none() {
+                validate(flow, step, output.as_ref())?;
+            }
+            return Ok(Reading::Outcome { outcome: outcome.clone(), output, reason: None });
+        }
+        Gate::Readers(readers) => readers,
+        Gate::Join { .. } | Gate::Exit => return Err(Bad::wrong("this step reads no answers")),
+    };
+    let asked_apart = output.is_some();
+    let mut output = structured(flow, step, output, text);
+    // An answer in plain words may stand in its place, half an answer may not.
+    let strict = fused(step).is_some() && output.is_some();
+    let has_field = readers.iter().any(|reader| matches!(reader, Reader::Field { .. }));
+    if strict && from == 0 && !has_field {
+        validate(flow, step, output.as_ref())?;
+    }
+    // What stands in the texts of a structured answer was perhaps only quoted there: no tag in it chooses anything.
+    let chosen = from == 0 && chooses(readers, asked_apart, output.as_ref());
+    let may_pass = passes(readers);
+    let (mut bad, mut passed) = (None, None);
+    if may_pass && output.is_none() && is_none(text) {
+        passed = Some(Outcome::None);
+    }
+    for (index, reader) in readers.iter().enumerate().skip(from as usize) {
+        match reader {
+            Reader::Field { path, words, reasons } => match word(path, words, output.as_ref()) {
+                Ok(outcome) => {
+                    let said = output.clone();
+                    if let (Some(output), Outcome::Named(name)) = (&mut output, &outcome) {
+                        path.set(output, Value::String(name.to_string()));
+                    }
+                    // The word that a schema knows need not be the name of what it means.
+                    if let Err(misfit) = validate(flow, step, output.as_ref())
+                        && validate(flow, step, said.as_ref()).is_err()
+                        && !gives_up(flow, step, (path, words, &outcome), output.as_ref())
+                    {
+                        return otherwise(readers, output, misfit);
+                    }
+                    if outcome == Outcome::None {
+                        passed = Some(outcome);
+                        continue;
+                    }
+                    let reason = output.as_ref().and_then(|output| {
+                        reasons.iter().find_map(|path| path.get(output)?.as_str().map(str::to_owned))
+                    });
+                    return Ok(Reading::Outcome { outcome, output, reason });
+                }
+                Err(found) if strict => return Err(found),
+                Err(found) if chosen => return otherwise(readers, output, found),
+                Err(found) => bad = bad.or(Some(found)),
+            },
+            Reader::Tag { .. } if chosen || passed.is_some() => {}
+            Reader::Tag { name, base, outcomes } => match tag(text, name, *base, outcomes, may_pass) {
+                Some(Outcome::None) => passed = Some(Outcome::None),
+                Some(outcome) => return Ok(Reading::Outcome { outcome, output, reason: None }),
+                None => {}
+            },
+            Reader::Judge { step } => {
+                return Ok(Reading::Judge { judge: *step, reader: index as u16, output });
+            }
+            Reader::Said { name, words } => match spoken::outcome(text, name, words) {
+                Ok(outcome) => {
+                    let whole = || Some(brief(text.trim())).filter(|reason| !reason.is_empty());
+                    let reason = spoken::reason(text, readers, &outcome).or_else(whole);
+                    return Ok(Reading::Outcome { outcome, output, reason });
+                }
+                Err(found) => bad = bad.or(found),
+            },
+            Reader::Otherwise(_) | Reader::Fallback(_) | Reader::FirstFallback(_) | Reader::Silence(_) => {}
+        }
+    }
+    if let Some(outcome) = passed {
+        return Ok(Reading::Outcome { outcome, output, reason: None });
+    }
+    let bad = bad.unwrap_or_else(|| Bad { absent: true, why: "the answer names no outcome".to_owned() });
+    otherwise(readers, output, bad)
+}
+
+/// Whether a structured answer alone says which outcome it has, where a tag could say so too: it has one of the fields
+/// that a decision stands in, or came as structured in the first place.
+fn chooses(readers: &[Reader<StepId>], apart: bool, output: Option<&Value>) -> bool {
+    let Some(output) = output else { return false };
+    let tagged = readers.iter().any(|reader| matches!(reader, Reader::Tag { .. }));
+    let mut fields = readers.iter().filter_map(|reader| match reader {
+        Reader::Field { path, reasons, .. } => Some(std::iter::once(path).chain(reasons)),
+        _ => None,
+    });
+    tagged && fields.any(|mut paths| apart || paths.any(|path| path.get(output).is_some()))
+}
+
+/// Whether a gate knows a word for no outcome.
+fn passes(readers: &[Reader<StepId>]) -> bool {
+    readers.iter().any(|reader| match reader {
+        Reader::Field { words, .. } => words.iter().any(|(_, outcome)| *outcome == Outcome::None),
+        _ => false,
+    })
+}
+
+/// Whether a text is nothing but the word for no outcome, between marks of emphasis, quotation and fences.
+fn is_none(text: &str) -> bool {
+    let marks = |c: char| c.is_whitespace() || "\"'`*_.!".contains(c);
+    text.trim_matches(marks).eq_ignore_ascii_case("none")
+}
+
+/// An answer that cannot be used, where the definition says at once what such an answer means.
+fn otherwise(readers: &[Reader<StepId>], output: Option<Value>, bad: Bad) -> Result<Reading, Bad> {
+    let meant = readers.iter().find_map(|reader| match reader {
+        Reader::Otherwise(outcome) => Some(outcome.clone()),
+        _ => None,
+    });
+    let outcome = meant.ok_or_else(|| bad.clone())?;
+    Ok(Reading::Outcome { outcome, output, reason: Some(format!("could not be read: {}", bad.why)) })
+}
+
+/// The judge that a gate asks next, after the one that its reader or rule of this place asked.
+pub(crate) fn judge_after(flow: &Flow, step: &Step<StepId>, place: u16) -> Option<(StepId, u16)> {
+    match &step.gate {
+        // The readers before could not read the answer either, so only the later ones are left.
+        Gate::Readers(_) => match read(flow, step, None, "", place + 1) {
+            Ok(Reading::Judge { judge, reader, .. }) => Some((judge, reader)),
+            _ => None,
+        },
+        Gate::Join { judges, .. } => judges.get(place as usize + 1).map(|judge| (*judge, place + 1)),
+        Gate::Exit | Gate::Always(_) => None,
+    }
+}
+
+fn fused(step: &Step<StepId>) -> Option<&Fused> {
+    match &step.act {
+        Act::Ask(ask) => ask.fused.as_ref(),
+        _ => None,
+    }
+}
+
+/// Why an agent says in its answer that it cannot proceed.
+pub(crate) fn blocked(
+    flow: &Flow,
+    step: &Step<StepId>,
+    output: Option<&Value>,
+    text: &str,
+) -> Option<String> {
+    let said = |why: &str| Some(why.trim().to_owned()).filter(|why| !why.is_empty());
+    if let Some(output) = structured(flow, step, output, text) {
+        return said(fused(step)?.blocked.get(&output)?.as_str()?);
+    }
+    marked_blocked(step, text)
+}
+
+/// The same of plain words alone, as reports are: what stands in them is theirs.
+pub(crate) fn marked_blocked(step: &Step<StepId>, text: &str) -> Option<String> {
+    // Nothing comes before it: what an answer quotes blocks nobody.
+    let why = text.trim_start().strip_prefix(&**blocked_mark(step)?)?.trim();
+    (!why.is_empty()).then(|| why.to_owned())
+}
+
+fn blocked_mark(step: &Step<StepId>) -> Option<&Str> {
+    match &step.act {
+        Act::Ask(ask) => ask.blocked_mark.as_ref(),
+        _ => None,
+    }
+}
+
+/// The structured answer that an answer has: what came as such, else the first in its text that can be one.
+pub fn found(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option<Value> {
+    structured(flow, step, output, text)
+}
+
+/// What an agent said: where its answer says several things at once, the part that speaks.
+pub(crate) fn response(step: &Step<StepId>, output: Option<&Value>, answer: &Answer) -> String {
+    let spoken = fused(step).zip(output).and_then(|(fused, output)| fused.response.get(output)?.as_str());
+    spoken.map_or_else(|| said(answer), str::to_owned)
+}
+
+/// What an agent said, as text.
+pub(crate) fn said(answer: &Answer) -> String {
+    match (&answer.output, answer.text.is_empty()) {
+        (Some(output), true) => output.to_string(),
+        _ => answer.text.clone(),
+    }
+}
+
+/// What a gate falls back to when repairs did not help. `iteration` counts from 1, `named` says whether the answer
+/// names an outcome all the same.
+pub fn fallback(step: &Step<StepId>, iteration: u32, named: bool) -> Option<&Outcome> {
+    readers(step).iter().find_map(|reader| match reader {
+        Reader::Fallback(outcome) | Reader::Otherwise(outcome) => Some(outcome),
+        Reader::FirstFallback(outcome) if iteration <= 1 && !named => Some(outcome),
+        _ => None,
+    })
+}
+
+/// Whether an answer names an outcome in a field, whatever else is wrong with it.
+pub fn names_outcome(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &str) -> bool {
+    let output = structured(flow, step, output, text);
+    readers(step).iter().any(|reader| match reader {
+        Reader::Field { path, words, .. } => word(path, words, output.as_ref()).is_ok(),
+        _ => false,
+    })
+}
+
+/// What the definition says of an answer that holds nothing to read an outcome from.
+pub fn silence(step: &Step<StepId>) -> Option<&Template> {
+    readers(step).iter().find_map(|reader| match reader {
+        Reader::Silence(text) => Some(text),
+        _ => None,
+    })
+}
+
+fn readers(step: &Step<StepId>) -> &[Reader<StepId>] {
+    match &step.gate {
+        Gate::Readers(readers) => readers,
+        _ => &[],
+    }
+}
+
+/// The structured answer: what the provider gave apart, else the first object in the text where one is due.
+pub(crate) fn structured(
+    flow: &Flow,
+    step: &Step<StepId>,
+    output: Option<&Value>,
+    text: &str,
+) -> Option<Value> {
+    let due = match &step.gate {
+        Gate::Readers(readers) => readers.iter().any(|reader| matches!(reader, Reader::Field { .. })),
+        _ => false,
+    } || matches!(&step.act, Act::Ask(ask) if ask.schema.is_some());
+    let found = output.cloned().or_else(|| due.then(|| in_text(flow, step, text)).flatten());
+    // An object in plain words is the answer only when it looks like one: code may stand there as well.
+    match (fused(step), output) {
+        (Some(fused), None) => found.filter(|found| is_answer(step, fused, found)),
+        _ => found,
+    }
+}
+
+/// The first object in a text. Where agents ask for things in blocks of their own, such a block may stand before the
+/// answer: there it is the first one that says something about the outcome.
+fn in_text(flow: &Flow, step: &Step<StepId>, text: &str) -> Option<Value> {
+    let beside = flow.conduct.actions.as_ref().and_then(|actions| {
+        let block = |found: &Value| found["action"].as_str().is_some_and(|action| actions.names(action));
+        let answers = |found: &Value| fields(step).any(|path| path.get(found).is_some());
+        let names = |found: &Value| {
+            readers(step).iter().any(|reader| match reader {
+                Reader::Field { path, words, .. } => word(path, words, Some(found)).is_ok(),
+                _ => false,
+            })
+        };
+        json_where(text, |found| if block(found) { names(found) } else { answers(found) })
+    });
+    beside.or_else(|| json_in_text(text))
+}
+
+fn is_answer(step: &Step<StepId>, fused: &Fused, found: &Value) -> bool {
+    let own = [&fused.response, &fused.reports, &fused.blocked];
+    fields(step).chain(own).any(|path| path.get(found).is_some())
+}
+
+/// Where a step's gate looks for an outcome in structured answers.
+fn fields(step: &Step<StepId>) -> impl Iterator<Item = &FieldPath> {
+    let readers = match &step.gate {
+        Gate::Readers(readers) => readers.as_slice(),
+        _ => &[],
+    };
+    readers.iter().filter_map(|reader| match reader {
+        Reader::Field { path, .. } => Some(path),
+        _ => None,
+    })
+}
+
+/// How an answer compares with its schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inspection {
+    /// Whether a JSON object was found in it.
+    pub found: bool,
+    /// What is wrong with that, a line each.
+    pub problems: Vec<String>,
+}
+
+/// Compares an answer with its step's schema, as [`read`] does; `None` where there is none.
+pub fn inspect(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option<Inspection> {
+    let Act::Ask(ask) = &step.act else { return None };
+    let schema = flow.schema(ask.schema?);
+    let Some(mut output) = structured(flow, step, output, text) else {
+        return Some(Inspection { found: false, problems: Vec::new() });
+    };
+    let readers = match &step.gate {
+        Gate::Readers(readers) => readers.as_slice(),
+        _ => &[],
+    };
+    for reader in readers {
+        if let Reader::Field { path, words, .. } = reader
+            && let Ok(Outcome::Named(name)) = word(path, words, Some(&output))
+        {
+            path.set(&mut output, Value::String(name.to_string()));
+        }
+    }
+    let problems = schema.problems(&output).iter().map(|problem| brief(problem)).collect();
+    Some(Inspection { found: true, problems })
+}
+
+fn validate(flow: &Flow, step: &Step<StepId>, output: Option<&Value>) -> Result<(), Bad> {
+    let Act::Ask(ask) = &step.act else { return Ok(()) };
+    let Some(schema) = ask.schema else { return Ok(()) };
+    let Some(output) = output else {
+        return Err(Bad { absent: true, why: "the answer has no JSON object".to_owned() });
+    };
+    let problems = flow.schema(schema).problems(output);
+    let problems: Vec<String> = problems.iter().map(|problem| brief(problem)).collect();
+    if problems.is_empty() { Ok(()) } else { Err(Bad::wrong(problems.join("; "))) }
+}
+
+/// Whether an answer gives up where its definition does not speak of that. Then it fits wherever it would with another word:
+/// what is said around the field (`oneOf`, `if`, an `enum` of the whole) was written for the words that there are.
+fn gives_up(
+    flow: &Flow,
+    step: &Step<StepId>,
+    (path, words, outcome): (&FieldPath, &[(Str, Outcome)], &Outcome),
+    output: Option<&Value>,
+) -> bool {
+    let aborts = |edge: &Edge<StepId>| {
+        edge.on == *outcome && edge.implied && matches!(edge.to, Target::End(Ending::Aborted))
+    };
+    let Some(output) = output.filter(|_| step.edges.iter().any(aborts)) else { return false };
+    words.iter().filter(|(_, other)| other != outcome).any(|(word, _)| {
+        let mut otherwise = output.clone();
+        path.set(&mut otherwise, Value::String(word.to_string()));
+        validate(flow, step, Some(&otherwise)).is_ok()
+    })
+}
+
+/// What is quoted of an answer: enough to recognise it, on one line.
+pub(crate) fn brief(text: &str) -> String {
+    const CHARACTERS_MAX: usize = 160;
+    let mut brief: String =
+        text.chars().take(CHARACTERS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if brief.len() < text.len() {
+        brief.push('…');
+    }
+    brief
+}
+
+/// The outcome that a field names.
+pub(crate) fn word(
+    path: &FieldPath,
+    words: &[(Str, Outcome)],
+    output: Option<&Value>,
+) -> Result<Outcome, Bad> {
+    let Some(output) = output else {
+        return Err(Bad { absent: true, why: "the answer has no JSON object".to_owned() });
+    };
+    let Some(value) = path.get(output) else {
+        return Err(Bad { absent: true, why: format!("the answer has no value at `{path}`") });
+    };
+    let said = match value {
+        Value::String(text) => text.trim().to_lowercase(),
+        other => other.to_string(),
+    };
+    words.iter().find(|(word, _)| **word == *said).map(|(_, outcome)| outcome.clone()).ok_or_else(|| {
+        Bad::wrong(format!("`{path}` is `{}`, allowed are {}", brief(&said), spelled(words).join(", ")))
+    })
+}
+
+/// A word for each outcome: its own name where that is one, else the first that means it.
+fn spelled(words: &[(Str, Outcome)]) -> Vec<String> {
+    let mut spelled: Vec<(&Outcome, String)> = Vec::new();
+    for (word, outcome) in words {
+        let name = outcome.to_string();
+        let own = name.to_lowercase() == **word;
+        match spelled.iter_mut().find(|(known, _)| *known == outcome) {
+            Some((_, text)) if own => *text = name,
+            Some(_) => {}
+            None => spelled.push((outcome, if own { name } else { word.to_string() })),
+        }
+    }
+    spelled.into_iter().map(|(_, word)| format!("`{word}`")).collect()
+}
+
+/// The last tag of this name in a text whose number is one of the outcomes. Where tags count from one and a gate may
+/// `pass`, zero says that none holds.
+fn tag(text: &str, name: &str, base: u32, outcomes: &[Outcome], pass: bool) -> Option<Outcome> {
+    let (text, name) = (text.to_lowercase(), name.to_lowercase());
+    text.rmatch_indices('[').find_map(|(at, _)| {
+        let inner = text[at + 1..].split_once(']')?.0;
+        let number: u32 = inner.strip_prefix(&*name)?.strip_prefix(':')?.parse().ok()?;
+        let Some(index) = number.checked_sub(base) else { return pass.then_some(Outcome::None) };
+        outcomes.get(index as usize).filter(|outcome| **outcome != Outcome::None).cloned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spoken;
+    use cuegate_flow::{Str, model::Outcome};
+
+    #[test]
+    fn what_a_text_says_after_a_name() {
+        let named = |name: &str| Outcome::Named(name.into());
+        let words: Vec<(Str, Outcome)> =
+            [("ok", "ok"), ("pass", "ok"), ("true", "ok"), ("ng", "ng"), ("fail", "ng")]
+                .map(|(word, outcome)| (word.into(), named(outcome)))
+                .into();
+        let good = [
+            "I think result: OK",
+            "**Result:** pass.",
+            "{'result': 'ok', }",
+            "result = true",
+            "`OK`",
+            "pass",
+        ];
+        for text in good {
+            assert_eq!(spoken::outcome(text, "result", &words), Ok(named("ok")), "{text}");
+        }
+        for text in ["\"result\": \"ng\"", "Result: FAIL - two tests", "```\nng\n```"] {
+            assert_eq!(spoken::outcome(text, "result", &words), Ok(named("ng")), "{text}");
+        }
+        let nothing = [
+            "looks good",
+            "ok, but the tests fail",
+            "the result is not ok",
+            "result: okay",
+            "result: ok|ng",
+            "result: ok / ng",
+            "no_result: ok",
+            "",
+        ];
+        for text in nothing {
+            assert_eq!(spoken::outcome(text, "result", &words), Err(None), "{text}");
+        }
+        let both = spoken::outcome("result: ok for one, result: ng for the other", "result", &words);
+        assert!(both.is_err_and(|bad| bad.is_some()), "who says both says neither");
+    }
+}

@@ -1,0 +1,7 @@
+//! Reading answers: the structured answer, plain words, gates, extractors and action blocks.
+
+pub(crate) mod action_blocks;
+pub(crate) mod extractors;
+pub(crate) mod gate;
+pub(crate) mod spoken;
+pub(crate) mod structured;

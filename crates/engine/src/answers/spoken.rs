@@ -1,0 +1,53 @@
+//! Reading an outcome out of plain words.
+
+use cuegate_flow::{
+    Str,
+    model::{Outcome, Reader, StepId},
+};
+
+use crate::answers::{
+    gate::{Bad, word},
+    structured::json_where,
+};
+
+/// What a text says after a name, or with nothing but a word. `Err(None)` when it says nothing of the kind.
+pub(crate) fn outcome(text: &str, name: &str, words: &[(Str, Outcome)]) -> Result<Outcome, Option<Bad>> {
+    let text = text.to_lowercase();
+    let outcome_of = |said: &str| words.iter().find(|(word, _)| **word == *said).map(|(_, outcome)| outcome);
+    // Marks of emphasis, quotation and fences around a word that stands alone.
+    let marks = |c: char| c.is_whitespace() || "\"'`*_.!".contains(c);
+    if let Some(outcome) = outcome_of(text.trim_matches(marks)) {
+        return Ok(outcome.clone());
+    }
+    let found: Vec<&Outcome> = text
+        .match_indices(name)
+        .filter(|(at, _)| !text[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+        .filter_map(|(at, _)| outcome_of(word_after(&text[at + name.len()..])?))
+        .collect();
+    match found.split_first() {
+        None => Err(None),
+        Some((first, rest)) if rest.iter().all(|other| other == first) => Ok((*first).clone()),
+        Some(_) => Err(Some(Bad::wrong(format!("the answer says different things after `{name}`")))),
+    }
+}
+
+/// The word in `": word"`, `" = 'word'"` and the like: nothing but marks and one sign of equality before it, and no part
+/// of a longer one (`ok|ng` is no word).
+fn word_after(text: &str) -> Option<&str> {
+    let marks = |c: char| c == ' ' || c == '\t' || "\"'`*_".contains(c);
+    let text = text.trim_start_matches(marks).strip_prefix([':', '='])?.trim_start_matches(marks);
+    let end = text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len());
+    let (word, rest) = text.split_at(end);
+    let goes_on = rest.starts_with('-') || rest.trim_start_matches(marks).starts_with(['|', '/']);
+    (!word.is_empty() && !goes_on).then_some(word)
+}
+
+/// Why a text says what it says: of an object in it that names the same outcome where a gate looks for one, though other
+/// objects stand before it.
+pub(crate) fn reason(text: &str, readers: &[Reader<StepId>], outcome: &Outcome) -> Option<String> {
+    readers.iter().find_map(|reader| {
+        let Reader::Field { path, words, reasons } = reader else { return None };
+        let object = json_where(text, |found| word(path, words, Some(found)).as_ref() == Ok(outcome))?;
+        reasons.iter().find_map(|reason| reason.get(&object)?.as_str().map(str::to_owned))
+    })
+}

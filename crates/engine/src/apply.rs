@@ -1,0 +1,461 @@
+//! The fold: how each event changes the state of a run.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use cuegate_flow::Str;
+
+use crate::{
+    command::{CommandId, Said},
+    event::Event,
+    event_types::{AskKind, Claim, RowEnd, Started, TreeState, Usage, WaitKind},
+    reports::Version,
+    run::{Asking, Head, Kept, Member, Node, Proving, Run, State, Visit, Work},
+};
+
+impl Run {
+    /// The state after some records.
+    pub fn fold<'e>(records: impl IntoIterator<Item = &'e [Event]>) -> Run {
+        let mut run = Run::default();
+        for events in records {
+            run.apply_record(events);
+        }
+        run
+    }
+
+    /// The provider's marks of the answers and faults in some records: what it needs to go on where it was. They mean
+    /// something to the provider and the script that gave them only, so another one begins without.
+    pub fn receipts<'e>(records: impl IntoIterator<Item = &'e [Event]>) -> Vec<String> {
+        let mut receipts = Vec::new();
+        let mut asked = "";
+        for event in records.into_iter().flatten() {
+            match event {
+                Event::RunStarted(started) => asked = &started.provider,
+                Event::Answered { receipt, .. } | Event::Faulted { receipt, .. } => {
+                    receipts.extend(receipt.clone())
+                }
+                Event::Resumed { provider, script, .. } => {
+                    let another = provider.as_ref().is_some_and(|name| name != asked);
+                    asked = provider.as_deref().unwrap_or(asked);
+                    if another || script.is_some() {
+                        receipts.clear();
+                    }
+                }
+                _ => {}
+            }
+        }
+        receipts
+    }
+
+    /// Applies a record.
+    pub fn apply_record(&mut self, events: &[Event]) {
+        for event in events {
+            self.apply(event);
+        }
+        self.seq += 1;
+    }
+
+    /// What it began with.
+    ///
+    /// # Panics
+    /// Before the first record: nothing asks a run that has none.
+    pub fn started(&self) -> &Started {
+        self.started.as_ref().expect("a run that has records has started")
+    }
+
+    /// The ask of this id, when it is pending, with the name of the step that is asked.
+    pub fn asking(&self, id: CommandId) -> Option<(Str, Option<u16>, &Asking)> {
+        let node = self.node.as_ref()?;
+        match &node.work {
+            Work::Asking(asking) if asking.seq == id.seq && id.member == 0 => {
+                Some((node.step.clone(), None, asking))
+            }
+            Work::Joining(members) => {
+                let member = members.get(id.member as usize)?;
+                let asking = member.asking.as_ref().filter(|asking| asking.seq == id.seq)?;
+                Some((member.step.clone(), Some(id.member), asking))
+            }
+            _ => None,
+        }
+    }
+
+    /// Folds one event in. Events of one record are applied in order before [`Run::seq`] moves on.
+    pub fn apply(&mut self, event: &Event) {
+        self.ledger.apply(event);
+        match event {
+            Event::RunStarted(started) => {
+                self.iterations_max = started.iterations_max;
+                self.repairs_max = started.repairs_max;
+                self.tree = started.tree.clone();
+                self.started = Some(Arc::new((**started).clone()));
+                self.state = State::Running;
+            }
+            Event::StepEntered { step, counts, visit, attempt, iteration, remedy } => {
+                self.node = Some(Node { step: step.clone(), entered: self.seq, work: Work::Entered });
+                // A visit that is mended was not finished: its remedy takes its place in what monitors see.
+                if remedy.is_some() && self.history.last() == Some(step) {
+                    self.history.pop();
+                }
+                if *counts {
+                    // What it said before it is mended is no answer of somebody before it.
+                    if remedy.as_ref().is_some_and(|remedy| remedy.of == *step) {
+                        self.previous.clone_from(&self.before);
+                    } else {
+                        self.before.clone_from(&self.previous);
+                    }
+                    self.excerpts.clear();
+                    self.iterations = *iteration;
+                    self.visits.insert(step.clone(), *visit);
+                    self.visit = Some(Visit {
+                        step: step.clone(),
+                        visit: *visit,
+                        attempt: *attempt,
+                        iteration: *iteration,
+                        remedy: remedy.clone(),
+                        outcome: None,
+                        monitor: None,
+                        rounds: 0,
+                        changed: BTreeSet::new(),
+                    });
+                }
+            }
+            Event::OriginSet { step, origin } => {
+                self.origins.insert(step.clone(), origin.clone());
+            }
+            Event::AskRequested { step, member, kind, not_before_ms, waited_ms, follow, judging, owing } => {
+                let asking = Asking {
+                    seq: self.seq,
+                    kind: *kind,
+                    faults: 0,
+                    repairs: 0,
+                    not_before_ms: *not_before_ms,
+                    waited_ms: *waited_ms,
+                    follow: follow.clone(),
+                    judging: judging.clone(),
+                    owing: owing.clone(),
+                };
+                self.ask_requested(step, *member, asking);
+            }
+            Event::CommandRequested { index, member, claim, .. } => {
+                self.command_requested(*index, *member, claim);
+            }
+            Event::AskCut { ask, usage, spoilt, .. } => {
+                self.settled.insert(*ask);
+                self.charge(usage);
+                if let Some(key) = spoilt {
+                    self.sessions.remove(key);
+                }
+            }
+            Event::Answered {
+                ask,
+                step,
+                kind,
+                excerpt,
+                output,
+                text,
+                usage,
+                session,
+                session_key,
+                totals,
+                changed_files,
+                tree,
+                ..
+            } => {
+                if let Some(excerpt) = excerpt {
+                    self.excerpts.insert(step.clone(), excerpt.clone());
+                }
+                if matches!(kind, AskKind::Work | AskKind::Repair | AskKind::Remedy) {
+                    self.said = Some(Said { output: output.clone(), text: text.clone() });
+                }
+                self.settled.insert(*ask);
+                self.charge(usage);
+                if let (Some(session), Some(key)) = (session, session_key) {
+                    self.sessions.insert(key.clone(), Head { id: session.clone(), totals: *totals });
+                }
+                self.saw(changed_files, tree);
+                if let Some(asking) = self.asking_mut(*ask) {
+                    asking.faults = 0;
+                }
+            }
+            Event::AnsweredLate { ask, usage } => {
+                self.settled.insert(*ask);
+                self.charge(usage);
+            }
+            Event::AnswerRejected { member, .. } => {
+                if let Some(asking) = self.current_asking_mut(*member) {
+                    asking.repairs += 1;
+                }
+            }
+            Event::HandedOff { step, member, key, value, scalar, text } => {
+                let entered = self.node.as_ref().map_or(self.seq, |node| node.entered);
+                let order = (entered, member.unwrap_or(0));
+                let kept = Kept { value: value.clone(), scalar: scalar.clone(), text: *text, order };
+                self.handoffs.entry(step.clone()).or_default().insert(key.clone(), kept);
+            }
+            Event::ReportWritten { step, member, name, visit, content } => {
+                let entered = self.node.as_ref().map_or(self.seq, |node| node.entered);
+                let order = (entered, member.unwrap_or(0));
+                let version = Version { step: step.clone(), visit: *visit, content: content.clone(), order };
+                self.reports.write(name, version);
+            }
+            Event::Responded { answers, .. } => self.previous.clone_from(answers),
+            Event::Summarised { summary } => self.summary = Some(summary.clone()),
+            Event::Faulted { ask, usage, changed_files, tree, .. } => {
+                self.settled.insert(*ask);
+                self.charge(usage);
+                self.saw(changed_files, tree);
+                if let Some(asking) = self.asking_mut(*ask) {
+                    asking.faults += 1;
+                }
+            }
+            Event::CommandFinished { member, passed, changed_files, tree, .. } => {
+                self.saw(changed_files, tree);
+                if let Some(member) = self.member_mut(*member) {
+                    member.proving = None;
+                    member.failures += u32::from(!passed);
+                }
+            }
+            Event::TreeSeen { changed_files, tree } => {
+                self.looked = Some(self.seq);
+                self.saw(changed_files, &Some(tree.clone()));
+            }
+            Event::CounterSet { counter, value } => {
+                self.counters.insert(counter.clone(), *value);
+            }
+            Event::Decided { outcome, .. } => {
+                if let (Some(visit), Some(node)) = (&mut self.visit, &self.node)
+                    && visit.step == node.step
+                {
+                    visit.outcome = Some(outcome.clone());
+                }
+            }
+            Event::MemberEnded { index, outcome, why, blocked, answer, .. } => {
+                if let Some(Work::Joining(members)) = self.node.as_mut().map(|node| &mut node.work)
+                    && let Some(member) = members.get_mut(*index as usize)
+                {
+                    member.asking = None;
+                    member.ended = Some(outcome.clone());
+                    member.blocked = *blocked;
+                    member.why.clone_from(why);
+                    member.answer.clone_from(answer);
+                }
+            }
+            Event::MonitorFired { monitor, rounds } => {
+                self.history.clear();
+                if let Some(visit) = &mut self.visit {
+                    visit.monitor = Some(monitor.clone());
+                    visit.rounds = *rounds;
+                }
+            }
+            Event::ActionFound { .. }
+            | Event::EffectFinished { .. }
+            | Event::Ending(_)
+            | Event::QuestionAnswered { .. }
+            | Event::Inspected { .. } => {}
+            Event::ConditionMet { .. } | Event::ProbesRequested { .. } | Event::Probed { .. } => {
+                self.looked_around(event);
+            }
+            Event::StepLeft { .. } => self.node = None,
+            Event::VisitEnded { step, end, .. } => self.visit_ended(step, end),
+            Event::PersonAsked { question, again } => {
+                self.question = Some(question.clone());
+                self.again = *again;
+                if let Some(node) = &mut self.node
+                    && node.work == Work::Entered
+                {
+                    node.work = Work::Person;
+                }
+            }
+            Event::Suspended { waiting } => self.state = State::Suspended(waiting.clone()),
+            Event::Resumed {
+                iterations_max,
+                repairs_max,
+                provider,
+                script,
+                model,
+                wait_max_ms,
+                notional,
+                unsandboxed,
+                found,
+                ..
+            } => {
+                self.stand_on(found);
+                self.state = State::Running;
+                self.forget_faults();
+                self.iterations_max = iterations_max.unwrap_or(self.iterations_max);
+                self.repairs_max = repairs_max.unwrap_or(self.repairs_max);
+                // A conversation is one of the provider that began it.
+                let another = provider.as_ref().is_some_and(|name| *name != self.started().provider);
+                if another {
+                    self.sessions.clear();
+                }
+                if let Some(started) = self.started.as_mut().map(Arc::make_mut) {
+                    started.provider = provider.clone().unwrap_or_else(|| started.provider.clone());
+                    started.script = script.clone().or_else(|| started.script.clone());
+                    // A name of another provider's model means nothing to this one.
+                    started.model = model.clone().or_else(|| started.model.take().filter(|_| !another));
+                    started.wait_max_ms = wait_max_ms.unwrap_or(started.wait_max_ms);
+                    started.notional = notional.unwrap_or(started.notional);
+                    started.unsandboxed |= unsandboxed;
+                }
+            }
+            Event::Ended { state, reason, hold, stays, .. } => {
+                if !stays {
+                    self.node = None;
+                    self.visit = None;
+                }
+                self.state = State::Ended { state: *state, reason: reason.clone(), hold: hold.clone() };
+            }
+            Event::PersonAnswered { found, text, .. } => {
+                self.user_inputs.push(text.clone());
+                self.stand_on(found);
+                self.state = State::Running;
+            }
+            Event::BoundaryViolated { .. }
+            | Event::ValidationSkipped { .. }
+            | Event::Reserved { .. }
+            | Event::Overspent { .. }
+            | Event::SandboxDenied { .. }
+            | Event::TimePassed { .. } => {}
+        }
+        self.acted(event);
+    }
+
+    fn ask_requested(&mut self, step: &Str, member: Option<u16>, mut asking: Asking) {
+        // Faults and repairs are counted per asked step: a judge begins with its own.
+        let before = self
+            .current_asking_mut(member)
+            .filter(|before| before.judging == asking.judging && before.owing == asking.owing);
+        if let Some(before) = before {
+            (asking.faults, asking.repairs) = (before.faults, before.repairs);
+        }
+        let Some(node) = &mut self.node else { return };
+        match member {
+            None => node.work = Work::Asking(asking),
+            Some(index) => {
+                if !matches!(node.work, Work::Joining(_)) {
+                    node.work = Work::Joining(Vec::new());
+                }
+                let Work::Joining(members) = &mut node.work else { return };
+                match members.get_mut(index as usize) {
+                    Some(member) => member.asking = Some(asking),
+                    None => members.push(Member {
+                        step: step.clone(),
+                        asking: Some(asking),
+                        proving: None,
+                        proved: false,
+                        failures: 0,
+                        ended: None,
+                        blocked: false,
+                        why: None,
+                        answer: None,
+                    }),
+                }
+            }
+        }
+    }
+
+    fn command_requested(&mut self, index: u16, of: Option<u16>, claim: &Option<Claim>) {
+        let seq = self.seq;
+        if let (Some(member), Some(claim)) = (self.member_mut(of), claim) {
+            member.asking = None;
+            member.proving = Some(Proving { seq, index, claim: claim.clone() });
+            member.proved = true;
+        } else if let Some(node) = &mut self.node {
+            node.work = Work::Running { seq, index };
+        }
+    }
+
+    /// A member of the parallel step that control stands on.
+    fn member_mut(&mut self, index: Option<u16>) -> Option<&mut Member> {
+        match self.node.as_mut().map(|node| &mut node.work) {
+            Some(Work::Joining(members)) => members.get_mut(index? as usize),
+            _ => None,
+        }
+    }
+
+    /// Somebody had time to mend what was wrong: the tries begin anew.
+    fn forget_faults(&mut self) {
+        match self.node.as_mut().map(|node| &mut node.work) {
+            Some(Work::Asking(asking)) => asking.faults = 0,
+            Some(Work::Joining(members)) => {
+                members
+                    .iter_mut()
+                    .filter_map(|member| member.asking.as_mut())
+                    .for_each(|asking| asking.faults = 0);
+            }
+            _ => {}
+        }
+    }
+
+    fn visit_ended(&mut self, step: &Str, end: &RowEnd) {
+        self.node = None;
+        self.visit = None;
+        self.finished += 1;
+        // After a monitor acted the history begins anew.
+        if end.overridden_by.is_some() {
+            return;
+        }
+        // An exhausted run may go on to its next step: monitors then see this visit like any other.
+        if end.target.as_ref().is_some_and(|target| !target.starts_with('@') || &**target == "@exhausted") {
+            self.remember(step);
+        }
+    }
+
+    /// The history is as long as the longest watched tail can be; older entries decide nothing.
+    fn remember(&mut self, step: &Str) {
+        const HISTORY_MAX: usize = 1024;
+        if self.history.len() == HISTORY_MAX {
+            self.history.remove(0);
+        }
+        self.history.push(step.clone());
+    }
+
+    pub(crate) fn saw(&mut self, changed: &[String], tree: &Option<TreeState>) {
+        if let Some(visit) = &mut self.visit {
+            visit.changed.extend(changed.iter().cloned());
+        }
+        if let Some(tree) = tree {
+            self.tree = Some(tree.clone());
+        }
+    }
+
+    /// What people changed while a run waited is theirs: the next visit is measured against the tree as it was
+    /// found. A tree that the run owns is put back instead when an ask was cut off in it.
+    fn stand_on(&mut self, found: &Option<TreeState>) {
+        let was_at_work = match &self.state {
+            State::Suspended(waiting) => {
+                waiting.kind == WaitKind::Interrupted
+                    && self.started.as_ref().is_some_and(|started| started.place.owned)
+            }
+            State::Ended { .. } => false,
+            State::New | State::Running => true,
+        };
+        if !was_at_work && let Some(found) = found {
+            self.tree = Some(found.clone());
+        }
+    }
+
+    fn charge(&mut self, usage: &Usage) {
+        self.usage.input_tokens += usage.input_tokens;
+        self.usage.output_tokens += usage.output_tokens;
+        if let Some(cost) = usage.cost_usd {
+            self.usage.cost_usd = Some(self.usage.cost_usd.unwrap_or(0.0) + cost);
+        }
+    }
+
+    fn current_asking_mut(&mut self, member: Option<u16>) -> Option<&mut Asking> {
+        match (&mut self.node.as_mut()?.work, member) {
+            (Work::Asking(asking), None) => Some(asking),
+            (Work::Joining(members), Some(index)) => members.get_mut(index as usize)?.asking.as_mut(),
+            _ => None,
+        }
+    }
+
+    fn asking_mut(&mut self, id: CommandId) -> Option<&mut Asking> {
+        let member = match &self.node.as_ref()?.work {
+            Work::Joining(_) => Some(id.member),
+            _ => None,
+        };
+        self.current_asking_mut(member).filter(|asking| asking.seq == id.seq)
+    }
+}

@@ -1,0 +1,351 @@
+//! Whether a run as a whole is done: what stands of its verdict, and what an answer does to it.
+
+use std::collections::BTreeMap;
+
+use cuegate_flow::{
+    Str,
+    model::{Field, FieldPath, Gate, Reader, Selector, Signal, Step, StepId, Target, Verdict},
+};
+use serde_json::Value;
+
+use crate::{
+    answers::action_blocks::{Block, blocks},
+    event::Event,
+    event_types::Hold,
+    run::{Run, Work},
+};
+
+/// The counter of the answers that a verdict counts.
+pub(crate) const CHECKS: &str = "verdict checks";
+
+/// The most looks at one resource in a run (`VERDICT_FALLBACK_MAX_ITERATIONS` in the runner reference, section 11.3.4).
+pub(crate) const LOOKS_MAX: u32 = 100;
+
+/// How long a resource is not looked at again where nobody says, in milliseconds.
+pub const POLL_INTERVAL_MS: u64 = 60_000;
+
+/// After how many failed evaluations in a row of its handler a run fails.
+pub(crate) const FAILURES_MAX: u32 = 3;
+
+/// What is known of a part of a verdict, by its place.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Known {
+    /// Why it holds for good: it was detected, or it decided first.
+    pub met: Option<String>,
+    /// How often was looked.
+    pub looks: u32,
+    /// When was looked last, in milliseconds since 1970.
+    pub looked_ms: i64,
+    /// Why it held at the last look; `None` = it did not.
+    pub holds: Option<String>,
+    /// How many looks in a row failed.
+    pub failures: u32,
+}
+
+/// Looks that are pending between two visits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Probing {
+    /// The record that made them pending.
+    pub seq: u64,
+    /// The parts of the verdict that are still to be looked at, by the look's place.
+    pub open: BTreeMap<u16, Str>,
+    /// What is next when the run is not done.
+    pub next: Hold,
+    /// What was decided about the step.
+    pub outcome: Option<Str>,
+}
+
+impl Run {
+    /// How many answers of checking steps were counted for the verdict.
+    pub fn checks(&self) -> u32 {
+        checks(self)
+    }
+
+    /// Folds what happens to the verdict in.
+    pub(crate) fn looked_around(&mut self, event: &Event) {
+        match event {
+            Event::ConditionMet { condition, why } => {
+                self.conditions.entry(condition.clone()).or_default().met = Some(why.clone());
+            }
+            Event::ProbesRequested { probes, next, outcome } => {
+                let open = (0..).zip(probes.iter().cloned()).collect();
+                let probing = Probing { seq: self.seq, open, next: next.clone(), outcome: outcome.clone() };
+                if let Some(node) = &mut self.node {
+                    node.work = Work::Probing(probing);
+                }
+            }
+            Event::Probed { probe, condition, holds, failed, said, at_ms, tree, .. } => {
+                let known = self.conditions.entry(condition.clone()).or_default();
+                known.looks += 1;
+                known.looked_ms = *at_ms;
+                known.holds = holds.then(|| said.clone());
+                known.failures = if *failed { known.failures + 1 } else { 0 };
+                if let Some(Work::Probing(probing)) = self.node.as_mut().map(|node| &mut node.work) {
+                    probing.open.remove(&probe.member);
+                }
+                self.saw(&[], tree);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Why a verdict holds, `None` while it does not. `finished`: iterations, the one that ends now included. What is `due`
+/// will be looked at again: how it was does not count.
+pub(crate) fn holds(run: &Run, verdict: &Verdict, place: &str, finished: u32, due: &[Str]) -> Option<String> {
+    let known = run.conditions.get(place);
+    let met = || known.and_then(|known| known.met.clone());
+    let part =
+        |(index, part): (usize, &Verdict)| holds(run, part, &format!("{place}.{}", index + 1), finished, due);
+    match verdict {
+        Verdict::Flow => None,
+        Verdict::Iterations(max) => reached(finished, *max).then(|| count(*max, "iteration")),
+        Verdict::Checks { max, .. } => reached(checks(run), *max).then(|| count(*max, "check")),
+        Verdict::Keyword(_) | Verdict::Signal(_) => met(),
+        Verdict::Poll(_) | Verdict::Handler(_) if due.iter().any(|due| **due == *place) => None,
+        Verdict::Poll(_) | Verdict::Handler(_) => known.and_then(|known| known.holds.clone()),
+        Verdict::Every(all) => {
+            let all: Option<Vec<String>> = all.iter().enumerate().map(part).collect();
+            all.map(|all| all.join("; "))
+        }
+        Verdict::Any(all) => all.iter().enumerate().find_map(part),
+        Verdict::First(all) => met().or_else(|| all.iter().enumerate().find_map(part)),
+    }
+}
+
+/// Whether a count has come to its maximum.
+pub fn reached(count: u32, max: u32) -> bool {
+    count >= max
+}
+
+/// How many answers of checking steps were counted.
+pub(crate) fn checks(run: &Run) -> u32 {
+    run.counters.get(CHECKS).copied().unwrap_or(0)
+}
+
+fn count(max: u32, what: &str) -> String {
+    let plural = if max == 1 { "" } else { "s" };
+    format!("{max} {what}{plural} done")
+}
+
+/// The parts that have to be looked at now, by their places: each handler, and each resource whose interval has passed.
+/// Where a part has decided first, what it is made of is no longer asked.
+pub(crate) fn due(run: &Run, verdict: &Verdict, now: i64) -> Vec<Str> {
+    let mut found = Vec::new();
+    collect(run, verdict, "1", now, &mut found);
+    found
+}
+
+fn collect(run: &Run, verdict: &Verdict, place: &str, now: i64, found: &mut Vec<Str>) {
+    let known = run.conditions.get(place);
+    match verdict {
+        Verdict::Handler(_) => found.push(place.into()),
+        Verdict::Poll(poll) => {
+            let named = run.started().params.contains_key(&poll.param);
+            let interval = run.started().poll_interval_ms.unwrap_or(POLL_INTERVAL_MS);
+            let free = known.is_none_or(|known| {
+                // A clock that was put back says nothing about how long ago it was.
+                let since = u64::try_from(now - known.looked_ms).unwrap_or(u64::MAX);
+                known.looks < LOOKS_MAX && since >= interval
+            });
+            if named && free {
+                found.push(place.into());
+            }
+        }
+        Verdict::First(_) if known.is_some_and(|known| known.met.is_some()) => {}
+        _ => {
+            for (index, part) in verdict.parts().iter().enumerate() {
+                collect(run, part, &format!("{place}.{}", index + 1), now, found);
+            }
+        }
+    }
+}
+
+/// Whether an answer says a keyword: in its text, or in any text of its structured answer, because a step with a schema
+/// has nowhere else to say it. As it is written, also within a word. What only says where the answer leads (`routing`) is
+/// not searched, neither in the structured answer nor where the same object stands in the text.
+pub fn says(keyword: &str, output: Option<&Value>, text: &str, routing: &[FieldPath]) -> bool {
+    let plain = output.map(|output| {
+        let mut plain = output.clone();
+        routing.iter().for_each(|path| path.set(&mut plain, Value::Null));
+        plain
+    });
+    let routes = |object: &Value| routing.iter().any(|path| path.get(object).is_some());
+    // Such an object has been searched already, without what routes.
+    let (words, objects) = apart(text, routes);
+    let said = |value: &Value| texts(Some(value), "").iter().any(|text| text.contains(keyword));
+    words.contains(keyword)
+        || plain.as_ref().is_some_and(said)
+        || objects.into_iter().any(|mut object| {
+            routing.iter().for_each(|path| path.set(&mut object, Value::Null));
+            said(&object)
+        })
+}
+
+/// How many opening braces of a text are tried: a long listing must not take quadratic time.
+const STARTS_MAX: usize = 256;
+
+/// A text without the JSON objects in it that `taken` wants, and these objects.
+fn apart(text: &str, taken: impl Fn(&Value) -> bool) -> (String, Vec<Value>) {
+    let (mut words, mut objects, mut from) = (String::new(), Vec::new(), 0);
+    for (at, _) in text.match_indices('{').take(STARTS_MAX) {
+        if at < from {
+            continue;
+        }
+        let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
+        let Some(Ok(object)) = values.next() else { continue };
+        if taken(&object) {
+            words.push_str(&text[from..at]);
+            from = at + values.byte_offset();
+            objects.push(object);
+        }
+    }
+    words.push_str(&text[from..]);
+    (words, objects)
+}
+
+/// The fields of a step's answers that say where it goes on: its intent, what selects a target, and its own name.
+pub(crate) fn routing(step: &Step<StepId>) -> Vec<FieldPath> {
+    let mut found: Vec<FieldPath> = FieldPath::parse("stepId").into_iter().collect();
+    if let Gate::Readers(readers) = &step.gate {
+        found.extend(readers.iter().filter_map(|reader| match reader {
+            Reader::Field { path, .. } => Some(path.clone()),
+            _ => None,
+        }));
+    }
+    found.extend(step.edges.iter().filter_map(|edge| match &edge.to {
+        Target::Select { by: Selector::Field(path), .. } | Target::Jump { field: Some(path), .. } => {
+            Some(path.clone())
+        }
+        _ => None,
+    }));
+    found
+}
+
+/// Whether an answer gives a signal: its structured answer names the type in `signal`, `type` or `action`, or one of its
+/// texts holds an action block of that type; either with all that is required in it.
+pub fn signals(signal: &Signal, output: Option<&Value>, text: &str) -> bool {
+    let named = output.is_some_and(|output| {
+        ["signal", "type", "action"]
+            .iter()
+            .any(|key| output.get(key).and_then(Value::as_str) == Some(&*signal.kind))
+            && has(output, &signal.required)
+    });
+    let wanted = std::slice::from_ref(&signal.kind);
+    let has_block = |text: &&str| {
+        blocks(text, &signal.marker, wanted).iter().any(|Block { value, .. }| has(value, &signal.required))
+    };
+    named || texts(output, text).iter().any(has_block)
+}
+
+/// Whether an object has all these fields.
+pub fn has(value: &Value, required: &[Field]) -> bool {
+    required.iter().all(|field| match (value.get(&*field.name), &field.value) {
+        (Some(found), Some(wanted)) => same(found, wanted),
+        (found, None) => found.is_some_and(|found| !found.is_null()),
+        (None, Some(_)) => false,
+    })
+}
+
+/// Equality of JSON, where `1` and `1.0` are one number.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
+/// All that an answer says in words.
+pub(crate) fn texts<'a>(output: Option<&'a Value>, text: &'a str) -> Vec<&'a str> {
+    let mut found = vec![text];
+    let mut queue: Vec<&Value> = output.into_iter().collect();
+    while let Some(value) = queue.pop() {
+        match value {
+            Value::String(text) => found.push(text),
+            Value::Array(items) => queue.extend(items),
+            Value::Object(fields) => queue.extend(fields.values()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_routes_is_no_word_of_an_answer() {
+        let routing: Vec<FieldPath> =
+            ["stepId", "next_action.action"].iter().filter_map(|path| FieldPath::parse(path)).collect();
+        for (output, text, expected) in [
+            (Some(json!({"next_action": {"action": "DONE"}, "stepId": "DONE"})), "", false),
+            (Some(json!({"next_action": {"action": "DONE", "reason": "DONE"}})), "", true),
+            (
+                Some(json!({"next_action": {"action": "x"}})),
+                "{\"next_action\": {\"action\": \"DONE\"}}",
+                false,
+            ),
+            (None, "so: {\"next_action\": {\"action\": \"DONE\"}} and on", false),
+            (None, "{\"next_action\": {\"action\": \"x\"}, \"note\": \"DONE\"}", true),
+            (None, "DONE {\"next_action\": {\"action\": \"x\"}}", true),
+            (None, "{\"next_action\": {\"action\": \"x\"}} DONE", true),
+            (None, "{ broken { DONE", true),
+        ] {
+            assert_eq!(says("DONE", output.as_ref(), text, &routing), expected, "{output:?} {text}");
+        }
+    }
+
+    #[test]
+    fn keywords_in_all_that_is_said() {
+        for (output, text, expected) in [
+            (None, "all DONE.", true),
+            (None, "done", false),
+            (None, "", false),
+            (Some(json!({"a": ["x", {"b": "so: DONE"}]})), "", true),
+            (Some(json!({"DONE": true})), "", false),
+        ] {
+            assert_eq!(says("DONE", output.as_ref(), text, &[]), expected, "{output:?} {text}");
+        }
+    }
+
+    #[test]
+    fn signals_in_answers_and_blocks() {
+        let field = |name: &str, value| Field { name: name.into(), value };
+        let signal = |required| Signal { kind: "review".into(), marker: "json".into(), required };
+        let there = || vec![field("status", None), field("n", None)];
+        let equal = || vec![field("status", Some(json!("ok"))), field("n", Some(json!(1)))];
+        let block = "so:\n```json\n{\"action\": \"review\", \"status\": \"ok\", \"n\": 1.0}\n```";
+        for (required, output, text, expected) in [
+            (vec![], Some(json!({"signal": "review"})), "", true),
+            (vec![], Some(json!({"type": "review"})), "", true),
+            (vec![], Some(json!({"action": "review"})), "", true),
+            (vec![], Some(json!({"action": "reviewed"})), "", false),
+            (vec![], None, "review", false),
+            (vec![], None, block, true),
+            (there(), None, block, true),
+            (equal(), None, block, true),
+            (equal(), Some(json!({"comment": block})), "", true),
+            (there(), Some(json!({"signal": "review", "status": "no", "n": null})), "", false),
+            (there(), Some(json!({"signal": "review", "status": "no", "n": false})), "", true),
+            (equal(), Some(json!({"signal": "review", "status": "no", "n": 1})), "", false),
+            (vec![], None, "```review\nlooks fine\n```", true),
+            (there(), None, "```review\nlooks fine\n```", false),
+            // The signal in one place and its fields in another are no signal.
+            (
+                equal(),
+                Some(json!({"signal": "review"})),
+                "```json\n{\"status\": \"ok\", \"n\": 1}\n```",
+                false,
+            ),
+        ] {
+            let signal = signal(required);
+            assert_eq!(signals(&signal, output.as_ref(), text), expected, "{signal:?} {output:?} {text}");
+        }
+    }
+}

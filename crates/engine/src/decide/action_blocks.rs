@@ -1,0 +1,139 @@
+//! What holds for a whole run: how questions are answered, what is noted of answers, what is done about what they ask for.
+
+use cuegate_flow::{
+    Str,
+    model::{Conduct, Reaction, Step, StepId},
+};
+use serde_json::Value;
+
+use super::Decider;
+use crate::{
+    answers::{
+        action_blocks::{Block, actions},
+        gate,
+        structured::json_in_text,
+    },
+    command::CommandId,
+    completion::{Answer, Exec, Seen},
+    completion_state::texts,
+    effect::BLOCKS_MAX,
+    event::Event,
+    event_types::{EndState, Part},
+    run::{Asking, Follow},
+};
+
+/// After how many milliseconds a program that acts on a block is killed.
+pub(crate) const EFFECT_TIMEOUT_MS: u64 = 10 * 60 * 1000;
+
+/// Answers an agent's question as the definition says; false when a person has to.
+pub(super) fn answers_question(
+    decider: &mut Decider<'_>,
+    step: &Str,
+    member: Option<u16>,
+    asking: &Asking,
+    question: &str,
+) -> bool {
+    let Some(response) = decider.flow.conduct.auto_response.clone() else { return false };
+    if decider.run.questions >= Conduct::QUESTIONS_MAX {
+        return false;
+    }
+    let question = decider.keep(question);
+    let text = decider.keep(&response);
+    decider.emit(Event::QuestionAnswered { step: step.clone(), member, question: question.clone(), text });
+    let say =
+        vec![Part::Text(format!("The answer to your question:\n{response}\n\nGo on with your work.").into())];
+    decider.emit(Event::AskRequested {
+        step: decider.run.node.as_ref().map_or_else(
+            || step.clone(),
+            |node| match member {
+                Some(_) => step.clone(),
+                None => node.step.clone(),
+            },
+        ),
+        member,
+        kind: asking.kind,
+        not_before_ms: None,
+        waited_ms: 0,
+        follow: Some(Follow { say, after: Some(question) }),
+        judging: asking.judging.clone(),
+        owing: asking.owing.clone(),
+    });
+    true
+}
+
+/// Notes how an answer compares with its schema.
+pub(super) fn inspect(decider: &mut Decider<'_>, ask: CommandId, asked: &Step<StepId>, answer: &Answer) {
+    if !decider.flow.conduct.inspects {
+        return;
+    }
+    if let Some(report) = gate::inspect(decider.flow, asked, answer.output.as_ref(), &answer.text) {
+        let (found, problems) = (report.found, report.problems);
+        decider.emit(Event::Inspected { ask, step: asked.name.clone(), found, problems });
+    }
+}
+
+/// Notes what an answer that counts asks for.
+pub(super) fn found_actions(
+    decider: &mut Decider<'_>,
+    step: &Str,
+    member: Option<u16>,
+    output: Option<&Value>,
+    text: &str,
+) {
+    let Some(wanted) = &decider.flow.conduct.actions else { return };
+    let named: Vec<Str> =
+        wanted.types.iter().flatten().chain(wanted.handlers.iter().map(|(name, _)| name)).cloned().collect();
+    let mut found: Vec<Block> = Vec::new();
+    // The answer itself asks for nothing, even where it names its outcome as a block names its action.
+    let said = output.cloned().or_else(|| json_in_text(text));
+    for text in texts(output, text) {
+        let new: Vec<Block> = actions(text, &wanted.marker, &named)
+            .into_iter()
+            .filter(|block| !found.contains(block) && said.as_ref() != Some(&block.value))
+            .collect();
+        found.extend(new);
+    }
+    for (index, Block { kind, value }) in (0..).zip(found.into_iter().take(BLOCKS_MAX)) {
+        let allowed = wanted.types.as_ref().is_none_or(|types| types.contains(&kind));
+        let handler = wanted.handler(&kind).map(Reaction::as_text);
+        let value = decider.keep(&value.to_string());
+        decider.emit(Event::ActionFound {
+            step: step.clone(),
+            member,
+            index,
+            action: kind,
+            value,
+            handler,
+            allowed,
+        });
+    }
+}
+
+/// A program acted on a block, or failed to. Either way it is not asked again.
+pub(super) fn acted(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, seen: Option<Seen>) {
+    let Some(effect) = decider.run.effects.iter().find(|effect| effect.id == id).cloned() else { return };
+    let (stdout, stderr) = (decider.keep(&exec.stdout), decider.keep(&exec.stderr));
+    let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
+    decider.emit(Event::EffectFinished {
+        effect: id,
+        step: effect.step,
+        action: effect.action,
+        done: exec.exit.code() == Some(0),
+        ended: exec.exit.describe(EFFECT_TIMEOUT_MS),
+        stdout,
+        stderr,
+        duration_ms: exec.duration_ms,
+        changed_files,
+        tree,
+    });
+    if let (Some(ending), true) = (decider.run.ending.clone(), decider.run.effects.is_empty()) {
+        let (state, reason) = (ending.state, ending.reason);
+        let (validated, hold) = (ending.validated, ending.hold);
+        decider.emit(Event::Ended { state, reason, validated, hold, stays: false });
+    }
+}
+
+/// Whether an end has to wait for effects. Who cancels a run wants nothing more of it.
+pub(super) fn waits(decider: &Decider<'_>, state: EndState) -> bool {
+    state != EndState::Cancelled && !decider.run.effects.is_empty()
+}

@@ -1,0 +1,55 @@
+//! Asks that were cut off before they answered, and the end of the time that a run has.
+
+use cuegate_flow::{Str, model::Act};
+
+use super::Decider;
+use crate::{
+    command::CommandId,
+    completion::Seen,
+    event::Event,
+    event_types::Usage,
+    pending::session_key,
+    run::{Asking, State},
+};
+
+/// A begun ask that nobody will ever hear of again: it is settled, and put anew.
+pub(super) fn cut(decider: &mut Decider<'_>, ask: CommandId, usage: Usage, spoilt: bool) {
+    if decider.run.settled.contains(&ask) {
+        return;
+    }
+    let Some((name, member, asking)) = decider.run.asking(ask) else { return };
+    let asking = asking.clone();
+    let asked = asking.judging.as_ref().map_or(&name, |judging| &judging.judge).clone();
+    let key = decider.step(&asked).and_then(|step| match &step.act {
+        Act::Ask(ask) => session_key(ask).cloned(),
+        _ => None,
+    });
+    let spoilt = key.filter(|key| spoilt && decider.run.sessions.contains_key(key));
+    decider.emit(Event::AskCut { ask, step: asked, usage, spoilt });
+    again(decider, &name, member, &asking);
+}
+
+/// The time is used up: what was at work was stopped, and waits where it is for more. What an ask had done until then is
+/// found when the run goes on, as after an interruption.
+pub(super) fn out_of_time(decider: &mut Decider<'_>, seen: Option<Seen>) {
+    if decider.run.state != State::Running {
+        return;
+    }
+    super::control::left_behind(decider, seen);
+    let reason = decider.run.ledger.describe(crate::budget::Lack::Time);
+    decider.stop(reason);
+}
+
+/// Puts an ask anew, as it was.
+pub(super) fn again(decider: &mut Decider<'_>, name: &Str, member: Option<u16>, asking: &Asking) {
+    decider.emit(Event::AskRequested {
+        step: name.clone(),
+        member,
+        kind: asking.kind,
+        not_before_ms: None,
+        waited_ms: asking.waited_ms,
+        follow: asking.follow.clone(),
+        judging: asking.judging.clone(),
+        owing: asking.owing.clone(),
+    });
+}

@@ -1,0 +1,138 @@
+//! An ask found no answer: wait and ask again, or stop where a person has to act.
+
+use super::{Decider, ask_aborted, join, rejected_answer};
+use crate::{
+    budget::Lack,
+    command::CommandId,
+    completion::{Fault, FaultClass, Seen},
+    event::Event,
+    event_types::{WaitKind, Waiting},
+    run::Asking,
+};
+
+/// How often an ask that crashed, hung or came back unreadable is tried again.
+const RETRIES_MAX: u32 = cuegate_flow::analysis::cost_bound::TRIES_MAX as u32 - 1;
+/// The first pause between two tries, in milliseconds; each further one is twice as long.
+const PAUSE_MS: u64 = 1_000;
+/// The longest pause between two tries, in milliseconds.
+const PAUSE_MAX_MS: u64 = 60_000;
+
+pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, seen: Option<Seen>) {
+    if decider.run.settled.contains(&ask) {
+        return;
+    }
+    let pending = decider.run.asking(ask).map(|(name, member, asking)| (name, member, asking.clone()));
+    let Some((name, member, asking)) = pending else {
+        decider.emit(Event::AnsweredLate { ask, usage: fault.usage });
+        return;
+    };
+    let asked_name = asking.judging.as_ref().map_or(&name, |judging| &judging.judge).clone();
+    let Some(asked) = decider.step(&asked_name) else { return };
+    let permission = rejected_answer::permission(asked, &asking);
+    let violated = rejected_answer::violations(decider, permission, member, seen.as_ref());
+    let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
+    let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
+    decider.emit(Event::Faulted {
+        ask,
+        step: asked_name.clone(),
+        class: fault.class,
+        message: fault.message.clone(),
+        usage: fault.usage,
+        usage_unknown: fault.usage_unknown,
+        receipt: fault.receipt.clone(),
+        changed_files,
+        tree,
+    });
+    if !violated.is_empty() {
+        if !decider.run.started().place.owned {
+            rejected_answer::violation(
+                decider,
+                asked,
+                member,
+                &asking,
+                (violated, broke),
+                &Default::default(),
+            );
+            return;
+        }
+        // The tree is put back before the next try; that it had to be is told.
+        decider.emit(Event::BoundaryViolated { step: asked.name.clone(), permission, paths: violated });
+    }
+    let tries = asking.faults + 1;
+    match fault.class {
+        FaultClass::RateLimited | FaultClass::Overloaded => {
+            // The service's word counts, but one that always says "soon" is not asked ever faster.
+            let backoff = if tries == 1 { 0 } else { pause(tries - 1) };
+            let pause = fault.resets_in_ms.map_or_else(|| pause(tries), |resets| resets.max(backoff));
+            let waited = asking.waited_ms.saturating_add(pause);
+            if waited <= decider.run.started().wait_max_ms {
+                again(decider, &name, member, &asking, pause, waited);
+            } else {
+                let until_ms = decider.now.saturating_add_unsigned(pause);
+                let detail = format!("{}: {}", fault.class.as_str(), fault.message);
+                suspend(decider, WaitKind::Quota, detail, Some(until_ms));
+            }
+        }
+        FaultClass::Crashed | FaultClass::Timeout | FaultClass::Malformed => {
+            if asking.faults < RETRIES_MAX {
+                again(decider, &name, member, &asking, pause(tries), asking.waited_ms);
+            } else if let Some(index) = member {
+                let end = join::End { why: Some(fault.message), ..join::End::default() };
+                join::member_ended(decider, index, &name, end);
+            } else {
+                suspend(decider, WaitKind::Environment, describe(&fault), None);
+            }
+        }
+        FaultClass::Violation => decider.fail(fault.message),
+        // Whoever lets it go on gives it more. What others of its group do meanwhile is not lost.
+        FaultClass::OverCap => {
+            let what = format!("an ask of `{asked_name}` was stopped at its cap: {}", fault.message);
+            decider.emit(Event::Overspent { ask, what });
+            ask_aborted::again(decider, &name, member, &asking);
+            if !decider.run.ledger.limits() {
+                let reason = decider.run.ledger.describe(Lack::Overspent);
+                decider.stop(reason);
+            }
+        }
+        FaultClass::Auth
+        | FaultClass::Refused
+        | FaultClass::ContextOverflow
+        | FaultClass::UnknownModel
+        | FaultClass::MissingProgram
+        | FaultClass::ScriptExhausted => suspend(decider, WaitKind::Environment, describe(&fault), None),
+    }
+}
+
+fn describe(fault: &Fault) -> String {
+    format!("{}: {}", fault.class.as_str(), fault.message)
+}
+
+/// The pause before the next try after so many faults.
+fn pause(faults: u32) -> u64 {
+    PAUSE_MS.saturating_mul(1 << faults.saturating_sub(1).min(16)).min(PAUSE_MAX_MS)
+}
+
+fn again(
+    decider: &mut Decider<'_>,
+    name: &cuegate_flow::Str,
+    member: Option<u16>,
+    asking: &Asking,
+    pause_ms: u64,
+    waited_ms: u64,
+) {
+    decider.emit(Event::AskRequested {
+        step: name.clone(),
+        member,
+        kind: asking.kind,
+        not_before_ms: Some(decider.now.saturating_add_unsigned(pause_ms)),
+        waited_ms,
+        follow: asking.follow.clone(),
+        judging: asking.judging.clone(),
+        owing: asking.owing.clone(),
+    });
+}
+
+/// Suspends the run. The ask stays where it is and is put anew when the run goes on.
+fn suspend(decider: &mut Decider<'_>, kind: WaitKind, detail: String, until_ms: Option<i64>) {
+    decider.emit(Event::Suspended { waiting: Waiting { kind, detail, until_ms } });
+}

@@ -1,0 +1,293 @@
+//! Leaving a step: its outcome, the edge it takes, and where that leads.
+
+use std::collections::BTreeMap;
+
+use cuegate_flow::{
+    Str,
+    model::{Act, Edge, Ending, Outcome, Step, StepId},
+};
+use serde_json::Value;
+
+use super::{Decider, completion_rule, enter};
+use crate::{
+    answers::gate::{Bad, brief},
+    event::Event,
+    event_types::{EndState, Hold, Remedy, RowEnd},
+    prompt::{Failure, expand},
+    route::{Route, target},
+    run::Work,
+};
+
+/// Where a row ends when the limit stops the run.
+pub(super) const EXHAUSTED: &str = "@exhausted";
+
+/// An outcome together with the edge it takes and where that leads: nothing left that could fail.
+pub(super) struct Way<'f> {
+    pub(super) outcome: Outcome,
+    pub(super) edge: &'f Edge<StepId>,
+    pub(super) route: Route,
+}
+
+/// The way that an outcome takes from a step.
+///
+/// # Errors
+/// When the answer selects or names no step that it may.
+pub(super) fn way<'f>(
+    decider: &Decider<'f>,
+    step: &'f Step<StepId>,
+    outcome: Outcome,
+    output: Option<&Value>,
+    handed: &BTreeMap<Str, Value>,
+) -> Result<Way<'f>, Bad> {
+    let edge = step.edges.iter().find(|edge| edge.on == outcome && is_open(decider, edge));
+    let Some(edge) = edge else {
+        return Err(Bad { absent: false, why: format!("`{outcome}` leads nowhere from `{}`", step.name) });
+    };
+    let from = decider.run.visit.as_ref().map_or(&step.name, |visit| &visit.step);
+    let route = target(decider.flow, &decider.run, from, &edge.to, output, handed)?;
+    Ok(Way { outcome, edge, route })
+}
+
+fn is_open(decider: &Decider<'_>, edge: &Edge<StepId>) -> bool {
+    edge.bound.is_none_or(|bound| count(decider, bound.counter) < bound.max)
+}
+
+fn count(decider: &Decider<'_>, counter: cuegate_flow::model::CounterId) -> u32 {
+    decider.run.counters.get(&decider.flow.counter(counter).name).copied().unwrap_or(0)
+}
+
+/// Goes the way: counts, closes the row when the visit is over, enters what is next.
+pub(super) fn go(
+    decider: &mut Decider<'_>,
+    step: &Step<StepId>,
+    way: &Way<'_>,
+    reason: Option<String>,
+    fallback: bool,
+    failure: Option<(&str, &Failure)>,
+) {
+    decider.emit(Event::Decided {
+        step: step.name.clone(),
+        outcome: way.outcome.to_string().into(),
+        reason: reason.clone(),
+        fallback,
+        way: way.edge.label.clone(),
+    });
+    let edge = way.edge;
+    if let Some(bound) = edge.bound {
+        let counter = decider.flow.counter(bound.counter).name.clone();
+        let value = count(decider, bound.counter) + 1;
+        decider.emit(Event::CounterSet { counter, value });
+    }
+    for counter in &edge.resets {
+        if count(decider, *counter) > 0 {
+            let counter = decider.flow.counter(*counter).name.clone();
+            decider.emit(Event::CounterSet { counter, value: 0 });
+        }
+    }
+    match &way.route {
+        Route::End(ending) => end(decider, step, ending, reason.as_deref()),
+        Route::Step(next) => on(decider, step, edge, *next, failure),
+    }
+}
+
+fn end(decider: &mut Decider<'_>, step: &Step<StepId>, ending: &Ending, why: Option<&str>) {
+    let (state, reason) = match ending {
+        Ending::Completed => {
+            (EndState::Completed, format!("`{}` completed the flow", visited(decider, step)))
+        }
+        Ending::Aborted => {
+            let why = why.map(|why| format!(": {}", brief(why))).unwrap_or_default();
+            // A monitor's judge decides over the heads of those that it watches.
+            let judged =
+                !step.counts && decider.run.visit.as_ref().is_some_and(|visit| visit.monitor.is_some());
+            let who = if judged { step.name.clone() } else { visited(decider, step) };
+            (EndState::Aborted, format!("`{who}` gave up{why}"))
+        }
+        Ending::Failed(reason) => (EndState::Failed, reason.to_string()),
+    };
+    // A failed validator that leads to a good end is one that the definition passes over.
+    if state == EndState::Completed && matches!(step.act, Act::Exec { .. }) && last_command_failed(decider) {
+        decider.emit(Event::ValidationSkipped { step: step.name.clone() });
+    }
+    decider.end(state, reason, None);
+}
+
+fn visited(decider: &Decider<'_>, step: &Step<StepId>) -> Str {
+    decider.run.visit.as_ref().map_or_else(|| step.name.clone(), |visit| visit.step.clone())
+}
+
+fn last_command_failed(decider: &Decider<'_>) -> bool {
+    decider
+        .decision
+        .events
+        .iter()
+        .rev()
+        .find_map(|event| match event {
+            Event::CommandFinished { passed, .. } => Some(!passed),
+            _ => None,
+        })
+        .unwrap_or(false)
+}
+
+/// On to a step.
+fn on(
+    decider: &mut Decider<'_>,
+    step: &Step<StepId>,
+    edge: &Edge<StepId>,
+    next: StepId,
+    failure: Option<(&str, &Failure)>,
+) {
+    let mut next = next;
+    if edge.hands_off {
+        let origin = visited(decider, step);
+        decider.emit(Event::OriginSet { step: decider.flow.step(next).name.clone(), origin });
+    }
+    // A step that does not count belongs to the visit that led to it: the row stays open.
+    if !decider.flow.step(next).counts {
+        leave_uncounted(decider, step, None);
+        enter::enter(decider, next, None, None);
+        return;
+    }
+    // Who mends goes on with the same visit's work: no round ends there.
+    if edge.remedy.is_none()
+        && let Some((judge, monitor, rounds)) = fired(decider, step, next)
+    {
+        decider.emit(Event::MonitorFired { monitor, rounds });
+        next = judge;
+        if !decider.flow.step(next).counts {
+            leave_uncounted(decider, step, None);
+            enter::enter(decider, next, None, None);
+            return;
+        }
+    }
+    let next = hold(decider, step, edge, next, failure);
+    // A validator has just failed, and its remedy is next: a verdict speaks only where there is none, or no iteration left
+    // for it.
+    let left = decider.run.iterations < decider.run.iterations_max;
+    let redone = edge.remedy.is_some() || edge.again;
+    if redone && left && matches!(step.act, Act::Exec { .. }) && last_command_failed(decider) {
+        proceed(decider, step, next);
+        return;
+    }
+    completion_rule::visit_done(decider, step, next);
+}
+
+/// The step that is next, with what it is asked there.
+fn hold(
+    decider: &Decider<'_>,
+    step: &Step<StepId>,
+    edge: &Edge<StepId>,
+    next: StepId,
+    failure: Option<(&str, &Failure)>,
+) -> Hold {
+    let next = decider.flow.step(next);
+    let remedy = edge.remedy.as_ref().map(|template| {
+        let (validator, values) = failure.unzip();
+        // Counted facts in the prompt are those of the visit that is about to begin.
+        let mut run = decider.run.clone();
+        if let Some(ended) = visit_end(decider, &next.name) {
+            run.apply(&ended);
+        }
+        run.iterations += 1;
+        let of = visited(decider, step);
+        if of == next.name {
+            run.previous.clone_from(&run.before);
+        }
+        let prompt = expand(&run, next, template, values);
+        Remedy { of, validator: validator.unwrap_or_default().into(), prompt }
+    });
+    let again = decider.run.visit.as_ref().filter(|_| edge.again).map(|visit| visit.attempt + 1);
+    Hold { step: next.name.clone(), remedy, again }
+}
+
+/// Ends the visit and begins what is next.
+pub(super) fn proceed(decider: &mut Decider<'_>, step: &Step<StepId>, next: Hold) {
+    // Whether the limit allows another iteration is known here, so that the row ends where the run does.
+    let exhausted = decider.run.iterations >= decider.run.iterations_max;
+    let name = if exhausted { EXHAUSTED.into() } else { next.step.clone() };
+    leave_uncounted(decider, step, Some(&name));
+    end_visit(decider, &name);
+    if let Some(id) = decider.flow.find(&next.step) {
+        enter::enter(decider, id, next.remedy, next.again);
+    }
+}
+
+/// The row of a step that does not count, when it asked somebody.
+fn leave_uncounted(decider: &mut Decider<'_>, step: &Step<StepId>, target: Option<&Str>) {
+    if step.counts {
+        return;
+    }
+    let outcome = last_decided(decider, &step.name);
+    let end = RowEnd { outcome, target: target.cloned(), overridden_by: None };
+    decider.emit(Event::StepLeft { step: step.name.clone(), end });
+}
+
+/// What was decided about a step on which control stands.
+pub(super) fn last_decided(decider: &Decider<'_>, name: &str) -> Option<Str> {
+    let here = decider.decision.events.iter().rev().find_map(|event| match event {
+        Event::Decided { step, outcome, .. } if **step == *name => Some(outcome.clone()),
+        _ => None,
+    });
+    // While the run looks around, it was decided in an earlier record.
+    here.or_else(|| match &decider.run.node.as_ref().filter(|node| *node.step == *name)?.work {
+        Work::Probing(probing) => probing.outcome.clone(),
+        _ => None,
+    })
+}
+
+fn end_visit(decider: &mut Decider<'_>, target: &Str) {
+    if let Some(ended) = visit_end(decider, target) {
+        decider.emit(ended);
+    }
+}
+
+/// The end of the visit that is open.
+fn visit_end(decider: &Decider<'_>, target: &Str) -> Option<Event> {
+    let visit = decider.run.visit.clone()?;
+    let end = RowEnd { outcome: visit.outcome, target: Some(target.clone()), overridden_by: visit.monitor };
+    Some(Event::VisitEnded {
+        step: visit.step,
+        visit: visit.visit,
+        attempt: visit.attempt,
+        end,
+        changed_files: visit.changed.into_iter().collect(),
+    })
+}
+
+/// Ends whatever rows are open, with the run.
+pub(super) fn close_rows(decider: &mut Decider<'_>, target: &Str) {
+    if let Some(step) = decider.here() {
+        leave_uncounted(decider, step, Some(target));
+    }
+    end_visit(decider, target);
+}
+
+/// The monitor that acts when control goes from this visit to `next`, in the order of definition.
+fn fired(decider: &Decider<'_>, step: &Step<StepId>, next: StepId) -> Option<(StepId, Str, u32)> {
+    // A monitor's own judge does not set off monitors.
+    let from = decider.flow.find(&visited(decider, step))?;
+    if !step.counts && decider.run.visit.as_ref().is_some_and(|visit| visit.monitor.is_some()) {
+        return None;
+    }
+    decider.flow.monitors.iter().find_map(|monitor| {
+        let rounds = rounds(decider, &monitor.cycle, from);
+        (rounds >= monitor.threshold && monitor.cycle.first() == Some(&next))
+            .then(|| (monitor.judge, monitor.name.clone(), rounds))
+    })
+}
+
+/// How many whole rounds of a cycle the history ends with, the visit that ends now included.
+fn rounds(decider: &Decider<'_>, cycle: &[StepId], from: StepId) -> u32 {
+    let names: Vec<&Str> = cycle.iter().map(|id| &decider.flow.step(*id).name).collect();
+    let last = &decider.flow.step(from).name;
+    let mut walked = decider.run.history.iter().chain(std::iter::once(last)).rev();
+    let mut rounds = 0;
+    loop {
+        for name in names.iter().rev() {
+            if walked.next() != Some(*name) {
+                return rounds;
+            }
+        }
+        rounds += 1;
+    }
+}

@@ -1,0 +1,92 @@
+//! Commands that a member's answer has to pass before its outcome counts.
+
+use cuegate_flow::{
+    Str,
+    model::{Act, BlobRef, Guard, Guarded, Outcome, Step, StepId},
+};
+
+use super::{Decider, join};
+use crate::{
+    answers::extractors::extract,
+    command::CommandId,
+    completion::{Exec, Seen},
+    event::Event,
+    event_types::{AskKind, Claim},
+    prompt::{Failure, expand},
+    run::{Follow, Work},
+};
+
+/// A member has an outcome: its commands are run first, where it has some.
+pub(super) fn decided(decider: &mut Decider<'_>, index: u16, step: &Str, outcome: Outcome, answer: &BlobRef) {
+    let guarded = decider.step(step).and_then(of).is_some_and(|guard| !guard.commands.is_empty());
+    if guarded {
+        let claim = Claim { outcome: outcome.to_string().into(), answer: answer.clone() };
+        let (step, member, claim) = (step.clone(), Some(index), Some(claim));
+        decider.emit(Event::CommandRequested { step, index: 0, member, claim });
+        return;
+    }
+    let end = join::End { outcome: Some(outcome), answer: Some(answer.clone()), ..join::End::default() };
+    join::member_ended(decider, index, step, end);
+}
+
+/// A command of a member ran: the next one, the outcome, another answer, or nothing that can be used.
+pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, seen: Option<Seen>) {
+    let Some(Work::Joining(members)) = decider.run.node.as_ref().map(|node| &node.work) else { return };
+    let Some(member) = members.get(id.member as usize) else { return };
+    let Some(proof) = member.proving.clone().filter(|proof| proof.seq == id.seq) else { return };
+    let (name, failures) = (member.step.clone(), member.failures);
+    let Some(step) = decider.step(&name) else { return };
+    let Some(guard) = of(step) else { return };
+    let Some(Guarded { validator, mend }) = guard.commands.get(proof.index as usize) else { return };
+    let passed = validator.success.holds(exec.exit.code(), &exec.stdout, &exec.stderr);
+    let ended = exec.exit.describe(validator.timeout_ms);
+    let (stdout, stderr) = (decider.keep(&exec.stdout), decider.keep(&exec.stderr));
+    let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
+    decider.emit(Event::CommandFinished {
+        step: name.clone(),
+        index: proof.index,
+        member: Some(id.member),
+        validator: validator.name.clone(),
+        passed,
+        ended: ended.clone(),
+        stdout,
+        stderr,
+        duration_ms: exec.duration_ms,
+        changed_files,
+        tree,
+    });
+    if passed && (proof.index as usize) + 1 < guard.commands.len() {
+        let (index, member) = (proof.index + 1, Some(id.member));
+        decider.emit(Event::CommandRequested { step: name, index, member, claim: Some(proof.claim) });
+    } else if passed {
+        let Claim { outcome, answer } = proof.claim;
+        let outcome = Some(Outcome::Named(outcome));
+        let end = join::End { outcome, answer: Some(answer), ..join::End::default() };
+        join::member_ended(decider, id.member, &name, end);
+    } else if failures < guard.mends_max {
+        let failure: Failure =
+            validator.extract.iter().map(|(name, what)| (name.clone(), extract(*what, exec))).collect();
+        let say = expand(&decider.run, step, mend, Some(&failure));
+        decider.emit(Event::AskRequested {
+            step: name,
+            member: Some(id.member),
+            kind: AskKind::Remedy,
+            not_before_ms: None,
+            waited_ms: 0,
+            follow: Some(Follow { say, after: Some(proof.claim.answer) }),
+            judging: None,
+            owing: None,
+        });
+    } else {
+        let why = format!("the quality gate `{}` fails: {ended}", validator.name);
+        join::member_ended(decider, id.member, &name, join::End { why: Some(why), ..join::End::default() });
+    }
+}
+
+/// What a step's answer has to pass.
+pub(crate) fn of(step: &Step<StepId>) -> Option<&Guard> {
+    match &step.act {
+        Act::Ask(ask) => ask.guard.as_ref(),
+        _ => None,
+    }
+}

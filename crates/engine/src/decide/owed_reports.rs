@@ -1,0 +1,158 @@
+//! Reports that an answer owes: those that it holds are written, the others are asked for one by one.
+
+use cuegate_flow::{
+    Str,
+    model::{Act, Ask, Outcome, Step, StepId},
+};
+use serde_json::Value;
+
+use super::{Decider, answered, rejected_answer};
+use crate::{
+    answers::gate::Bad,
+    completion::Answer,
+    event::Event,
+    event_types::{AskKind, Owing, Then},
+    run::Asking,
+};
+
+/// Whether a step's answers owe reports.
+pub(super) fn owed(step: &Step<StepId>) -> bool {
+    matches!(&step.act, Act::Ask(ask) if !ask.reports.is_empty())
+}
+
+/// Writes what a structured answer holds, and asks for the first report that it lacks. `false` when it lacks none.
+pub(super) fn take(
+    decider: &mut Decider<'_>,
+    step: &Step<StepId>,
+    member: Option<u16>,
+    output: Option<&Value>,
+    answer: &cuegate_flow::model::BlobRef,
+    then: &Then,
+) -> bool {
+    let Act::Ask(ask) = &step.act else { return false };
+    for report in &ask.reports {
+        if let Some(content) = given(ask, output, &report.name) {
+            let content = content.to_owned();
+            write(decider, step, member, &report.name, &content);
+        }
+    }
+    let lacking = lacking(ask, 0, |name| given(ask, output, name).is_some());
+    lacking.is_some_and(|report| {
+        request(decider, step, member, Owing { report, answer: answer.clone(), then: then.clone() });
+        true
+    })
+}
+
+/// An answer that is a report.
+pub(super) fn answered(
+    decider: &mut Decider<'_>,
+    step: &Step<StepId>,
+    member: Option<u16>,
+    asking: &Asking,
+    owing: &Owing,
+    answer: &Answer,
+) {
+    let Act::Ask(ask) = &step.act else { return };
+    let Some(report) = ask.reports.get(owing.report as usize) else { return };
+    let content = unwrapped(&answered::said(answer)).to_owned();
+    if content.trim().is_empty() {
+        let bad = Bad { absent: true, why: format!("the report `{}` is empty", report.name) };
+        rejected_answer::reject(decider, step, step, member, asking, bad, answer);
+        return;
+    }
+    write(decider, step, member, &report.name, &content);
+    // What the answer itself held was written with it, in this visit.
+    let written = |name: &str| is_written(decider, step, member, name);
+    match lacking(ask, owing.report + 1, written) {
+        Some(report) => request(decider, step, member, Owing { report, ..owing.clone() }),
+        None => answered::conclude(decider, step, member, &owing.answer, &owing.then),
+    }
+}
+
+/// The first report from this place on that is not there.
+fn lacking(ask: &Ask, from: u16, is_there: impl Fn(&str) -> bool) -> Option<u16> {
+    let mut reports = ask.reports.iter().enumerate().skip(from as usize);
+    reports.find(|(_, report)| !is_there(&report.name)).map(|(index, _)| index as u16)
+}
+
+/// Whether a report was written since the step was entered.
+fn is_written(decider: &Decider<'_>, step: &Step<StepId>, member: Option<u16>, name: &str) -> bool {
+    let Some(node) = &decider.run.node else { return false };
+    let order = (node.entered, member.unwrap_or(0));
+    let mut versions = decider.run.reports.versions(name).iter();
+    versions.any(|version| version.order == order && version.step == step.name)
+}
+
+/// The text that a structured answer holds for a report; one that is empty is none.
+fn given<'o>(ask: &Ask, output: Option<&'o Value>, name: &str) -> Option<&'o str> {
+    let reports = ask.fused.as_ref()?.reports.get(output?)?;
+    reports.get(name)?.as_str().filter(|content| !content.trim().is_empty())
+}
+
+fn write(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>, name: &Str, content: &str) {
+    let content = decider.keep(content);
+    let visit = decider.run.visit.as_ref().map_or(1, |visit| visit.visit);
+    decider.emit(Event::ReportWritten {
+        step: step.name.clone(),
+        member,
+        name: name.clone(),
+        visit,
+        content,
+    });
+}
+
+fn request(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>, owing: Owing) {
+    decider.emit(Event::AskRequested {
+        step: step.name.clone(),
+        member,
+        kind: AskKind::Report,
+        not_before_ms: None,
+        waited_ms: 0,
+        follow: None,
+        judging: None,
+        owing: Some(owing),
+    });
+}
+
+/// What follows when an outcome was read. Only named ones come out of answers.
+pub(super) fn then(outcome: &Outcome, reason: Option<String>) -> Then {
+    Then::Decided { outcome: outcome.to_string().into(), reason }
+}
+
+/// A text without the code fence that wraps all of it, as agents like to answer when a file is asked for.
+fn unwrapped(text: &str) -> &str {
+    let bare = |text: &str| -> Option<(usize, usize)> {
+        let (first, rest) = text.split_once('\n')?;
+        let ticks = first.len() - first.trim_start_matches('`').len();
+        let info = first[ticks..].trim();
+        let body = rest.strip_suffix(&first[..ticks]).filter(|_| ticks >= 3)?;
+        let whole = matches!(info, "markdown" | "md") || (info.is_empty() && !body.contains(&first[..ticks]));
+        (whole && (body.is_empty() || body.ends_with('\n')))
+            .then(|| (first.len() + 1, first.len() + 1 + body.len()))
+    };
+    let trimmed = text.trim();
+    bare(trimmed).map_or(trimmed, |(from, to)| trimmed[from..to].trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unwrapped;
+
+    #[test]
+    fn a_fence_around_all_of_it_is_taken_off() {
+        for (text, content) in [
+            ("# Plan\nall\n", "# Plan\nall"),
+            ("```markdown\n# Plan\n```\n", "# Plan"),
+            ("```\n# Plan\n```", "# Plan"),
+            ("````md\n# Plan\n```js\nx\n```\n````", "# Plan\n```js\nx\n```"),
+            ("```markdown\n# Plan\n```js\nx\n```\n```", "# Plan\n```js\nx\n```"),
+            ("```\na\n```\nand\n```\nb\n```", "```\na\n```\nand\n```\nb\n```"),
+            ("```js\nx\n```", "```js\nx\n```"),
+            ("Here:\n```\nx\n```", "Here:\n```\nx\n```"),
+            ("```", "```"),
+            ("", ""),
+        ] {
+            assert_eq!(unwrapped(text), content, "{text}");
+        }
+    }
+}

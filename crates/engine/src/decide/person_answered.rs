@@ -1,0 +1,75 @@
+//! A person answered.
+
+use cuegate_flow::{
+    Str,
+    model::{Gate, Outcome},
+};
+
+use super::{Decider, enter, exit_step, reserve_budget};
+use crate::{
+    event::Event,
+    event_types::{Part, TreeState, WaitKind},
+    run::{Follow, State, Work},
+};
+
+pub(super) fn answered(decider: &mut Decider<'_>, text: &str, found: Option<TreeState>) {
+    let State::Suspended(waiting) = &decider.run.state else { return };
+    if waiting.kind != WaitKind::Person {
+        return;
+    }
+    let Some(node) = decider.run.node.clone() else { return };
+    let blob = decider.keep(text);
+    let run = &decider.run;
+    let asks_max = match node.work {
+        // The definition asked, and the price knows what follows.
+        Work::Person => None,
+        _ => reserve_budget::priced_anew(decider, &node.step, run.iterations_max, run.repairs_max),
+    };
+    decider.emit(Event::PersonAnswered { text: blob.clone(), found, asks_max });
+    match node.work {
+        // The flow asked: on it goes.
+        Work::Person => {
+            let Some(step) = decider.here() else { return };
+            let outcome = match &step.gate {
+                Gate::Always(outcome) => outcome.clone(),
+                _ => Outcome::None,
+            };
+            match exit_step::way(decider, step, outcome, None, &Default::default()) {
+                Ok(way) => exit_step::go(decider, step, &way, None, false, None),
+                Err(bad) => decider.fail(bad.why),
+            }
+        }
+        // Somebody could not proceed: the step is done again, its prompt tells the answer.
+        Work::Asking(_) if decider.run.again => again(decider, &node.step),
+        // The agent asked: it is told, in the same conversation.
+        Work::Asking(asking) => {
+            let say = vec![
+                Part::Text("The answer to your question:\n".into()),
+                Part::Blob { blob, fence: None },
+                Part::Text("\n\nGo on with your work.".into()),
+            ];
+            decider.emit(Event::AskRequested {
+                step: node.step.clone(),
+                member: None,
+                kind: asking.kind,
+                not_before_ms: None,
+                waited_ms: 0,
+                follow: Some(Follow { say, after: decider.run.question.clone() }),
+                judging: asking.judging,
+                owing: asking.owing,
+            });
+        }
+        // Members that were blocked left no rule to follow: the step is done again.
+        Work::Joining(_) => again(decider, &node.step),
+        Work::Entered | Work::Running { .. } | Work::Probing(_) => {}
+    }
+}
+
+/// Goes on with the open visit from the beginning of its step, with the prompt that it had.
+fn again(decider: &mut Decider<'_>, step: &Str) {
+    let Some(id) = decider.flow.find(step) else { return };
+    let visit = decider.run.visit.as_ref();
+    let attempt = visit.map_or(1, |visit| visit.attempt + 1);
+    let remedy = visit.and_then(|visit| visit.remedy.clone());
+    enter::enter(decider, id, remedy, Some(attempt));
+}

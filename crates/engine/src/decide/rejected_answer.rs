@@ -1,0 +1,189 @@
+//! Answers that cannot be used: asked again as often as allowed, then the definition's fallback, else the end.
+
+use cuegate_flow::model::{Act, Permission, Step, StepId, Template};
+
+use super::{Decider, answered::follow_up, exit_step, join};
+use crate::{
+    answers::gate::{Bad, fallback, names_outcome, silence},
+    completion::{Answer, Seen},
+    event::Event,
+    event_types::{AskKind, Part},
+    prompt::expand,
+    run::{Asking, Work},
+};
+
+/// Rejects an answer of `asked` that `step` waits for.
+pub(super) fn reject(
+    decider: &mut Decider<'_>,
+    step: &Step<StepId>,
+    asked: &Step<StepId>,
+    member: Option<u16>,
+    asking: &Asking,
+    bad: Bad,
+    answer: &Answer,
+) {
+    decider.emit(Event::AnswerRejected { step: asked.name.clone(), member, why: bad.why.clone() });
+    if asking.repairs < decider.run.repairs_max {
+        let say = complaint(&bad.why, asked, asking, decider);
+        let follow = follow_up(decider, &say, answer);
+        decider.emit(Event::AskRequested {
+            step: step.name.clone(),
+            member,
+            kind: AskKind::Repair,
+            not_before_ms: None,
+            waited_ms: 0,
+            follow: Some(follow),
+            judging: asking.judging.clone(),
+            owing: asking.owing.clone(),
+        });
+        return;
+    }
+    if let Some(index) = member {
+        let end = join::End { why: Some(bad.why), ..join::End::default() };
+        join::member_ended(decider, index, &step.name, end);
+        return;
+    }
+    let named = names_outcome(decider.flow, asked, answer.output.as_ref(), &answer.text);
+    if asking.owing.is_none() && fall_back(decider, step, &bad.why, named) {
+        return;
+    }
+    let reason = match silence(asked).filter(|_| bad.absent) {
+        Some(text) => format!("{} ({})", in_words(decider, asked, text), bad.why),
+        None => format!("the answer of `{}` cannot be used: {}", asked.name, bad.why),
+    };
+    decider.fail(reason);
+}
+
+/// What a definition says of a step, as the run stands.
+fn in_words(decider: &Decider<'_>, step: &Step<StepId>, text: &Template) -> String {
+    let parts = expand(&decider.run, step, text, None);
+    parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text(text) => Some(&**text),
+            // Nothing that an agent wrote belongs into the definition's own words.
+            _ => None,
+        })
+        .collect()
+}
+
+/// Takes the outcome that the definition falls back to, when it has one. `named` says whether the answer names an
+/// outcome itself.
+fn fall_back(decider: &mut Decider<'_>, step: &Step<StepId>, why: &str, named: bool) -> bool {
+    if let Some(outcome) = fallback(step, decider.run.iterations, named).cloned()
+        && let Some(step) = decider.step(&step.name)
+        && let Ok(way) = exit_step::way(decider, step, outcome, None, &Default::default())
+    {
+        exit_step::go(decider, step, &way, Some(why.to_owned()), true, None);
+        return true;
+    }
+    false
+}
+
+fn complaint(why: &str, asked: &Step<StepId>, asking: &Asking, decider: &Decider<'_>) -> String {
+    let mut say = format!("Your answer could not be used: {why}.\n\nAnswer again with all of it corrected.");
+    if let Act::Ask(ask) = &asked.act
+        && asking.owing.is_none()
+        && let Some(schema) = ask.schema
+    {
+        say.push_str(" It has to be one JSON object of this JSON Schema:\n\n```json\n");
+        say.push_str(&decider.flow.schema(schema).value().to_string());
+        say.push_str("\n```\n");
+    }
+    say
+}
+
+/// No reader and no judge found an outcome.
+pub(super) fn unmatched(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>) {
+    if member.is_none() && fall_back(decider, step, "no rule matched", false) {
+        return;
+    }
+    match member {
+        Some(index) => {
+            let end = join::End { why: Some("no rule matched".into()), ..join::End::default() };
+            join::member_ended(decider, index, &step.name, end);
+        }
+        None => decider.fail(format!("no rule of `{}` matched", step.name)),
+    }
+}
+
+/// What an ask may do: a report is only told, whatever its step may.
+pub(super) fn permission(asked: &Step<StepId>, asking: &Asking) -> Permission {
+    match asking.owing {
+        Some(_) => Permission::Plan,
+        None => asked.boundary.permission,
+    }
+}
+
+/// Files that changed although the step may not write.
+///
+/// A parallel group is looked at as a whole: where one member may write, nobody can say whose edits they are.
+pub(super) fn violations(
+    decider: &Decider<'_>,
+    permission: Permission,
+    member: Option<u16>,
+    seen: Option<&Seen>,
+) -> Vec<String> {
+    let Some(seen) = seen else { return Vec::new() };
+    let beside_writers = member.is_some() && siblings_may_write(decider);
+    if permission.may_write() || beside_writers {
+        return Vec::new();
+    }
+    let mut paths = seen.changed.clone();
+    paths.retain(|path| !seen.spared.contains(path));
+    if let Some(before) = &decider.run.tree {
+        if before.head != seen.tree.head {
+            paths.push("HEAD".to_owned());
+        } else if before.refs != seen.tree.refs && !decider.run.started().place.owned {
+            // Other branches of a repository that a run works beside are other people's to move.
+            paths.push("refs".to_owned());
+        }
+    }
+    paths
+}
+
+fn siblings_may_write(decider: &Decider<'_>) -> bool {
+    let Some(Work::Joining(members)) = decider.run.node.as_ref().map(|node| &node.work) else { return false };
+    // So may a command of a member, from when it begins.
+    members.iter().any(|member| {
+        member.proved || decider.step(&member.step).is_some_and(|step| step.boundary.permission.may_write())
+    })
+}
+
+/// An ask wrote where writing is not allowed.
+pub(super) fn violation(
+    decider: &mut Decider<'_>,
+    asked: &Step<StepId>,
+    member: Option<u16>,
+    asking: &Asking,
+    (paths, seen): (Vec<String>, Option<Seen>),
+    answer: &Answer,
+) {
+    let permission = permission(asked, asking);
+    let named: Vec<String> = paths.iter().take(10).map(|path| format!("`{path}`")).collect();
+    let why = format!(
+        "`{}` may not write (permission `{}`), but changed {}",
+        asked.name,
+        permission.as_str(),
+        named.join(", ")
+    );
+    decider.emit(Event::BoundaryViolated { step: asked.name.clone(), permission, paths });
+    // What the run owns is restored and asked again; in a person's own tree nothing is undone.
+    if decider.run.started().place.owned {
+        let bad = Bad { absent: false, why };
+        let waiting = decider.run.node.as_ref().map(|node| node.step.clone());
+        let waits = match member {
+            Some(_) => Some(asked),
+            None => waiting.and_then(|name| decider.step(&name)),
+        };
+        if let Some(step) = waits {
+            reject(decider, step, asked, member, asking, bad, answer);
+        }
+        return;
+    }
+    // What was done there is kept in sight, so that it can be undone.
+    if let Some(Seen { tree, changed, .. }) = seen {
+        decider.emit(Event::TreeSeen { changed_files: changed, tree });
+    }
+    decider.fail(why);
+}

@@ -1,0 +1,114 @@
+//! What grows with the square of a definition elsewhere: counted where it can be, else so large that it would take minutes.
+
+use crate::analysis::reachability::Live;
+use crate::checks::resolve::resolve;
+use crate::checks::testing::{codes_of, draft, hand_on, name, need, schema};
+use crate::model::{Draft, Flow, Selector, Target};
+use serde_json::json;
+
+/// `a` leads to one of many steps by what it hands on as `kind`, and those lead on from the last to the first.
+fn selecting(count: usize, last: &str) -> Draft {
+    let line = |at: usize| match at {
+        0 => format!("s0: next → {last}\n"),
+        at => format!("s{at}: next → s{}\n", at - 1),
+    };
+    let lines: String = (0..count).map(line).collect();
+    let mut draft = draft(&format!("a: next → z\nz: done → end\n{}", lines.trim_end()));
+    hand_on(&mut draft, 0, "kind");
+    let kinds: Vec<String> = (0..count).map(|at| format!("k{at}")).collect();
+    schema(&mut draft, 0, json!({"required": ["kind"], "properties": {"kind": {"enum": kinds}}}));
+    draft.steps[0].edges[0].to = Target::Select {
+        by: Selector::Handoff("kind".into()),
+        cases: kinds.iter().enumerate().map(|(at, kind)| (&**kind, at)).map(case).collect(),
+        default: None,
+    };
+    draft
+}
+
+fn case((kind, at): (&str, usize)) -> (crate::Str, crate::model::Name) {
+    (kind.into(), name(&format!("s{at}")))
+}
+
+fn live(draft: Draft) -> (Flow, Live) {
+    let flow = resolve(draft, &[], &mut Vec::new()).unwrap().flow;
+    let live = Live::of(&flow, &[flow.entry], true);
+    (flow, live)
+}
+
+#[test]
+fn a_value_that_nobody_awaits_is_not_followed() {
+    let (flow, live) = live(selecting(400, "z"));
+    assert_eq!(live.ways[0].len(), 400);
+    assert_eq!(live.followed, flow.steps.len());
+    assert!(
+        (0..flow.steps.len()).all(|at| live.carried().entered(at).is_empty()),
+        "it is answered anew where it selects"
+    );
+}
+
+#[test]
+fn values_that_are_awaited_are_followed_in_the_order_of_the_ways() {
+    let mut awaited = selecting(400, "z");
+    awaited.steps[1].edges[0].to = Target::Select {
+        by: Selector::Handoff("kind".into()),
+        cases: vec![case(("k7", 7))],
+        default: Some(name("a")),
+    };
+    let (flow, live) = live(awaited);
+    // Each of the steps in a row is come to with one value more than the one before it.
+    assert!(live.followed < 4 * flow.steps.len(), "{}", live.followed);
+    let at_end: Vec<&str> = live.ways[1].iter().map(|way| &*flow.step(way.to).name).collect();
+    assert_eq!(at_end, ["a", "s7"]);
+}
+
+#[test]
+fn one_schema_of_many_values_is_looked_at_once() {
+    // Each of many steps hands on one of many values by the same schema, and the next one has a case for one of them.
+    let count = 3_000;
+    let lines: Vec<String> = (0..count).map(|at| format!("s{at}: next → s{}", at + 1)).collect();
+    let mut draft = draft(&format!("{}\ns{count}: done → end", lines.join("\n")));
+    let kinds: Vec<String> = (0..count).map(|at| format!("k{at}")).collect();
+    schema(&mut draft, 0, json!({"required": ["kind"], "properties": {"kind": {"enum": kinds}}}));
+    let shared = match &draft.steps[0].act {
+        crate::model::Act::Ask(ask) => ask.schema,
+        _ => None,
+    };
+    for (at, kind) in kinds.iter().enumerate() {
+        hand_on(&mut draft, at, "kind");
+        if let crate::model::Act::Ask(ask) = &mut draft.steps[at].act {
+            ask.schema = shared;
+        }
+        draft.steps[at].edges[0].to = Target::Select {
+            by: Selector::Handoff("kind".into()),
+            cases: vec![(kind.as_str().into(), name(&format!("s{}", at + 1)))],
+            default: Some(name(&format!("s{}", at + 1))),
+        };
+    }
+    let (flow, live) = live(draft);
+    assert_eq!(live.followed, flow.steps.len());
+    assert!(live.ways.iter().take(count).all(|ways| ways.len() == 1));
+}
+
+#[test]
+fn outcomes_of_one_step_are_found_at_once() {
+    // Compared in pairs they would be thousands of millions, several times.
+    let edges: Vec<String> =
+        (0..60_000).map(|at| format!("o{at} → {}", if at == 0 { "end" } else { "b" })).collect();
+    let draft = draft(&format!("a: {}\nb: done → a", edges.join(", ")));
+    let checked = crate::checks::check(draft);
+    let flow = checked.flow.expect("it is sound");
+    assert_eq!(checked.diagnostics.len(), 1, "nothing but the limit ends its cycle");
+    let price = crate::analysis::cost_bound::price(&flow, &crate::analysis::cost_bound::Terms::default());
+    assert!(price.asks_max().is_some());
+}
+
+#[test]
+fn what_one_step_leaves_and_another_one_reads_is_found_at_once() {
+    let mut draft = draft("a: next → b\nb: done → end");
+    for at in 0..40_000 {
+        hand_on(&mut draft, 0, &format!("k{at}"));
+        need(&mut draft, 1, "a", &format!("k{at}"));
+    }
+    // Its answers have no schema, which is said of each.
+    assert_eq!(codes_of(draft), vec!["maybe-unassigned"; 40_000]);
+}

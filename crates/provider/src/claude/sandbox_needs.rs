@@ -1,0 +1,114 @@
+//! What it needs behind a sandbox.
+
+use std::{env, path::PathBuf};
+
+use super::Settings;
+use crate::{Needs, sandbox_needs::Service};
+
+/// What of its folder is the user's: settings with hooks, instructions, and programs that it starts.
+const OWN: [&str; 9] = [
+    "settings.json",
+    "settings.local.json",
+    "CLAUDE.md",
+    "agents",
+    "commands",
+    "hooks",
+    "output-styles",
+    "plugins",
+    "skills",
+];
+
+pub(super) fn needs(settings: &Settings) -> Needs {
+    let home = settings.var("HOME").map(PathBuf::from).or_else(env::home_dir).unwrap_or_default();
+    let own = settings.var("CLAUDE_CONFIG_DIR").map(PathBuf::from);
+    let folder = own.clone().unwrap_or_else(|| home.join(".claude"));
+    let user = OWN.iter().map(|name| folder.join(name)).collect();
+    // With a folder of its own it keeps all of its state there.
+    let beside = own.is_none().then(|| home.join(".claude.json"));
+    let on = |name: &str| settings.var(name).is_some_and(|value| !matches!(value.as_str(), "0" | "false"));
+    let mut keys = Vec::new();
+    if on("CLAUDE_CODE_USE_BEDROCK") {
+        keys.push(home.join(".aws"));
+    }
+    if on("CLAUDE_CODE_USE_VERTEX") {
+        keys.push(home.join(".config/gcloud"));
+        keys.extend(settings.var("GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from));
+    }
+    if on("CLAUDE_CODE_USE_FOUNDRY") {
+        keys.push(home.join(".azure"));
+    }
+    let state = std::iter::once(folder).chain(beside).collect();
+    Needs { services: services(settings, &on), state, settings: user, keys }
+}
+
+/// Whom it asks: what its variables name, else the service that it is made for.
+fn services(settings: &Settings, on: &dyn Fn(&str) -> bool) -> Vec<Service> {
+    let at = |name: &str| settings.var(name).and_then(|url| Service::at(&url));
+    let region = |names: [&str; 2]| names.iter().find_map(|name| settings.var(name));
+    if on("CLAUDE_CODE_USE_BEDROCK") {
+        let region = region(["AWS_REGION", "AWS_DEFAULT_REGION"]).unwrap_or_else(|| "us-east-1".to_owned());
+        let usual = Service::named(format!("bedrock-runtime.{region}.amazonaws.com"));
+        let others = ["bedrock", "sts", "oidc", "portal.sso"];
+        let others = others.map(|name| Service::named(format!("{name}.{region}.amazonaws.com")));
+        let first = at("ANTHROPIC_BEDROCK_BASE_URL").unwrap_or(usual);
+        return std::iter::once(first).chain(others).collect();
+    }
+    if on("CLAUDE_CODE_USE_VERTEX") {
+        let usual = match region(["CLOUD_ML_REGION", "VERTEX_REGION"]) {
+            Some(region) if region != "global" => format!("{region}-aiplatform.googleapis.com"),
+            _ => "aiplatform.googleapis.com".to_owned(),
+        };
+        let first = at("ANTHROPIC_VERTEX_BASE_URL").unwrap_or_else(|| Service::named(usual));
+        return vec![first, Service::named("oauth2.googleapis.com"), Service::named("sts.googleapis.com")];
+    }
+    if on("CLAUDE_CODE_USE_FOUNDRY") {
+        let resource = settings
+            .var("ANTHROPIC_FOUNDRY_RESOURCE")
+            .map(|name| Service::named(format!("{name}.services.ai.azure.com")));
+        let login = Service::named("login.microsoftonline.com");
+        return at("ANTHROPIC_FOUNDRY_BASE_URL").or(resource).into_iter().chain([login]).collect();
+    }
+    match at("ANTHROPIC_BASE_URL") {
+        Some(other) => vec![other],
+        // The other two renew a login.
+        None => {
+            ["api.anthropic.com", "platform.claude.com", "console.anthropic.com"].map(Service::named).to_vec()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(env: &[(&str, &str)]) -> Needs {
+        // What this machine has set is none of the test's business.
+        let mut pairs = vec![("HOME".to_owned(), "/home/me".to_owned())];
+        let known = ["ANTHROPIC_BASE_URL", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_USE_BEDROCK", "AWS_REGION"];
+        pairs.extend(known.map(|name| (name.to_owned(), String::new())));
+        pairs.extend(env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        needs(&Settings { env: pairs, ..Settings::default() })
+    }
+
+    fn hosts(needs: &Needs) -> Vec<String> {
+        needs.services.iter().map(|service| format!("{}:{}", service.host, service.port)).collect()
+    }
+
+    #[test]
+    fn it_asks_its_makers_or_whom_it_is_told_to() {
+        assert_eq!(hosts(&of(&[]))[0], "api.anthropic.com:443");
+        let other = of(&[("ANTHROPIC_BASE_URL", "http://127.0.0.1:4010")]);
+        assert_eq!(hosts(&other), ["127.0.0.1:4010"], "and nobody else");
+        let cloud = of(&[("CLAUDE_CODE_USE_BEDROCK", "1"), ("AWS_REGION", "eu-west-1")]);
+        assert_eq!(hosts(&cloud)[0], "bedrock-runtime.eu-west-1.amazonaws.com:443");
+        assert_eq!(cloud.keys, [PathBuf::from("/home/me/.aws")]);
+    }
+
+    #[test]
+    fn it_keeps_its_state_in_one_folder_or_two_places() {
+        let usual = of(&[]);
+        assert_eq!(usual.state, [PathBuf::from("/home/me/.claude"), PathBuf::from("/home/me/.claude.json")]);
+        assert!(usual.settings.contains(&PathBuf::from("/home/me/.claude/settings.json")));
+        assert_eq!(of(&[("CLAUDE_CONFIG_DIR", "/c")]).state, [PathBuf::from("/c")]);
+    }
+}

@@ -1,0 +1,90 @@
+//! What it needs behind a sandbox.
+
+use std::{fs, path::Path};
+
+use toml::{Table, Value};
+
+use super::{Settings, inspect};
+use crate::{Needs, sandbox_needs::Service};
+
+/// What of its folder is the user's: settings that name programs, instructions, and programs.
+const OWN: [&str; 8] =
+    ["config.toml", "AGENTS.md", "AGENTS.override.md", "hooks.json", "prompts", "rules", "skills", "plugins"];
+
+pub(super) fn needs(settings: &Settings) -> Needs {
+    let folder = inspect::home(settings);
+    Needs {
+        services: services(settings, &folder),
+        settings: OWN.iter().map(|name| folder.join(name)).collect(),
+        state: vec![folder],
+        keys: Vec::new(),
+    }
+}
+
+/// Whom it asks: the service that its configuration names, else those that it is made for.
+fn services(settings: &Settings, folder: &Path) -> Vec<Service> {
+    let user = settings.user_config.then(|| fs::read_to_string(folder.join("config.toml")).ok()).flatten();
+    let lines = user.iter().chain(&settings.config);
+    let config: Vec<Table> = lines.filter_map(|line| toml::from_str(line).ok()).collect();
+    // Later ones go before earlier ones.
+    let text = |path: &[&str]| config.iter().rev().find_map(|table| text_at(table, path));
+    let named = settings.service.clone().or_else(|| text(&["model_provider"]).map(str::to_owned));
+    if let Some(service) = named.filter(|name| name != "openai") {
+        return text(&["model_providers", &service, "base_url"]).and_then(Service::at).into_iter().collect();
+    }
+    let url = text(&["openai_base_url"]).map(str::to_owned).or_else(|| settings.var("OPENAI_BASE_URL"));
+    match url.as_deref().and_then(Service::at) {
+        Some(other) => vec![other],
+        // By a key, by a subscription, and where a login is renewed.
+        None => ["api.openai.com", "chatgpt.com", "auth.openai.com"].map(Service::named).to_vec(),
+    }
+}
+
+fn text_at<'t>(table: &'t Table, path: &[&str]) -> Option<&'t str> {
+    let (first, rest) = path.split_first()?;
+    match (table.get(*first)?, rest) {
+        (Value::String(text), []) => Some(text),
+        (Value::Table(inner), rest) => text_at(inner, rest),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(settings: Settings) -> Vec<String> {
+        let needs = needs(&settings);
+        needs.services.iter().map(|service| format!("{}:{}", service.host, service.port)).collect()
+    }
+
+    #[test]
+    fn it_asks_its_makers_or_the_service_that_is_configured() {
+        let env = |home: &Path| {
+            vec![
+                ("CODEX_HOME".to_owned(), home.display().to_string()),
+                ("OPENAI_BASE_URL".to_owned(), String::new()),
+            ]
+        };
+        let home = tempfile::tempdir().unwrap();
+        let usual = Settings { env: env(home.path()), ..Settings::default() };
+        assert_eq!(hosts(usual.clone())[0], "api.openai.com:443");
+        let inline = "model_providers.own={name=\"own\",base_url=\"http://127.0.0.1:9/v1\"}".to_owned();
+        let dotted = "model_providers.own.base_url=\"http://127.0.0.1:8/v1\"".to_owned();
+        let own = |config: Vec<String>| Settings { service: Some("own".to_owned()), config, ..usual.clone() };
+        assert_eq!(hosts(own(vec![inline.clone()])), ["127.0.0.1:9"]);
+        assert_eq!(hosts(own(vec![inline, dotted])), ["127.0.0.1:8"]);
+        let said = Settings {
+            config: vec![
+                "model_provider=\"own\"".to_owned(),
+                "model_providers.own={base_url=\"https://llm.example.com\"}".to_owned(),
+            ],
+            ..usual.clone()
+        };
+        assert_eq!(hosts(said), ["llm.example.com:443"]);
+        let file = "[model_providers.own]\nbase_url = \"https://other.example.com:8443/v1\"\n";
+        fs::write(home.path().join("config.toml"), file).unwrap();
+        assert_eq!(hosts(own(Vec::new())), [""; 0], "its configuration is not loaded");
+        assert_eq!(hosts(Settings { user_config: true, ..own(Vec::new()) }), ["other.example.com:8443"]);
+    }
+}

@@ -1,0 +1,303 @@
+//! Stand-in agents: one that does as it is told, and those that do not, each in its own way.
+
+use cuegate_engine::{Answer, AskCommand, Fault, FaultClass, Seen, Usage};
+use cuegate_flow::model::{FieldPath, Gate, Reader, Selector, Target};
+use serde_json::{Value, json};
+
+use super::{fake_world::Desk, set_path::put, strategy::Aim};
+
+/// A kind of stand-in agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Agent {
+    /// Does as it is told, and goes every way that there is.
+    Obedient,
+    /// Answers JSON that cannot be read.
+    Malformed,
+    /// Puts words around its JSON.
+    Prose,
+    /// Names another step, an outcome or a target that there is not.
+    WrongStep,
+    /// Leaves fields out.
+    MissingFields,
+    /// Says that all is done when the validators say otherwise, and writes where it may not.
+    Liar,
+    /// Never answers.
+    Staller,
+    /// Is over its limit.
+    RateLimited,
+    /// Stops in the middle of its answer.
+    Truncated,
+    /// Refuses, cannot proceed, or asks back.
+    Refusing,
+    /// Any of these and more, by chance.
+    Random,
+}
+
+/// What comes of an ask.
+pub(super) enum Reply {
+    /// An answer, and the files that changed meanwhile.
+    Said(Box<Answer>, Option<Seen>),
+    /// None.
+    Fault(Fault),
+}
+
+impl Agent {
+    /// All of them.
+    pub const ALL: [Agent; 11] = [
+        Agent::Obedient,
+        Agent::Malformed,
+        Agent::Prose,
+        Agent::WrongStep,
+        Agent::MissingFields,
+        Agent::Liar,
+        Agent::Staller,
+        Agent::RateLimited,
+        Agent::Truncated,
+        Agent::Refusing,
+        Agent::Random,
+    ];
+
+    /// Its name on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Agent::Obedient => "obedient",
+            Agent::Malformed => "malformed",
+            Agent::Prose => "prose",
+            Agent::WrongStep => "wrong-step",
+            Agent::MissingFields => "missing-fields",
+            Agent::Liar => "liar",
+            Agent::Staller => "staller",
+            Agent::RateLimited => "rate-limited",
+            Agent::Truncated => "truncated",
+            Agent::Refusing => "refusing",
+            Agent::Random => "random",
+        }
+    }
+
+    /// The one of a name.
+    pub fn named(name: &str) -> Option<Agent> {
+        Agent::ALL.into_iter().find(|agent| agent.as_str() == name)
+    }
+
+    pub(super) fn reply(self, desk: &mut Desk, ask: &AskCommand) -> Reply {
+        let itself = self != Agent::Obedient && desk.is_itself();
+        if !itself {
+            return Reply::Said(desk.obey(ask), None);
+        }
+        match self {
+            Agent::Obedient => Reply::Said(desk.obey(ask), None),
+            Agent::Malformed => malformed(desk, ask),
+            Agent::Prose => prose(desk, ask),
+            Agent::WrongStep => wrong_step(desk, ask),
+            Agent::MissingFields => missing_fields(desk, ask),
+            Agent::Liar => liar(desk, ask),
+            Agent::Staller => staller(desk),
+            Agent::RateLimited => rate_limited(desk),
+            Agent::Truncated => truncated(desk, ask),
+            Agent::Refusing => refusing(desk, ask),
+            Agent::Random => random(desk, ask),
+        }
+    }
+}
+
+/// The obedient answer, as text.
+fn as_text(answer: &Answer) -> String {
+    match &answer.output {
+        Some(output) => output.to_string(),
+        None => answer.text.clone(),
+    }
+}
+
+fn malformed(desk: &mut Desk, ask: &AskCommand) -> Reply {
+    let mut answer = desk.obey(ask);
+    let text = as_text(&answer);
+    answer.output = None;
+    answer.text = match desk.asked % 3 {
+        // A comma and a quote too many, a bare word, single quotes.
+        0 => "{\"action\": \"next\",, \"stepId\"\"}".to_owned(),
+        1 => format!("{{ next_action: {{ action: next }} /* {} */", text.len()),
+        _ => "{'stepId': 'x', 'status': done".to_owned(),
+    };
+    Reply::Said(answer, None)
+}
+
+fn prose(desk: &mut Desk, ask: &AskCommand) -> Reply {
+    let mut answer = desk.obey(ask);
+    if let Some(output) = answer.output.take() {
+        answer.text = match desk.asked % 2 {
+            0 => format!(
+                "Sure! I looked at all of it {{ twice }}.\n\n```json\n{output}\n```\n\nAnything else?"
+            ),
+            _ => format!("Here is what I came to: {output} Let me know."),
+        };
+    } else {
+        answer.text = format!("Sure!\n\n{}\n\nThat is all.", answer.text);
+    }
+    Reply::Said(answer, None)
+}
+
+fn wrong_step(desk: &mut Desk, ask: &AskCommand) -> Reply {
+    let mut answer = desk.obey(ask);
+    let flow = desk.flow.clone();
+    let step = flow.find(&ask.step).map(|id| flow.step(id));
+    let outcomes = step.map(|step| match &step.gate {
+        Gate::Readers(readers) => readers.iter().filter_map(field).collect(),
+        _ => Vec::new(),
+    });
+    let mut output = answer.output.take().unwrap_or_else(|| json!({}));
+    let targets = step.into_iter().flat_map(|step| &step.edges).filter_map(|edge| target(&edge.to));
+    let targets: Vec<&FieldPath> = targets.filter(|path| path.get(&output).is_some()).collect();
+    let mut wrong: Vec<(Vec<&FieldPath>, &str)> = vec![(outcomes.unwrap_or_default(), "no-such-outcome")];
+    if !targets.is_empty() {
+        wrong.push((targets, "no-such-target"));
+    }
+    let step_id = FieldPath::parse("stepId");
+    wrong.extend(
+        step_id.iter().filter(|path| path.get(&output).is_some()).map(|path| (vec![path], "no-such-step")),
+    );
+    // One after another, as far as an answer names them.
+    let (paths, word) = &wrong[desk.asked as usize % wrong.len()];
+    paths.iter().for_each(|path| put(&mut output, path, json!(word)));
+    answer.text = format!("[{}:99]", ask.step);
+    answer.output = Some(output);
+    Reply::Said(answer, None)
+}
+
+/// Where an answer says to which step an edge leads.
+fn target<R>(to: &Target<R>) -> Option<&FieldPath> {
+    match to {
+        Target::Jump { field, .. } => field.as_ref(),
+        Target::Select { by: Selector::Field(path), .. } => Some(path),
+        _ => None,
+    }
+}
+
+fn field<R>(reader: &Reader<R>) -> Option<&FieldPath> {
+    match reader {
+        Reader::Field { path, .. } => Some(path),
+        _ => None,
+    }
+}
+
+fn missing_fields(desk: &mut Desk, ask: &AskCommand) -> Reply {
+    let mut answer = desk.obey(ask);
+    let owed = owed(desk, ask);
+    match &mut answer.output {
+        Some(Value::Object(fields)) if !fields.is_empty() => {
+            let there: Vec<String> = fields.keys().filter(|name| owed.contains(name)).cloned().collect();
+            let names = if there.is_empty() { fields.keys().cloned().collect() } else { there };
+            if let Some(name) = names.get(desk.asked as usize % names.len()) {
+                fields.remove(name);
+            }
+        }
+        _ => (answer.output, answer.text) = (Some(json!({})), String::new()),
+    }
+    Reply::Said(answer, None)
+}
+
+/// The fields that an answer owes: those that its gate reads, and those that its schema requires.
+fn owed(desk: &Desk, ask: &AskCommand) -> Vec<String> {
+    let flow = &desk.flow;
+    let readers = match flow.find(&ask.step).map(|id| &flow.step(id).gate) {
+        Some(Gate::Readers(readers)) => readers.as_slice(),
+        _ => &[],
+    };
+    let read = readers.iter().filter_map(field).filter_map(|path| path.segments().first());
+    let required = ask.schema.and_then(|schema| flow.schema(schema).value().get("required")?.as_array());
+    let required = required.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+    read.map(ToString::to_string).chain(required).collect()
+}
+
+fn liar(desk: &mut Desk, ask: &AskCommand) -> Reply {
+    desk.steering.set(Aim::StateDir);
+    let mut answer = desk.obey(ask);
+    answer.text.push_str("\nAll tests pass, everything is committed and done.");
+    let writes = !desk.always && !ask.boundary.permission.may_write() && desk.dice.one_in(2);
+    let changed = vec!["src/simulated.rs".to_owned()];
+    Reply::Said(answer, writes.then(|| Seen { changed, ..Seen::default() }))
+}
+
+fn fault(class: FaultClass, resets_in_ms: Option<u64>) -> Reply {
+    Reply::Fault(Fault {
+        class,
+        message: "as simulated".to_owned(),
+        resets_in_ms,
+        usage: Usage { input_tokens: 100, ..Usage::default() },
+        usage_unknown: class.costs_unknown(),
+        receipt: None,
+    })
+}
+
+fn staller(desk: &mut Desk) -> Reply {
+    desk.clock.pass(60 * 60 * 1000);
+    fault(FaultClass::Timeout, None)
+}
+
+fn rate_limited(desk: &mut Desk) -> Reply {
+    let class = if desk.asked % 3 == 2 { FaultClass::Overloaded } else { FaultClass::RateLimited };
+    fault(class, desk.dice.one_in(2).then_some(15_000))
+}
+
+fn truncated(desk: &mut Desk, ask: &AskCommand) -> Reply {
+    if desk.asked % 3 == 2 {
+        return fault(FaultClass::Malformed, None);
+    }
+    let mut answer = desk.obey(ask);
+    let text = as_text(&answer);
+    let at = desk.dice.below(text.len().max(1));
+    answer.output = None;
+    answer.text = text[..text.floor_char_boundary(at)].to_owned();
+    Reply::Said(answer, None)
+}
+
+fn refusing(desk: &mut Desk, ask: &AskCommand) -> Reply {
+    let mut answer = desk.obey(ask);
+    match desk.dice.below(4) {
+        0 => return fault(FaultClass::Refused, None),
+        1 => answer.blocked = Some("I have no access, as simulated".to_owned()),
+        2 => answer.asks_person = Some("Which one, as simulated?".to_owned()),
+        _ => (answer.output, answer.text) = (None, "I cannot help with that.".to_owned()),
+    }
+    Reply::Said(answer, None)
+}
+
+fn random(desk: &mut Desk, ask: &AskCommand) -> Reply {
+    let classes = [
+        FaultClass::Crashed,
+        FaultClass::Auth,
+        FaultClass::ContextOverflow,
+        FaultClass::OverCap,
+        FaultClass::UnknownModel,
+        FaultClass::MissingProgram,
+        FaultClass::ScriptExhausted,
+        FaultClass::Violation,
+    ];
+    let outputs =
+        [json!({}), json!({"outcome": null}), json!({"a": {"b": [[{"c": 1e300}]]}}), json!([1]), json!("x")];
+    match desk.dice.below(16) {
+        0 => malformed(desk, ask),
+        1 => prose(desk, ask),
+        2 => wrong_step(desk, ask),
+        3 => missing_fields(desk, ask),
+        4 => liar(desk, ask),
+        5 => staller(desk),
+        6 => rate_limited(desk),
+        7 => truncated(desk, ask),
+        8 => refusing(desk, ask),
+        9 => match desk.dice.pick(&classes) {
+            Some(class) => fault(*class, None),
+            None => staller(desk),
+        },
+        10 => {
+            let mut answer = desk.obey(ask);
+            answer.output = desk.dice.pick(&outputs).cloned();
+            Reply::Said(answer, None)
+        }
+        11 => {
+            let mut answer = desk.obey(ask);
+            answer.usage = Usage { input_tokens: 90_000_000, output_tokens: 1, ..Usage::default() };
+            Reply::Said(answer, None)
+        }
+        _ => Reply::Said(desk.obey(ask), None),
+    }
+}

@@ -1,0 +1,393 @@
+//! Answers that say what they are wanted to say, in the ways in which agents say it.
+
+use std::borrow::Cow;
+
+use cuegate_engine::{Reading, Run, read, target};
+use cuegate_flow::{
+    Str,
+    analysis::{
+        state_graph::{Choice, Left, Pick},
+        variants,
+    },
+    model::{Act, Ask, FieldPath, Flow, Gate, Outcome, Reader, Schema, Selector, Step, StepId, Target},
+};
+use serde_json::{Map, Value, json};
+
+use super::numbers::numbers;
+use super::set_path::{put, take_away};
+use super::texts::texts;
+use super::value_sampler::{rule, sample, sample_with};
+
+/// A text that is hardly ever a case.
+const NO_CASE: &str = "none of these";
+
+/// How many values are tried for one that is no case.
+const OTHERS_MAX: usize = 64;
+
+/// An answer: what came as a structured one, and the text.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Words {
+    pub(super) output: Option<Value>,
+    pub(super) text: String,
+}
+
+/// How an answer says its outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// As a structured answer.
+    Structured,
+    /// In plain words, where that can be read, else as JSON in the text.
+    Plain,
+    /// Not at all, where a judge is asked then.
+    Judged,
+}
+
+/// What an answer has to have at a path.
+#[derive(Debug, Clone, PartialEq)]
+enum Wanted {
+    /// This value.
+    Is(Value),
+    /// Any that fits.
+    There,
+    /// None.
+    Away,
+}
+
+/// What is known where an answer is made.
+pub(super) struct Scene<'s> {
+    pub(super) flow: &'s Flow,
+    pub(super) run: &'s Run,
+    /// The step that is asked.
+    pub(super) asked: StepId,
+    /// What is said besides: what a verdict looks for, what is asked for in blocks.
+    pub(super) beside: &'s str,
+    /// Which of the alternatives of its schema an answer takes.
+    pub(super) variant: usize,
+}
+
+impl Scene<'_> {
+    fn step(&self) -> &Step<StepId> {
+        self.flow.step(self.asked)
+    }
+
+    fn ask(&self) -> Option<&Ask> {
+        match &self.step().act {
+            Act::Ask(ask) => Some(ask),
+            _ => None,
+        }
+    }
+
+    fn schema(&self) -> Option<&Schema> {
+        self.ask()?.schema.map(|schema| self.flow.schema(schema))
+    }
+
+    fn readers(&self) -> &[Reader<StepId>] {
+        match &self.step().gate {
+            Gate::Readers(readers) => readers,
+            _ => &[],
+        }
+    }
+
+    /// An answer that the step's gate reads as what is chosen, in the first of some ways in which it can be said; `None`
+    /// when there is none.
+    pub(super) fn words(&self, choice: &Choice, styles: &[Style]) -> Option<Words> {
+        let say = |style| {
+            (0..4)
+                .flat_map(move |variant| self.candidates(choice, style, self.variant + variant))
+                .find(|words| self.says(words, choice, style))
+        };
+        styles.iter().find_map(|style| say(*style))
+    }
+
+    /// Anything that can be said: where nothing else can.
+    pub(super) fn anything(&self) -> Words {
+        match self.schema() {
+            Some(schema) => Words { output: Some(sample(schema.value(), self.variant)), text: String::new() },
+            None => Words { output: None, text: format!("As simulated.\n{}", self.beside) },
+        }
+    }
+
+    fn candidates(&self, choice: &Choice, style: Style, variant: usize) -> Vec<Words> {
+        let structured = |outcome: &Outcome| {
+            let bodies = self.bodies(outcome, choice, variant);
+            bodies.into_iter().map(|body| Words { output: Some(body), text: self.beside.to_owned() })
+        };
+        let plain = |text: String| Words { output: None, text: format!("{text}\n{}", self.beside) };
+        match style {
+            Style::Structured => structured(&choice.outcome).collect(),
+            Style::Plain => {
+                let said = self.said(&choice.outcome).into_iter().map(plain);
+                let json = self.bodies(&choice.outcome, choice, variant);
+                said.chain(json.into_iter().map(|body| plain(body.to_string()))).collect()
+            }
+            Style::Judged => {
+                let nothing = plain("All is as it was simulated to be.".to_owned());
+                std::iter::once(nothing).chain(structured(&Outcome::None)).collect()
+            }
+        }
+    }
+
+    /// Words in plain text that say an outcome.
+    fn said(&self, outcome: &Outcome) -> Vec<String> {
+        let mut found = Vec::new();
+        for reader in self.readers() {
+            match reader {
+                Reader::Tag { name, base, outcomes } => {
+                    let place = outcomes.iter().position(|means| means == outcome);
+                    // Zero says that none holds, where numbers begin at one.
+                    let none = (*outcome == Outcome::None && *base == 1).then_some(0);
+                    let number = place.map(|place| place as u32 + base).or(none);
+                    found.extend(number.map(|number| format!("As simulated. [{name}:{number}]")));
+                }
+                Reader::Said { name, words } => {
+                    let word = words.iter().find(|(_, means)| means == outcome);
+                    found.extend(word.map(|(word, _)| format!("As simulated. {name}: {word}")));
+                }
+                _ => {}
+            }
+        }
+        if matches!(self.step().gate, Gate::Always(_)) {
+            found.push("As simulated.".to_owned());
+        }
+        found
+    }
+
+    /// Structured answers that may say an outcome, the likeliest first.
+    fn bodies(&self, outcome: &Outcome, choice: &Choice, variant: usize) -> Vec<Value> {
+        let named = self.readers().iter().find_map(|reader| match reader {
+            Reader::Field { path, words, .. } => {
+                let words: Vec<&Str> =
+                    words.iter().filter(|(_, means)| means == outcome).map(|(word, _)| word).collect();
+                (!words.is_empty()).then_some((path, words))
+            }
+            _ => None,
+        });
+        let always = matches!(self.step().gate, Gate::Always(_));
+        if named.is_none() && !always && self.said(outcome).is_empty() {
+            return Vec::new();
+        }
+        if named.is_none() && self.schema().is_none() {
+            return Vec::new();
+        }
+        let Some((path, words)) = named else { return self.filled(choice, variant, None) };
+        let values = self.spelled(path, &words).into_iter();
+        values.flat_map(|value| self.filled(choice, variant, Some((path, value)))).collect()
+    }
+
+    /// Answers that say what is chosen: with all that is handed on, and with what has to be.
+    fn filled(&self, choice: &Choice, variant: usize, said: Option<(&FieldPath, Value)>) -> Vec<Value> {
+        let mut wanted = self.wanted(choice);
+        wanted.extend(said.map(|(path, value)| (path, Wanted::Is(value))));
+        let body = |wanted: &[(&FieldPath, Wanted)]| self.body(wanted, variant);
+        let full = body(&wanted);
+        let has_optional = wanted.iter().any(|(_, wanted)| *wanted == Wanted::There);
+        wanted.retain(|(_, wanted)| *wanted != Wanted::There);
+        let mut found = vec![full];
+        if has_optional {
+            found.extend(Some(body(&wanted)).filter(|body| *body != found[0]));
+        }
+        found
+    }
+
+    /// The values that say one of some words: as the schema lists them, else as they are.
+    fn spelled(&self, path: &FieldPath, words: &[&Str]) -> Vec<Value> {
+        let listed = self.schema().and_then(|schema| schema.values_at(path)).unwrap_or_default();
+        let says = |value: &Value| {
+            let text = value.as_str().map_or_else(|| value.to_string(), |text| text.trim().to_lowercase());
+            words.iter().any(|word| ***word == *text)
+        };
+        let listed = listed.into_iter().filter(says);
+        listed.chain(words.iter().map(|word| Value::from(&***word))).collect()
+    }
+
+    /// What an answer has to have besides its outcome: what it hands on, and what selects.
+    fn wanted(&self, choice: &Choice) -> Vec<(&FieldPath, Wanted)> {
+        let mut wanted: Vec<(&FieldPath, Wanted)> = Vec::new();
+        for handoff in &self.step().handoff {
+            let value = choice.leaves.iter().find(|(key, _)| *key == handoff.key).map(|(_, value)| value);
+            let value = value.map_or(Wanted::There, |value| self.selecting(&handoff.path, value));
+            wanted.push((&handoff.path, value));
+        }
+        let Some(edge) = choice.edge.and_then(|edge| self.step().edges.get(edge)) else { return wanted };
+        let (Target::Select { by: Selector::Field(path), .. } | Target::Jump { field: Some(path), .. }) =
+            &edge.to
+        else {
+            return wanted;
+        };
+        match &choice.pick {
+            Pick::Field(value) => wanted.push((path, self.selecting(path, value))),
+            Pick::Named(step) => {
+                wanted.push((path, Wanted::Is(Value::from(&*self.flow.step(*step).name))));
+            }
+            Pick::Unnamed => wanted.push((path, self.selecting(path, &Left::Absent))),
+            Pick::Any => {}
+        }
+        wanted
+    }
+
+    /// An answer: what its schema requires, what is wanted of it, and what it reports.
+    fn body(&self, wanted: &[(&FieldPath, Wanted)], variant: usize) -> Value {
+        let pins = wanted.iter().filter_map(|(path, wanted)| match wanted {
+            Wanted::Is(value) => Some(((*path).clone(), Some(value.clone()))),
+            Wanted::There => Some(((*path).clone(), None)),
+            Wanted::Away => None,
+        });
+        let mut body = match self.schema() {
+            Some(schema) => sample_with(schema.value(), &pins.collect::<Vec<_>>(), variant),
+            None => Value::Object(Map::new()),
+        };
+        if !body.is_object() {
+            body = Value::Object(Map::new());
+        }
+        for (path, _) in wanted.iter().filter(|(_, wanted)| *wanted == Wanted::There) {
+            if path.get(&body).is_none() {
+                put(&mut body, path, self.fitting(path, "as simulated"));
+            }
+        }
+        if let Some(fused) = self.ask().and_then(|ask| ask.fused.as_ref()) {
+            put(&mut body, &fused.response, json!("As simulated."));
+            let reports: Map<String, Value> = self
+                .ask()
+                .into_iter()
+                .flat_map(|ask| &ask.reports)
+                .map(|report| (report.name.to_string(), json!(report_text(&report.name))))
+                .collect();
+            if !reports.is_empty() {
+                put(&mut body, &fused.reports, Value::Object(reports));
+            }
+        }
+        for (path, wanted) in wanted {
+            match wanted {
+                Wanted::Is(value) => put(&mut body, path, value.clone()),
+                Wanted::Away => take_away(&mut body, path),
+                Wanted::There => {}
+            }
+        }
+        body
+    }
+
+    /// What has to stand at a path for a value that selects; where it is to be absent and something has to be there,
+    /// `null`.
+    fn selecting(&self, path: &FieldPath, value: &Left) -> Wanted {
+        match value {
+            Left::Is(text) => Wanted::Is(self.fitting(path, text)),
+            Left::Other => Wanted::Is(self.other(path).unwrap_or_else(|| self.fitting(path, NO_CASE))),
+            Left::Absent if self.schema().is_some_and(|schema| schema.requires(path)) => {
+                Wanted::Is(Value::Null)
+            }
+            Left::Absent => Wanted::Away,
+        }
+    }
+
+    /// A value that equals no case: an object or a list where one is listed, else any that fits.
+    fn other(&self, path: &FieldPath) -> Option<Value> {
+        let schema = self.schema()?;
+        let is_whole = |value: &Value| value.is_object() || value.is_array();
+        let listed = schema.values_at(path);
+        if let Some(whole) = listed.iter().flatten().find(|value| is_whole(value)) {
+            return Some(whole.clone());
+        }
+        let cases: Vec<&str> = self.cases().collect();
+        let is_other = |value: &Value| !value.is_null() && !cases.iter().any(|case| is_case(value, case));
+        if let Some(listed) = listed {
+            return listed.into_iter().find(is_other);
+        }
+        let part = schema.at(path)?;
+        let rule = rule(schema.value(), part);
+        let fits = |value: &Value| rule.as_ref().is_none_or(|rule| rule.problems(value).is_empty());
+        let likely = self.fitting(path, NO_CASE);
+        let of_part = part.as_object().into_iter();
+        let others = of_part.flat_map(|part| {
+            let is_whole = part.get("type").is_some_and(|kind| kind == "integer");
+            texts(part, self.variant).map(|text| json!(text)).chain(numbers(part, is_whole))
+        });
+        let samples = (0..OTHERS_MAX).map(|more| sample(part, self.variant + more));
+        std::iter::once(likely).chain(others).chain(samples).find(|value| fits(value) && is_other(value))
+    }
+
+    /// What values are compared with wherever one selects: what is handed on may select at another step.
+    fn cases(&self) -> impl Iterator<Item = &str> {
+        let edges = self.flow.steps.iter().flat_map(|step| &step.edges);
+        let cases = edges.filter_map(|edge| match &edge.to {
+            Target::Select { cases, .. } => Some(cases),
+            _ => None,
+        });
+        cases.flatten().map(|(case, _)| &**case)
+    }
+
+    /// A text in the form that the schema has for it at a path: a number, a truth value, one that it lists.
+    fn fitting(&self, path: &FieldPath, text: &str) -> Value {
+        let Some(schema) = self.schema() else { return json!(text) };
+        let listed = schema.values_at(path).unwrap_or_default();
+        if let Some(value) = listed.into_iter().find(|value| says(value, text)) {
+            return value;
+        }
+        let Some(part) = schema.at(path) else { return json!(text) };
+        let rule = rule(schema.value(), part);
+        let fits = |value: &Value| rule.as_ref().is_none_or(|rule| rule.problems(value).is_empty());
+        let scalar = serde_json::from_str::<Value>(text).ok().filter(|value| !value.is_string());
+        // `007` is the number 7: the engine compares numbers however they are written.
+        let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+        let whole = number.filter(|number| number.fract() == 0.0).map(|number| json!(number as i64));
+        let forms = [Some(json!(text)), scalar, whole, number.map(|number| json!(number))];
+        let any = forms.into_iter().flatten().find(|value| fits(value));
+        any.unwrap_or_else(|| sample(part, self.variant))
+    }
+
+    /// Whether the engine reads an answer as what is chosen.
+    fn says(&self, words: &Words, choice: &Choice, style: Style) -> bool {
+        let reading = read(self.flow, self.step(), words.output.as_ref(), &words.text, 0);
+        match reading {
+            Ok(Reading::Outcome { outcome, output, .. }) if outcome == choice.outcome => {
+                self.leads(choice, output.as_ref())
+            }
+            Ok(Reading::Judge { judge, reader, .. }) if style == Style::Judged => {
+                let later =
+                    self.readers().iter().skip(usize::from(reader)).filter_map(|reader| match reader {
+                        Reader::Judge { step } => Some(*step),
+                        _ => None,
+                    });
+                let says = |judge: StepId| {
+                    variants::outcomes(self.flow, self.flow.step(judge)).contains(&choice.outcome)
+                };
+                says(judge) || later.into_iter().any(says)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an answer leads where the choice does.
+    fn leads(&self, choice: &Choice, output: Option<&Value>) -> bool {
+        let Some(edge) = choice.edge.and_then(|edge| self.step().edges.get(edge)) else { return true };
+        let handed = self
+            .step()
+            .handoff
+            .iter()
+            .filter_map(|handoff| Some((handoff.key.clone(), handoff.path.get(output?)?.clone())))
+            .collect();
+        let from = self.run.visit.as_ref().map_or(&self.step().name, |visit| &visit.step);
+        let led = target(self.flow, self.run, from, &edge.to, output, &handed);
+        match led {
+            Ok(cuegate_engine::Route::Step(to)) => choice.to == Some(to),
+            Ok(cuegate_engine::Route::End(_)) => choice.to.is_none(),
+            Err(_) => false,
+        }
+    }
+}
+
+/// Whether a value equals a case: numbers do however they are written.
+fn is_case(value: &Value, case: &str) -> bool {
+    let is_equal = |number: f64| case.parse::<f64>().is_ok_and(|case| case == number);
+    says(value, case) || value.as_f64().is_some_and(is_equal)
+}
+
+/// Whether a value is one that a text says.
+fn says(value: &Value, text: &str) -> bool {
+    let written = value.as_str().map_or_else(|| Cow::from(value.to_string()), Cow::from);
+    written == text
+}
+
+/// What a simulated report says.
+pub(super) fn report_text(name: &str) -> String {
+    format!("# {name}\n\nAs simulated.\n")
+}

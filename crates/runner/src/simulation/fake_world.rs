@@ -1,0 +1,385 @@
+//! What stands in for the world: agents, validators, programs and whatever a verdict looks at.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use cuegate_engine::{
+    Answer, AskCommand, Asking, Completion, EffectCommand, Event, Exec, ExecCommand, Exit, Look,
+    ProbeCommand, Run, Usage, Work,
+};
+use cuegate_flow::{
+    Str,
+    analysis::{
+        state_graph::{Choice, Mark, Reach},
+        variants,
+    },
+    model::{Act, Flow, Gate, Outcome, Reader, StepId, Success, Verdict},
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    agent::{Agent, Reply},
+    answer_builder::{Scene, Style, Words, report_text},
+    random::Dice,
+    strategy::{Aim, Steering},
+};
+use crate::clock::SimulatedClock;
+
+/// How long an answer and a command take, in simulated milliseconds.
+const ASK_MS: u64 = 20_000;
+const EXEC_MS: u64 = 2_000;
+
+/// What the stand-ins know of the run that they are in.
+pub(super) struct Desk {
+    pub(super) flow: Arc<Flow>,
+    pub(super) run: Run,
+    pub(super) clock: Arc<SimulatedClock>,
+    pub(super) dice: Dice,
+    pub(super) agent: Agent,
+    /// Whether the agent is as it is in every ask of this run, instead of now and then.
+    pub(super) always: bool,
+    /// How many asks it was put in this run.
+    pub(super) asked: u32,
+    pub(super) steering: Steering,
+    /// What was chosen, by the record that entered the step, and the member.
+    wishes: BTreeMap<(u64, Option<u16>), Choice>,
+    /// Judges that were asked in any run.
+    judged: BTreeSet<StepId>,
+}
+
+impl Desk {
+    pub(super) fn new(reach: Arc<Reach>, agent: Agent) -> Desk {
+        let (flow, steering) = (reach.flow().clone(), Steering::new(reach, agent == Agent::Malformed));
+        Desk {
+            flow,
+            run: Run::default(),
+            clock: Arc::default(),
+            dice: Dice::new(0, "", 0),
+            agent,
+            always: false,
+            asked: 0,
+            steering,
+            wishes: BTreeMap::new(),
+            judged: BTreeSet::new(),
+        }
+    }
+
+    /// Makes everything ready for another run.
+    pub(super) fn begin(&mut self, dice: Dice, always: bool) {
+        self.run = Run::default();
+        self.clock = Arc::default();
+        self.wishes.clear();
+        (self.dice, self.always, self.asked) = (dice, always, 0);
+        self.steering.begin();
+    }
+
+    /// Follows what was journaled.
+    pub(super) fn saw(&mut self, events: &[Event]) {
+        self.steering.saw(&self.run, events);
+        self.run.apply_record(events);
+    }
+
+    /// Whether the agent is as it is in this ask.
+    pub(super) fn is_itself(&mut self) -> bool {
+        self.always || self.dice.one_in(4)
+    }
+
+    pub(super) fn ask(&mut self, ask: &AskCommand) -> Completion {
+        if let Some(moment) = ask.not_before_ms {
+            self.clock.wait_until(moment);
+        }
+        self.clock.pass(ASK_MS);
+        self.asked += 1;
+        let agent = self.agent;
+        match agent.reply(self, ask) {
+            Reply::Said(answer, seen) => Completion::Answered { ask: ask.id, answer, seen },
+            Reply::Fault(fault) => Completion::Faulted { ask: ask.id, fault, seen: None },
+        }
+    }
+
+    /// What an agent answers that does as it is told.
+    pub(super) fn obey(&mut self, ask: &AskCommand) -> Box<Answer> {
+        let words = self.obedient_words(ask).unwrap_or_default();
+        Box::new(Answer {
+            blocked: self.is_blocked(ask).then(|| "this cannot be done, as simulated".to_owned()),
+            output: words.output,
+            text: words.text,
+            usage: Usage {
+                input_tokens: 1_000,
+                output_tokens: 100,
+                cost_usd: Some(0.01),
+                ..Usage::default()
+            },
+            provider: "simulated".to_owned(),
+            session: Some(format!("simulated-{}", ask.id)),
+            duration_ms: ASK_MS,
+            ..Answer::default()
+        })
+    }
+
+    /// Whether a member is to come to nothing whose answer can always be used.
+    fn is_blocked(&mut self, ask: &AskCommand) -> bool {
+        let asking = self
+            .run
+            .asking(ask.id)
+            .map(|(name, member, asking)| (name, member, asking.judging.is_none() && asking.owing.is_none()));
+        let Some((name, Some(member), true)) = asking else { return false };
+        let usable = self.flow.find(&name).is_some_and(|id| match &self.flow.step(id).gate {
+            Gate::Readers(readers) => readers.iter().any(|reader| matches!(reader, Reader::Otherwise(_))),
+            _ => true,
+        });
+        usable && self.wish(Some(member)).is_some_and(|wish| wish.unusable)
+    }
+
+    fn obedient_words(&mut self, ask: &AskCommand) -> Option<Words> {
+        let (name, member, asking) =
+            self.run.asking(ask.id).map(|(name, member, asking)| (name, member, asking.clone()))?;
+        let flow = self.flow.clone();
+        let (step, asked) = (flow.find(&name)?, flow.find(&ask.step)?);
+        if let Some(owing) = &asking.owing {
+            let Act::Ask(about) = &flow.step(step).act else { return None };
+            let report = about.reports.get(usize::from(owing.report))?;
+            return Some(Words { output: None, text: report_text(&report.name) });
+        }
+        if asking.judging.is_some() {
+            return Some(self.judge(asked, member));
+        }
+        self.work(step, member, &asking)
+    }
+
+    /// A judge's answer: what is wanted of the step that it decides about, where it is this judge's to say.
+    fn judge(&mut self, asked: StepId, member: Option<u16>) -> Words {
+        self.judged.insert(asked);
+        let offered = self.steering.outcomes[asked.0 as usize].clone();
+        let outcome = match self.wish(member) {
+            Some(wish) if wish.by.is_some_and(|by| by != asked) => Outcome::None,
+            Some(wish) if offered.contains(&wish.outcome) => wish.outcome,
+            Some(_) => Outcome::None,
+            None => self.dice.pick(&offered).cloned().unwrap_or(Outcome::None),
+        };
+        let styles = match self.dice.one_in(2) {
+            true => [Style::Structured, Style::Plain],
+            false => [Style::Plain, Style::Structured],
+        };
+        self.compose(asked, &Choice::plain(outcome), &styles).unwrap_or_else(|| self.anything(asked))
+    }
+
+    /// The answer of the step that control, or a member, stands on.
+    fn work(&mut self, step: StepId, member: Option<u16>, asking: &Asking) -> Option<Words> {
+        let flow = self.flow.clone();
+        let judges = variants::judges(&flow.step(step).gate);
+        let plain = [Style::Plain, Style::Structured, Style::Judged];
+        let structured = [Style::Structured, Style::Plain, Style::Judged];
+        while let Some(choice) = self.wish(member) {
+            if choice.unusable {
+                return Some(unusable());
+            }
+            // What could not be read is said as plainly as can be.
+            let first = if asking.repairs == 0 && self.dice.one_in(3) { plain } else { structured };
+            let unasked = judges.iter().any(|judge| !self.judged.contains(judge));
+            let styles = match (member, choice.by) {
+                (None, Some(_)) => vec![Style::Judged],
+                (None, None) => first[..2].to_vec(),
+                (Some(_), _) if asking.repairs == 0 && unasked => [&[Style::Judged], &first[..2]].concat(),
+                (Some(_), _) => first.to_vec(),
+            };
+            if let Some(words) = self.compose(step, &choice, &styles) {
+                if member.is_none() && asking.repairs == 0 {
+                    self.steering.took(step, &choice);
+                }
+                return Some(words);
+            }
+            // What a member cannot say, its step cannot come to.
+            let given_up = match member {
+                Some(_) => self.parent().zip(self.wish(None)),
+                None => Some((step, choice.clone())),
+            };
+            if let Some((at, choice)) = given_up {
+                self.steering.give_up(at, &choice, step);
+            }
+            if member.is_some() {
+                break;
+            }
+            self.wishes.retain(|_, wish| *wish != choice);
+        }
+        Some(self.anything(step))
+    }
+
+    /// The step that control stands on.
+    fn parent(&self) -> Option<StepId> {
+        self.flow.find(&self.run.node.as_ref()?.step)
+    }
+
+    /// What is wanted of a step, or of a member of the one that control stands on.
+    fn wish(&mut self, member: Option<u16>) -> Option<Choice> {
+        let entered = self.run.node.as_ref()?.entered;
+        if let Some(wish) = self.wishes.get(&(entered, member)) {
+            return Some(wish.clone());
+        }
+        if member.is_some() {
+            self.plan(entered);
+            return self.wishes.get(&(entered, member)).cloned();
+        }
+        let choice = self.steering.choose(&self.run, &mut self.dice)?;
+        self.wishes.insert((entered, None), choice.clone());
+        Some(choice)
+    }
+
+    /// Lets the members of the step that control stands on answer so that the step comes to what is chosen for it.
+    fn plan(&mut self, entered: u64) {
+        let flow = self.flow.clone();
+        let (Some(parent), Some(choice)) = (self.parent(), self.wish(None)) else { return };
+        let Act::All { members, .. } = &flow.step(parent).act else { return };
+        self.steering.took(parent, &choice);
+        // Now and then each says what it likes, whatever comes of it.
+        let free = self.steering.aim() == Aim::Wander && self.dice.one_in(4);
+        for (index, member) in (0..).zip(members) {
+            let said = match choice.members.get(usize::from(index)) {
+                Some(said) if !free => said.clone(),
+                _ => self.dice.pick(&self.steering.outcomes[member.0 as usize]).cloned(),
+            };
+            let wish = match said {
+                Some(outcome) => Choice::plain(outcome),
+                None => Choice { unusable: true, ..Choice::plain(Outcome::None) },
+            };
+            self.wishes.insert((entered, Some(index)), wish);
+        }
+    }
+
+    fn compose(&mut self, asked: StepId, choice: &Choice, styles: &[Style]) -> Option<Words> {
+        let (beside, variant) = (self.beside(), self.dice.below(6));
+        let flow = self.flow.clone();
+        let scene = Scene { flow: &flow, run: &self.run, asked, beside: &beside, variant };
+        scene.words(choice, styles)
+    }
+
+    fn anything(&self, asked: StepId) -> Words {
+        Scene { flow: &self.flow, run: &self.run, asked, beside: "", variant: 0 }.anything()
+    }
+
+    /// What is said besides: what the verdict looks for, when that is what the run is after, and blocks that ask for
+    /// something.
+    fn beside(&mut self) -> String {
+        let mut text = String::new();
+        for (place, part) in self.flow.verdict.places() {
+            match part {
+                Verdict::Keyword(keyword) if self.steering.says(&place) => {
+                    text.push_str(keyword);
+                    text.push('\n');
+                }
+                Verdict::Signal(signal) if self.steering.says(&place) => {
+                    let mut body = Map::from_iter([("action".to_owned(), json!(signal.kind))]);
+                    for field in &signal.required {
+                        let value = field.value.clone().unwrap_or_else(|| json!("as simulated"));
+                        body.insert(field.name.to_string(), value);
+                    }
+                    text.push_str(&block(&signal.marker, &Value::Object(body)));
+                }
+                _ => {}
+            }
+        }
+        if let Some(actions) = &self.flow.conduct.actions
+            && self.dice.one_in(3)
+        {
+            let handled = actions.handlers.iter().map(|(name, _)| name);
+            // A block that the verdict waits for ends the run, which is somebody else's to decide.
+            let waited: Vec<Str> = self
+                .flow
+                .verdict
+                .places()
+                .into_iter()
+                .filter_map(|(place, part)| match part {
+                    Verdict::Signal(signal) if !self.steering.says(&place) => Some(signal.kind.clone()),
+                    _ => None,
+                })
+                .collect();
+            let all = actions.types.iter().flatten().chain(handled);
+            let names: Vec<&Str> = all.filter(|name| !waited.contains(name)).collect();
+            if let Some(name) = self.dice.pick(&names) {
+                text.push_str(&block(&actions.marker, &json!({"action": name, "note": "as simulated"})));
+            }
+        }
+        text
+    }
+
+    /// A validator: it passes or fails as the steering has it, unless its agent lies.
+    pub(super) fn exec(&mut self, exec: &ExecCommand) -> Completion {
+        self.clock.pass(EXEC_MS);
+        let flow = self.flow.clone();
+        let place = match self.run.node.as_ref().map(|node| &node.work) {
+            Some(Work::Running { index, .. }) => *index,
+            _ => 0,
+        };
+        // What a member's answer has to pass is not chosen.
+        let step = flow.find(&exec.step).filter(|step| self.parent() == Some(*step));
+        let wish = step.and_then(|step| {
+            let choice = self.wish(None)?;
+            if place == 0 {
+                self.steering.took(step, &choice);
+            }
+            Some(choice.outcome)
+        });
+        let lied = self.agent == Agent::Liar && self.is_itself();
+        let fails = lied || wish == Some(Outcome::Fail(place)) || self.is_to_fail(exec);
+        let (exit, stdout) = match (exec.validator.success, fails) {
+            (Success::ExitCode(code), false) => (Exit::Code(code), ""),
+            (Success::ExitCode(code), true) => (self.bad_exit(code), "as simulated: it does not hold\n"),
+            (Success::Empty, false) => (Exit::Code(0), ""),
+            (Success::Empty, true) => (Exit::Code(0), " M src/simulated.rs\n?? src/new.rs\n"),
+        };
+        let exec_ended =
+            Exec { exit, stdout: stdout.to_owned(), stderr: String::new(), duration_ms: EXEC_MS };
+        Completion::Executed { id: exec.id, exec: exec_ended, seen: None }
+    }
+
+    /// Whether it is a command of a member that has never failed: it is then seen what the member does.
+    fn is_to_fail(&self, exec: &ExecCommand) -> bool {
+        let Some(Work::Joining(members)) = self.run.node.as_ref().map(|node| &node.work) else {
+            return false;
+        };
+        let proving = members.get(usize::from(exec.id.member)).and_then(|member| member.proving.as_ref());
+        proving
+            .zip(self.flow.find(&exec.step))
+            .is_some_and(|(proving, step)| self.steering.lacks(&Mark::Validator(step, proving.index, false)))
+    }
+
+    fn bad_exit(&mut self, good: i32) -> Exit {
+        let code = Exit::Code(if good == 1 { 2 } else { 1 });
+        if self.agent != Agent::Random {
+            return code;
+        }
+        let others =
+            [code, Exit::Signal(9), Exit::TimedOut, Exit::TooMuchOutput, Exit::NotStarted("none".into())];
+        self.dice.pick(&others).cloned().unwrap_or(Exit::TimedOut)
+    }
+
+    /// A look for a verdict: it holds when the run is after that; where agents do not as they are told, now and then.
+    pub(super) fn probe(&mut self, probe: &ProbeCommand) -> Completion {
+        self.clock.pass(100);
+        let after = self.steering.says(&probe.condition);
+        let failed = self.agent == Agent::Random && self.dice.one_in(5);
+        let by_chance = self.agent != Agent::Obedient && self.dice.one_in(10);
+        let holds = !failed && (after || by_chance);
+        let look = Look { holds, failed, said: "as simulated".to_owned(), duration_ms: 100, seen: None };
+        Completion::Probed { id: probe.id, look }
+    }
+
+    /// A program that acts on what was asked for.
+    pub(super) fn effect(&mut self, effect: &EffectCommand) -> Completion {
+        self.clock.pass(EXEC_MS);
+        let exit = Exit::Code(i32::from(self.dice.one_in(4)));
+        let exec = Exec { exit, stdout: String::new(), stderr: String::new(), duration_ms: EXEC_MS };
+        Completion::Acted { id: effect.effect.id, exec, seen: None }
+    }
+}
+
+fn block(marker: &str, value: &Value) -> String {
+    format!("\n```{marker}\n{value}\n```\n")
+}
+
+/// Nothing that a gate could read, nor a judge make anything of.
+fn unusable() -> Words {
+    Words { output: None, text: "Nothing that could be used, as it was simulated.".to_owned() }
+}

@@ -1,0 +1,245 @@
+//! Simulated runs: the real loop over a journal in memory.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex},
+};
+
+use cuegate_engine::{Budget, Event, Load, Place, Run, Start, Started, State, WaitKind, Work, pending};
+use cuegate_flow::{
+    analysis::{
+        cost_bound::{Terms, bound},
+        state_graph::{Choice, Reach},
+    },
+    model::{BlobRef, Flow, StepId},
+};
+use cuegate_journal::{Journal, RunId, memory::MemoryJournal};
+use tokio::sync::{mpsc, watch};
+
+use super::{
+    agent::Agent,
+    fake_executor::{World, lock},
+    fake_world::Desk,
+    random::Dice,
+};
+use crate::{
+    drive::{Letter, Notice, drive},
+    error::Error,
+    run_writer::{Entry, RunWriter, records},
+};
+
+/// How many questions of agents are answered in a run; the next one leaves it waiting.
+const ANSWERS_MAX: usize = 2;
+/// How many questions of the definition are answered in a run.
+const QUESTIONS_MAX: usize = 500;
+
+/// What every run of a simulation begins with.
+#[derive(Debug, Clone, Default)]
+pub struct Beginning {
+    /// What was typed for the definition.
+    pub path: String,
+    /// Values by variable name.
+    pub params: BTreeMap<String, String>,
+    /// The task.
+    pub task: Option<String>,
+    /// The most iterations.
+    pub iterations_max: u32,
+    /// How often a bad answer is asked again.
+    pub repairs_max: u32,
+    /// How the definition was read.
+    pub load: Load,
+}
+
+/// A simulated run.
+#[derive(Debug, Clone)]
+pub struct Walk {
+    /// Who answered.
+    pub agent: Agent,
+    /// The how-manieth run of that agent, from 0.
+    pub number: u64,
+    /// Its records.
+    pub records: Vec<Entry>,
+    /// How many of them there were when somebody first answered what the definition does not ask.
+    pub alone: usize,
+    /// What it could use up.
+    pub budget: Budget,
+    /// The state it was left in.
+    pub run: Run,
+    /// What must not have happened.
+    pub faults: Vec<String>,
+}
+
+/// Runs of a flow with one kind of agent. Each goes where those before it did not go.
+pub struct Simulation {
+    flow: Arc<Flow>,
+    begin: Beginning,
+    agent: Agent,
+    seed: u64,
+    walks: u64,
+    /// What its runs are held to.
+    asks_max: Option<u64>,
+    desk: Arc<Mutex<Desk>>,
+}
+
+impl Simulation {
+    /// Runs of a flow with an agent. The same seed gives the same runs. `reach` says what its runs can come by, and is of
+    /// as many iterations as they may have.
+    pub fn new(reach: Arc<Reach>, begin: Beginning, agent: Agent, seed: u64) -> Simulation {
+        let (flow, desk) = (reach.flow().clone(), Arc::new(Mutex::new(Desk::new(reach, agent))));
+        let Beginning { iterations_max, repairs_max, .. } = begin;
+        let asks_max = bound(&flow, &Terms { iterations_max, repairs_max, ..Terms::default() }).asks_max();
+        Simulation { flow, begin, agent, seed, walks: 0, asks_max, desk }
+    }
+
+    /// Who answers.
+    pub fn agent(&self) -> Agent {
+        self.agent
+    }
+
+    /// Whether there is something that its runs have not tried to come to yet.
+    pub fn is_eager(&self) -> bool {
+        self.agent == Agent::Obedient && lock(&self.desk).steering.is_eager()
+    }
+
+    /// What no answer was found for: of which step one is missing, where control is then, and what it would say.
+    pub fn unsaid(&self) -> BTreeSet<(StepId, StepId, Choice)> {
+        lock(&self.desk).steering.unsaid().clone()
+    }
+
+    /// The next run.
+    ///
+    /// # Errors
+    /// When it cannot even begin.
+    pub async fn walk(&mut self) -> Result<Walk, Error> {
+        let number = self.walks;
+        self.walks += 1;
+        let dice = Dice::new(self.seed, self.agent.as_str(), number);
+        let mut budget = Budget::default();
+        if self.agent == Agent::Random && number % 3 == 2 {
+            budget.asks = Some(1 + dice.clone().roll() % 12);
+        }
+        let clock = {
+            let mut desk = lock(&self.desk);
+            // The first run shows what comes of an agent that is never otherwise.
+            desk.begin(dice, number == 0);
+            desk.clock.clone()
+        };
+        let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::default());
+        let id = RunId::try_from("simulated".to_owned()).expect("it is one");
+        let (started, texts) = self.started(budget);
+        let (mut book, entry) =
+            RunWriter::begin_by(clock, journal.clone(), &id, self.flow.clone(), Start { started }, texts)?;
+        let world = Arc::new(World::new(self.desk.clone(), journal.clone(), self.begin.iterations_max));
+        world.saw(&entry.events);
+        let (alone, trouble) = go(&mut book, &world).await;
+        let records = records(&*journal, &id)?;
+        let run = book.run().clone();
+        let mut faults: Vec<String> = trouble.map(|error| error.to_string()).into_iter().collect();
+        faults.extend(amiss(&self.flow, &run, &records));
+        let alone = alone.unwrap_or(records.len());
+        Ok(Walk { agent: self.agent, number, records, alone, budget, run, faults })
+    }
+
+    fn started(&self, budget: Budget) -> (Started, Vec<Vec<u8>>) {
+        let begin = &self.begin;
+        let mut texts = Vec::new();
+        let mut keep = |text: &str| {
+            texts.push(text.as_bytes().to_vec());
+            BlobRef::of(text.as_bytes())
+        };
+        let params = begin.params.iter().map(|(name, value)| (name.as_str().into(), keep(value))).collect();
+        let task = begin.task.as_deref().map(&mut keep);
+        let started = Started {
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            flow: self.flow.name.clone(),
+            dialect: self.flow.dialect.to_owned(),
+            path: begin.path.clone(),
+            params,
+            task,
+            provider: "simulated".to_owned(),
+            iterations_max: begin.iterations_max,
+            repairs_max: begin.repairs_max,
+            wait_max_ms: 60_000,
+            budget,
+            poll_interval_ms: Some(0),
+            load: begin.load.clone(),
+            asks_max: self.asks_max,
+            report_dir: Some("reports".into()),
+            place: Place { work: ".".to_owned(), ..Place::default() },
+            ..Started::default()
+        };
+        (started, texts)
+    }
+}
+
+/// Drives a run to its end, or to where nobody lets it go on. Says how many records there were when somebody first
+/// answered what the definition does not ask.
+async fn go(book: &mut RunWriter, world: &Arc<World>) -> (Option<usize>, Option<Error>) {
+    let (mut alone, mut answers, mut questions) = (None, 0, 0);
+    loop {
+        let (_tell, activity) = mpsc::channel(1);
+        let (_stop, stopped) = watch::channel(false);
+        let mut tell = |notice: Notice<'_>| {
+            if let Notice::Record(entry) = notice {
+                world.saw(&entry.events);
+            }
+        };
+        if let Err(error) = drive(book, world, activity, stopped, &mut tell).await {
+            return (alone, Some(error));
+        }
+        let State::Suspended(waiting) = &book.run().state else { return (alone, None) };
+        if waiting.kind != WaitKind::Person {
+            return (alone, None);
+        }
+        let asked_by_flow = book.run().node.as_ref().is_some_and(|node| node.work == Work::Person);
+        let (count, most) =
+            if asked_by_flow { (&mut questions, QUESTIONS_MAX) } else { (&mut answers, ANSWERS_MAX) };
+        *count += 1;
+        if *count > most {
+            return (alone, None);
+        }
+        if !asked_by_flow {
+            alone.get_or_insert(book.run().seq as usize);
+        }
+        if let Err(error) = answer(book) {
+            return (alone, Some(error));
+        }
+    }
+}
+
+/// Answers as a person does: from another process.
+fn answer(book: &RunWriter) -> Result<(), Error> {
+    let letter = Letter::Answer { text: "Go on, as simulated.".to_owned() };
+    let body = serde_json::to_vec(&letter).expect("a letter is plain data and can be written as JSON");
+    book.journal().post(book.id(), 0, &body)?;
+    Ok(())
+}
+
+/// What must not be: an end without a type, a state that its records do not give, more spent than there was.
+fn amiss(flow: &Flow, run: &Run, records: &[Entry]) -> Vec<String> {
+    let mut faults = Vec::new();
+    match &run.state {
+        State::Ended { .. } | State::Suspended(_) => {}
+        State::New => faults.push("the run never began".to_owned()),
+        State::Running => {
+            let wanted = pending(flow, run).len();
+            faults.push(format!("the run neither ended nor waits, with {wanted} commands wanted"));
+        }
+    }
+    let folded = Run::fold(records.iter().map(|entry| entry.events.as_slice()));
+    if folded != *run {
+        faults.push("the records do not give the state that the run was left in".to_owned());
+    }
+    let begun = records.iter().flat_map(|entry| &entry.events);
+    let begun = begun.filter(|event| matches!(event, Event::StepEntered { counts: true, .. })).count();
+    if begun > run.iterations_max as usize {
+        faults.push(format!("{begun} iterations, at most {} are allowed", run.iterations_max));
+    }
+    let reserved = run.ledger.reserved();
+    if let Some(asks) = run.ledger.budget.asks
+        && run.ledger.spent.asks + reserved.asks > asks
+    {
+        faults.push(format!("more asks than the budget of {asks}"));
+    }
+    faults
+}

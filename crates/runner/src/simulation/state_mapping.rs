@@ -1,0 +1,29 @@
+//! How a run stands, as those see it who look for ways.
+
+use cuegate_engine::Run;
+use cuegate_flow::analysis::state_graph::{Reach, RunState};
+
+/// How a run stands; `None` while control is on no step.
+pub(super) fn situation(reach: &Reach, run: &Run) -> Option<RunState> {
+    let flow = reach.flow();
+    let at = flow.find(&run.node.as_ref()?.step)?;
+    let visit = run.visit.as_ref();
+    let origins = run.origins.iter();
+    let history = run.history.iter();
+    Some(RunState {
+        at,
+        visit: visit.and_then(|visit| flow.find(&visit.step)).unwrap_or(at),
+        judged: visit.is_some_and(|visit| visit.monitor.is_some()),
+        counters: flow
+            .counters
+            .iter()
+            .map(|counter| run.counters.get(&counter.name).copied().unwrap_or(0))
+            .collect(),
+        origins: origins.filter_map(|(step, origin)| Some((flow.find(step)?, flow.find(origin)?))).collect(),
+        newest: reach.keys().iter().map(|key| run.newest(key)).collect(),
+        history: history.filter_map(|step| flow.find(step)).collect(),
+        finished: run.finished,
+        checks: run.checks(),
+        is_first: run.iterations <= 1,
+    })
+}

@@ -1,0 +1,354 @@
+//! Where an agent that does as it is told goes: by the shortest way to what no run came by yet.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use cuegate_engine::{EndState, Event, Hold, Run};
+use cuegate_flow::{
+    analysis::{
+        state_graph::{Choice, Goal, Mark, Move, Reach, RunState},
+        variants,
+    },
+    model::{Flow, Outcome, StepId, Verdict},
+};
+
+use super::{random::Dice, state_mapping::situation};
+
+/// What a run is after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aim {
+    /// What was not come by yet, the nearest first.
+    Cover,
+    /// As many iterations as there may be.
+    Last,
+    /// The shortest way to a good end.
+    StateDir,
+    /// What was chosen least.
+    Wander,
+}
+
+/// How often a run goes on for as long as it may before that is given up.
+const LAST_MAX: u32 = 8;
+
+/// Up to how many situations it is found out anew at once how far what is left is. Where there are more, that takes
+/// long, and what was near is mostly near what is left.
+const SITUATIONS_FEW: usize = 2_000;
+/// How often is chosen before it is, where there are more.
+const STALE_MAX: u32 = 6;
+
+/// Chooses, and remembers what runs came by in all of a simulation.
+pub(super) struct Steering {
+    pub(super) reach: Arc<Reach>,
+    /// The outcomes of each step.
+    pub(super) outcomes: Vec<Vec<Outcome>>,
+    /// How often things were said.
+    said: BTreeMap<(StepId, Choice), u32>,
+    /// What nobody could say.
+    hopeless: BTreeSet<(StepId, Choice)>,
+    unsaid: BTreeSet<(StepId, StepId, Choice)>,
+    /// What is left to be come by, and how far that is from everywhere.
+    left: BTreeSet<Mark>,
+    goal: Option<Goal>,
+    /// How often was chosen since something of it was come by.
+    stale: Option<u32>,
+    home: Option<Goal>,
+    aim: Aim,
+    runs: u32,
+    lasts: u32,
+    /// How much was left when the run began.
+    left_before: usize,
+    /// Whether the run goes after what ends it first: the one before came by nothing new, as where what seems near is far
+    /// because not all that runs count is followed.
+    ends_first: bool,
+    /// Whether it gives answers that cannot be used where it could give others, for what is fallen back to.
+    falls: bool,
+}
+
+impl Steering {
+    pub(super) fn new(reach: Arc<Reach>, falls: bool) -> Steering {
+        let flow = reach.flow();
+        let outcomes = flow.steps.iter().map(|step| variants::outcomes(flow, step)).collect();
+        let max = reach.iterations_max();
+        let near = reach.marks().iter().filter(|(_, first)| **first <= max);
+        let near = near.filter(|(mark, _)| falls || !matches!(mark, Mark::Fallback(_)));
+        let mut left: BTreeSet<Mark> = near.map(|(mark, _)| mark.clone()).collect();
+        if reach.first(&Mark::Exhausted).is_some() {
+            left.insert(Mark::Exhausted);
+        }
+        let (said, hopeless) = (BTreeMap::new(), BTreeSet::new());
+        Steering {
+            reach,
+            outcomes,
+            said,
+            hopeless,
+            unsaid: BTreeSet::new(),
+            left,
+            goal: None,
+            stale: None,
+            home: None,
+            aim: Aim::Cover,
+            runs: 0,
+            lasts: 0,
+            left_before: usize::MAX,
+            ends_first: false,
+            falls,
+        }
+    }
+
+    /// Says what the next run is after: what is left and, every third time, to go on for as long as it may.
+    pub(super) fn begin(&mut self) {
+        self.runs += 1;
+        let came_to_none = self.aim == Aim::Cover && self.left.len() == self.left_before;
+        self.ends_first = came_to_none && !self.ends_first;
+        self.left_before = self.left.len();
+        if self.stale.is_some() {
+            self.goal = None;
+        }
+        let last = self.left.contains(&Mark::Exhausted) && self.lasts < LAST_MAX;
+        let others = self.is_left();
+        self.aim = match () {
+            () if last && (!others || self.runs.is_multiple_of(3)) => Aim::Last,
+            () if others => Aim::Cover,
+            () => Aim::Wander,
+        };
+        self.lasts += u32::from(self.aim == Aim::Last);
+    }
+
+    /// Sets what the run is after.
+    pub(super) fn set(&mut self, aim: Aim) {
+        self.aim = aim;
+    }
+
+    /// What the run is after.
+    pub(super) fn aim(&self) -> Aim {
+        self.aim
+    }
+
+    /// Whether something is left that a run could go after.
+    pub(super) fn is_eager(&self) -> bool {
+        self.is_left() || (self.left.contains(&Mark::Exhausted) && self.lasts < LAST_MAX)
+    }
+
+    /// What nobody could say, by whose answer was not found.
+    pub(super) fn unsaid(&self) -> &BTreeSet<(StepId, StepId, Choice)> {
+        &self.unsaid
+    }
+
+    fn is_left(&self) -> bool {
+        self.left.iter().any(|mark| *mark != Mark::Exhausted)
+    }
+
+    /// Whether the run is after a part of the verdict, or all of it.
+    pub(super) fn says(&self, place: &str) -> bool {
+        let all = self.left.contains(&Mark::Completed);
+        self.aim == Aim::Cover && (all || self.left.contains(&Mark::Verdict(place.into())))
+    }
+
+    /// Chooses at the step that control stands on; `None` where nothing can be chosen.
+    pub(super) fn choose(&mut self, run: &Run, dice: &mut Dice) -> Option<Choice> {
+        let here = situation(&self.reach, run)?;
+        let at = here.at;
+        let mut moves = self.reach.moves(&here);
+        moves.retain(|going| !self.hopeless.contains(&(at, going.choice.said())));
+        let left = run.iterations_max.saturating_sub(run.iterations);
+        let ranks: Vec<_> = {
+            self.ready();
+            let rank = |going: &Move| self.rank(&here, going, left);
+            // An answer that cannot be used is given where that leads farther only.
+            let unwilling = |going: &Move| going.choice.unusable && !self.falls;
+            moves.iter().map(|going| (rank(going), unwilling(going), self.times(at, &going.choice))).collect()
+        };
+        let best = ranks.iter().min()?;
+        let equal: Vec<&Move> =
+            moves.iter().zip(&ranks).filter(|(_, rank)| *rank == best).map(|(going, _)| going).collect();
+        dice.pick(&equal).map(|going| going.choice.clone())
+    }
+
+    /// Finds out how far everything is, where that is not known.
+    fn ready(&mut self) {
+        match self.aim {
+            Aim::Cover => {
+                self.stale = self.stale.map(|chosen| chosen + 1);
+                let few = self.reach.situations() < SITUATIONS_FEW;
+                if self.goal.is_none() || self.stale.is_some_and(|chosen| few || chosen > STALE_MAX) {
+                    self.goal = Some(self.reach.goal(&self.left, &self.hopeless));
+                    self.stale = None;
+                }
+            }
+            Aim::StateDir if self.home.is_none() => self.home = Some(self.reach.to_completed()),
+            _ => {}
+        }
+    }
+
+    fn rank(&self, at: &RunState, going: &Move, left: u32) -> impl Ord + use<> {
+        let goal = match self.aim {
+            Aim::Cover => self.goal.as_ref(),
+            Aim::StateDir => self.home.as_ref(),
+            Aim::Last | Aim::Wander => None,
+        };
+        match goal {
+            Some(goal) => Some(self.reach.rank(goal, going, left, self.ends_first)),
+            None => (self.aim == Aim::Last).then(|| self.reach.rank_on(at.at, going, left)),
+        }
+    }
+
+    /// Remembers that something was said.
+    pub(super) fn took(&mut self, at: StepId, choice: &Choice) {
+        *self.said.entry((at, choice.said())).or_default() += 1;
+    }
+
+    /// Remembers that no answer of a step was found that says what is chosen where control is.
+    pub(super) fn give_up(&mut self, at: StepId, choice: &Choice, of: StepId) {
+        self.hopeless.insert((at, choice.said()));
+        self.unsaid.insert((of, at, choice.said()));
+        self.goal = None;
+    }
+
+    /// How often something was said.
+    pub(super) fn times(&self, at: StepId, choice: &Choice) -> u32 {
+        self.said.get(&(at, choice.said())).copied().unwrap_or(0)
+    }
+
+    /// Whether something can be come by and has not been.
+    pub(super) fn lacks(&self, mark: &Mark) -> bool {
+        self.left.contains(mark)
+    }
+
+    /// Something was come by.
+    fn came(&mut self, mark: &Mark) {
+        if self.left.remove(mark) {
+            self.goal.iter_mut().for_each(|goal| goal.came(mark));
+            self.stale.get_or_insert(0);
+            if *mark == Mark::Exhausted {
+                self.aim = Aim::Cover;
+            }
+        }
+    }
+
+    /// What was journaled of a run that stood so before.
+    pub(super) fn saw(&mut self, before: &Run, events: &[Event]) {
+        let reach = self.reach.clone();
+        let flow = reach.flow();
+        let mut run = before.clone();
+        let mut by_edge = false;
+        for (index, event) in events.iter().enumerate() {
+            match event {
+                Event::StepEntered { step, .. } => self.met(flow, step),
+                Event::AskRequested { judging: Some(judging), .. } => self.met(flow, &judging.judge),
+                Event::AskRequested { step, .. } => self.met(flow, step),
+                Event::MemberEnded { step, outcome: Some(outcome), .. } => {
+                    let mark = flow.find(step).map(|id| Mark::Gate(id, Outcome::Named(outcome.clone())));
+                    mark.iter().for_each(|mark| self.came(mark));
+                }
+                Event::CommandFinished { step, index, passed, .. } => {
+                    let mark = flow.find(step).map(|id| Mark::Validator(id, *index, *passed));
+                    mark.iter().for_each(|mark| self.came(mark));
+                }
+                Event::MonitorFired { monitor, .. } => {
+                    let index = flow.monitors.iter().position(|known| known.name == *monitor);
+                    index.into_iter().for_each(|index| self.came(&Mark::Monitor(index)));
+                }
+                Event::ConditionMet { condition, .. } | Event::Probed { condition, holds: true, .. } => {
+                    self.came(&Mark::Verdict(condition.clone()));
+                }
+                Event::Decided { step, outcome, fallback, .. } => {
+                    let fell = flow.find(step).filter(|_| *fallback);
+                    fell.into_iter().for_each(|id| self.came(&Mark::Fallback(id)));
+                    by_edge |= self.decided(before, (step, outcome), &events[index..]);
+                }
+                Event::Ended { state, hold, .. } => self.ended(*state, hold.is_some(), by_edge),
+                Event::Ending(ending) => self.ended(ending.state, ending.hold.is_some(), by_edge),
+                _ => {}
+            }
+            run.apply(event);
+            self.counted(flow, &run);
+        }
+    }
+
+    fn met(&mut self, flow: &Flow, step: &str) {
+        flow.find(step).into_iter().for_each(|id| self.came(&Mark::Step(id)));
+    }
+
+    fn ended(&mut self, state: EndState, held: bool, by_edge: bool) {
+        match state {
+            EndState::Exhausted if held => self.came(&Mark::Exhausted),
+            EndState::Completed if !by_edge => self.came(&Mark::Completed),
+            _ => {}
+        }
+    }
+
+    /// The parts of the verdict that count.
+    fn counted(&mut self, flow: &Flow, run: &Run) {
+        for (place, part) in flow.verdict.places() {
+            let holds = match part {
+                Verdict::Iterations(max) => run.finished >= *max,
+                Verdict::Checks { max, .. } => run.checks() >= *max,
+                _ => false,
+            };
+            if holds {
+                self.came(&Mark::Verdict(place));
+            }
+        }
+    }
+
+    /// What is come by with the moves that can have been this one. Whether they end the flow.
+    fn decided(&mut self, before: &Run, (step, outcome): (&str, &str), events: &[Event]) -> bool {
+        let reach = self.reach.clone();
+        let here = situation(&reach, before).filter(|here| *reach.flow().step(here.at).name == *step);
+        let Some(here) = here else { return false };
+        let next = next_of(reach.flow(), events);
+        let mut by_edge = false;
+        for going in reach.moves(&here) {
+            if going.choice.outcome.to_string() != *outcome || going.choice.edge.is_none() {
+                continue;
+            }
+            by_edge |= going.choice.to.is_none();
+            let leads = match (next, &going.next) {
+                (Next::Step(to), Some(next)) => next.at == to,
+                (Next::Step(_), None) => false,
+                (Next::End, next) => next.is_none(),
+                (Next::Unknown, _) => true,
+            };
+            for mark in going.marks.iter().filter(|_| leads) {
+                let is_come_by = match mark {
+                    Mark::Edge(_, _, Some(_)) => !matches!(next, Next::Unknown),
+                    Mark::Edge(..) | Mark::Spent(..) => true,
+                    Mark::Gate(id, _) => *id == here.at,
+                    _ => false,
+                };
+                if is_come_by {
+                    self.came(mark);
+                }
+            }
+        }
+        by_edge
+    }
+}
+
+/// Where a run went.
+#[derive(Clone, Copy)]
+enum Next {
+    Step(StepId),
+    End,
+    /// Where the verdict ended it, nobody says.
+    Unknown,
+}
+
+fn next_of(flow: &Flow, events: &[Event]) -> Next {
+    let step = |name: &str| flow.find(name).map_or(Next::Unknown, Next::Step);
+    let end = |state: EndState, hold: Option<&Hold>| match (state, hold) {
+        (_, Some(hold)) => step(&hold.step),
+        (EndState::Completed, None) => Next::Unknown,
+        _ => Next::End,
+    };
+    let next = events.iter().find_map(|event| match event {
+        Event::StepEntered { step: entered, .. } => Some(step(entered)),
+        Event::ProbesRequested { next, .. } => Some(step(&next.step)),
+        Event::Ended { state, hold, .. } => Some(end(*state, hold.as_ref())),
+        Event::Ending(ending) => Some(end(ending.state, ending.hold.as_ref())),
+        _ => None,
+    });
+    next.unwrap_or(Next::Unknown)
+}

@@ -1,0 +1,138 @@
+//! Going back to a tree, worktrees of a run's own, and locks that a killed git left.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use cuegate_runner::worktree::{Error, Trees, branch_worktree, is_dirty};
+
+use crate::support::{Repo, files, git, lines};
+
+#[test]
+fn restore_goes_there_and_back() {
+    let repo = Repo::new();
+    repo.write("kept.txt", "uncommitted and kept\n");
+    let (before, seen) = (repo.tree(), repo.seen());
+    let files_before = files(&repo.root);
+    repo.write("a.txt", "half done\n");
+    repo.write("deep/er/new.txt", "n\n");
+    repo.remove("dir/b.txt");
+    repo.remove("kept.txt");
+    let aside = repo.trees().set_aside().unwrap();
+    assert_eq!(repo.trees().restore(&before).unwrap(), []);
+    assert_eq!(files(&repo.root), files_before, "also the ignored file and all of `.git`");
+    assert!(!repo.root.join("deep").exists());
+    assert_eq!(repo.seen(), seen);
+
+    repo.write("noise.log", "ignored files stay as they are");
+    assert_eq!(repo.trees().restore(&aside).unwrap(), []);
+    assert_eq!(repo.tree(), aside);
+    assert_eq!(fs::read(repo.root.join("a.txt")).unwrap(), b"half done\n");
+    assert_eq!(fs::read(repo.root.join("noise.log")).unwrap(), b"ignored files stay as they are");
+}
+
+#[test]
+fn no_hook_runs() {
+    let repo = Repo::new();
+    for hook in ["post-index-change", "post-checkout", "pre-auto-gc", "reference-transaction"] {
+        let path = repo.root.join(".git/hooks").join(hook);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "#!/bin/sh\ntouch \"$(dirname \"$0\")/ran\"\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let tree = repo.tree();
+    repo.write("a.txt", "x\n");
+    repo.trees().restore(&tree).unwrap();
+    branch_worktree::add(&repo.root, &repo.place.path().join("tree"), "run/1", None).unwrap();
+    assert!(!repo.root.join(".git/hooks/ran").exists());
+}
+
+#[test]
+fn a_worktree_has_a_branch_and_trees_of_its_own() {
+    let repo = Repo::new();
+    repo.write("a.txt", "dirty in the main tree\n");
+    let at = repo.place.path().join("trees/run 1");
+    let made = branch_worktree::add(&repo.root, &at, "run/1", None).unwrap();
+    assert_eq!(made.base, git(&repo.root, &["rev-parse", "HEAD"]).trim());
+    assert_eq!((&made.path, made.branch.as_str()), (&at, "run/1"));
+    assert_eq!(git(&at, &["branch", "--show-current"]), "run/1\n");
+    assert_eq!((is_dirty(&at).unwrap(), is_dirty(&repo.root).unwrap()), (false, true));
+
+    // Both share the state folder.
+    let main = repo.tree();
+    let trees = Trees::open(&at, &repo.state()).unwrap().unwrap();
+    let before = trees.snapshot().unwrap();
+    assert_eq!(before.tree, git(&repo.root, &["rev-parse", "HEAD^{tree}"]).trim());
+    fs::write(at.join("new.txt"), "n\n").unwrap();
+    let after = trees.snapshot().unwrap();
+    assert_eq!(lines(&trees.changes(&before.tree, &after.tree).unwrap()), ["A new.txt"]);
+    assert_eq!(trees.restore(&before.tree).unwrap(), []);
+    assert!(!is_dirty(&at).unwrap());
+    assert_eq!(repo.tree(), main);
+    assert!(is_dirty(&repo.root).unwrap());
+}
+
+#[test]
+fn a_worktree_that_cannot_be_made_says_why() {
+    let repo = Repo::new();
+    let at = repo.place.path().join("tree");
+    let add = |branch: &str, at: &Path, base: Option<&str>| {
+        branch_worktree::add(&repo.root, at, branch, base).unwrap_err()
+    };
+    let shown = |error: Error| format!("{error}; hint: {}", error.hint().unwrap());
+    assert!(
+        shown(add("main", &at, None))
+            .starts_with("failed to create the branch `main`: it exists; hint: choose")
+    );
+    assert!(matches!(add("--force", &at, None), Error::Branch { .. }));
+    assert!(matches!(add("a..b", &at, None), Error::Branch { .. }));
+    assert!(
+        shown(add("x", &repo.root, None)).contains("there is something already; hint: choose another folder")
+    );
+    assert!(shown(add("x", &at, Some("nope"))).contains("a commit called `nope`"));
+    assert!(matches!(add("x", &at, Some("--all")), Error::NoCommit { .. }));
+    assert!(!at.exists() && git(&repo.root, &["branch", "--list", "x"]).is_empty());
+
+    let base = git(&repo.root, &["rev-parse", "HEAD"]);
+    git(&repo.root, &["commit", "--quiet", "--allow-empty", "--message", "later"]);
+    assert_eq!(branch_worktree::add(&repo.root, &at, "x", Some("main~1")).unwrap().base, base.trim());
+    fs::remove_dir_all(&at).unwrap();
+    assert!(shown(add("y", &at, None)).contains("git worktree prune"));
+
+    let empty = Repo::empty();
+    let error = branch_worktree::add(&empty.root, &at, "x", None).unwrap_err();
+    assert!(error.hint().unwrap().starts_with("commit something first"), "{error}");
+}
+
+#[test]
+fn a_lock_that_a_killed_git_left_is_removed_and_no_other() {
+    use cuegate_runner::worktree::clear_stale_lock;
+    use std::time::{Duration, SystemTime};
+    let dir = tempfile::tempdir().unwrap();
+    let git = |args: &[&str]| {
+        assert!(Command::new("git").args(args).current_dir(dir.path()).status().unwrap().success());
+    };
+    git(&["init", "--quiet"]);
+    let lock = dir.path().join(".git/index.lock");
+    let ago = SystemTime::now() - Duration::from_secs(5);
+    assert_eq!(clear_stale_lock(dir.path(), ago).unwrap(), None, "there is none");
+    fs::write(&lock, "").unwrap();
+    let later = SystemTime::now() + Duration::from_secs(5);
+    assert_eq!(clear_stale_lock(dir.path(), later).unwrap(), None, "it is older than the command");
+    // A git at work there may hold it: one that waits for its input does nothing else.
+    let mut busy = Command::new("git")
+        .args(["hash-object", "--stdin"])
+        .current_dir(dir.path())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    assert_eq!(clear_stale_lock(dir.path(), ago).unwrap(), None, "somebody may hold it");
+    drop(busy.stdin.take());
+    busy.wait().unwrap();
+    if cfg!(target_os = "linux") {
+        assert!(clear_stale_lock(dir.path(), ago).unwrap().is_some());
+        assert!(!lock.exists());
+    }
+}

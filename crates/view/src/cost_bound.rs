@@ -1,0 +1,216 @@
+//! The most that a run can do, as `cuegate/price/v1` and as text.
+
+use cuegate_flow::{
+    Str,
+    analysis::cost_bound::{BoundedBy, Certificate, Dear, Sensitivity},
+    diagnostics::{Sources, Span},
+};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    format::{count, money, plural},
+    text::{clean, labelled},
+};
+
+/// How many legs of the dearest walk are told.
+const LEGS_MAX: usize = 12;
+
+fn usd(micro: u64) -> f64 {
+    micro as f64 / 1e6
+}
+
+/// A bound as a JSON object of `cuegate/price/v1`. What is not bounded is null; read and written tokens are each bounded
+/// by the bound of both together.
+pub fn price_json(found: &Certificate, sources: &Sources) -> Value {
+    let kinds: Map<String, Value> =
+        found.by_role.iter().map(|(role, most)| (role.as_str().to_owned(), json!(most))).collect();
+    let path: Vec<Value> =
+        found.path.iter().map(|(step, times)| json!({"step": step, "times": times})).collect();
+    json!({
+        "schema": "cuegate/price/v1",
+        "bounded": found.unbounded_because.is_empty(),
+        "max": {
+            "visits": found.visits, "iterations": found.iterations, "asks": found.asks, "asks_by_kind": kinds,
+            "tokens": found.tokens, "input_tokens": found.tokens, "output_tokens": found.tokens,
+            "cost_usd": found.usd_micro.map(usd),
+        },
+        "assumptions": found.assumptions,
+        "unbounded_because": found.unbounded_because,
+        "dearest": path,
+        "dearest_by": match found.by {
+            Dear::Asks => "asks",
+            Dear::Money => "cost_usd",
+        },
+        "bounded_by": match found.bounded_by {
+            BoundedBy::Iterations => "iterations",
+            BoundedBy::Shape => "shape",
+            BoundedBy::Budget => "budget",
+        },
+        "lever": found.lever.as_ref().map(|lever| lever_json(lever, sources)),
+    })
+}
+
+fn lever_json(lever: &Sensitivity, sources: &Sources) -> Value {
+    let place = lever.span.and_then(|span| Some((sources.get(span.file)?, sources.locate(span))));
+    json!({
+        "key": lever.key,
+        "file": place.map(|(file, _)| file.given()),
+        "line": place.map(|(_, at)| at.line),
+        "column": place.map(|(_, at)| at.column),
+        "from": lever.from,
+        "to": lever.to,
+        "asks": lever.asks,
+        "tokens": lever.tokens,
+        "cost_usd": lever.usd_micro.map(usd),
+    })
+}
+
+/// A key, what it is lowered to and what that comes to, as text.
+fn lowered(lever: &Sensitivity, sources: &Sources) -> String {
+    let file = |span: Span| Some((sources.get(span.file)?, sources.locate(span).line));
+    let place = match lever.span {
+        Some(span) => file(span).map_or(String::new(), |(file, line)| format!(" ({}:{line})", file.shown())),
+        None if lever.key.starts_with("--") => String::new(),
+        None => " (below `[run]` in cuegate.toml)".to_owned(),
+    };
+    let cost = lever.usd_micro.map_or(String::new(), |micro| format!(", {}", money(Some(usd(micro)))));
+    let (from, to) = (count(lever.from), count(lever.to));
+    format!("`{}`{place} from {from} to {to}: then at most {}{cost}", lever.key, plural(lever.asks, "ask"))
+}
+
+/// A bound as text.
+pub fn price(found: &Certificate, sources: &Sources) -> String {
+    let kinds: Vec<String> =
+        found.by_role.iter().map(|(role, most)| format!("{} {}", role.as_str(), count(*most))).collect();
+    let mut lines = vec![
+        labelled("iterations", &count(found.iterations)),
+        labelled("visits", &count(found.visits)),
+        labelled("asks", &count(found.asks)),
+        labelled("of these", &format!("at most {}", kinds.join(", "))),
+        labelled("tokens", &found.tokens.map_or("not bounded".to_owned(), count)),
+        labelled("money", &found.usd_micro.map_or("not bounded".to_owned(), |micro| money(Some(usd(micro))))),
+        labelled(
+            "dearest",
+            &match found.by {
+                Dear::Asks => clean(&walk(found)),
+                Dear::Money => format!("{}, by money", clean(&walk(found))),
+            },
+        ),
+        labelled(
+            "bounded by",
+            match found.bounded_by {
+                BoundedBy::Iterations => "the limit of iterations",
+                BoundedBy::Shape => "the flow: no way through it is longer",
+                BoundedBy::Budget => "the budget",
+            },
+        ),
+    ];
+    if let Some(lever) = &found.lever {
+        let text = clean(&lowered(lever, sources));
+        lines.push(labelled("lower", &text));
+    }
+    lines.extend(found.assumptions.iter().map(|what| labelled("assuming", &clean(what))));
+    lines.extend(found.unbounded_because.iter().map(|what| labelled("unbounded", &clean(what))));
+    lines.join("\n") + "\n"
+}
+
+/// The dearest walk, what is gone round told once.
+fn walk(found: &Certificate) -> String {
+    let told = |(step, times): &(Str, u64)| match times {
+        1 => step.to_string(),
+        times => format!("{step} ×{times}"),
+    };
+    let (mut parts, mut at, mut legs) = (Vec::new(), 0, 0);
+    while at < found.path.len() && legs < LEGS_MAX {
+        let (length, rounds) = round(&found.path[at..]);
+        let names: Vec<String> = found.path[at..at + length].iter().map(told).collect();
+        parts.push(match rounds {
+            1 => names.join(" → "),
+            rounds => format!("({}) ×{rounds}", names.join(" → ")),
+        });
+        at += length * rounds;
+        legs += length;
+    }
+    let more: u64 = found.path.iter().skip(at).map(|(_, times)| times).sum();
+    if more > 0 {
+        parts.push(format!("{} more", count(more)));
+    }
+    parts.join(" → ")
+}
+
+/// The round that a walk begins with: how long it is, and how often it is gone. One leg once where nothing repeats.
+fn round(legs: &[(Str, u64)]) -> (usize, usize) {
+    let longest = LEGS_MAX.min(legs.len() / 2);
+    let rounds = |length: usize| {
+        let first = &legs[..length];
+        (length, legs.chunks_exact(length).take_while(|round| *round == first).count())
+    };
+    let all = (1..=longest).map(rounds).filter(|(_, rounds)| *rounds > 1);
+    // The most of the walk; of equal ones the shortest.
+    all.min_by_key(|(length, rounds)| (std::cmp::Reverse(length * rounds), *length)).unwrap_or((1, 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{price, price_json};
+    use crate::testing::{piece, registry};
+    use cuegate_flow::{
+        analysis::cost_bound::{Rate, Terms},
+        diagnostics::Sources,
+    };
+
+    #[test]
+    fn a_bounded_one() {
+        let flow = registry();
+        let rates = flow.default_model.iter().map(|model| (model.clone(), Rate { input: 5.0, output: 25.0 }));
+        let terms = Terms {
+            iterations_max: 8,
+            repairs_max: 1,
+            ask_usd_micro: Some(2_000_000),
+            ask_tokens: Some(1_000_000),
+            rates: rates.collect(),
+            ..Terms::default()
+        };
+        let found = cuegate_flow::analysis::cost_bound::price(&flow, &terms);
+        insta::assert_snapshot!(price(&found, &Sources::default()), @"
+        iterations  8
+        visits      8
+        asks        16
+        of these    at most work 8, repair 8, remedy 2
+        tokens      48,000,000
+        money       $96.00
+        dearest     initial.fix → (continuation.fix → closure.fix) ×2 → continuation.fix ×2 → initial.fix
+        bounded by  the limit of iterations
+        lower       `--max-iterations` from 8 to 4: then at most 8 asks, $48.00
+        assuming    at most 8 iterations
+        assuming    a bad answer is asked again once
+        assuming    an ask whose agent breaks off is put 3 times at most: that is one ask, paid each time
+        assuming    nobody answers questions or lets the run go on with more
+        assuming    an ask uses at most 1000000 tokens
+        assuming    an ask costs at most $2.00
+        ");
+        insta::assert_snapshot!(price_json(&found, &Sources::default()), @r#"{"schema":"cuegate/price/v1","bounded":true,"max":{"visits":8,"iterations":8,"asks":16,"asks_by_kind":{"work":8,"repair":8,"remedy":2},"tokens":48000000,"input_tokens":48000000,"output_tokens":48000000,"cost_usd":96.0},"assumptions":["at most 8 iterations","a bad answer is asked again once","an ask whose agent breaks off is put 3 times at most: that is one ask, paid each time","nobody answers questions or lets the run go on with more","an ask uses at most 1000000 tokens","an ask costs at most $2.00"],"unbounded_because":[],"dearest":[{"step":"initial.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":2},{"step":"initial.fix","times":1}],"dearest_by":"asks","bounded_by":"iterations","lever":{"key":"--max-iterations","file":null,"line":null,"column":null,"from":8,"to":4,"asks":8,"tokens":24000000,"cost_usd":48.0}}"#);
+    }
+
+    #[test]
+    fn an_unbounded_one() {
+        let terms = Terms { iterations_max: 30, ..Terms::default() };
+        insta::assert_snapshot!(price(&cuegate_flow::analysis::cost_bound::price(&piece(), &terms), &Sources::default()), @"
+        iterations  30
+        visits      45
+        asks        66
+        of these    at most work 45, judge 21
+        tokens      not bounded
+        money       not bounded
+        dearest     plan → (reviewers → fix) ×14 → reviewers
+        bounded by  the limit of iterations
+        lower       `--max-iterations` from 30 to 15: then at most 32 asks
+        assuming    at most 30 iterations
+        assuming    a bad answer is not asked again
+        assuming    an ask whose agent breaks off is put 3 times at most: that is one ask, paid each time
+        assuming    nobody answers questions or lets the run go on with more
+        unbounded   nothing limits the tokens of an ask: set `--ask-tokens` or a budget of tokens
+        unbounded   what an ask of the provider's own model costs is not known: set `--ask-usd`, a budget of money, or prices and `--ask-tokens`
+        ");
+    }
+}

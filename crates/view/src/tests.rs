@@ -1,0 +1,207 @@
+//! Runs whose costs nobody knows, whose counts have no end, and whose caps no limit of theirs sets: by hand.
+
+use cuegate_engine::{Budget, CommandId, Event, FaultClass, Share, Usage};
+use jiff::tz::TimeZone;
+use serde_json::json;
+
+use crate::{
+    report::report,
+    run_end::ending,
+    stamped::Stamped,
+    status::status,
+    summary::{Liveness, RunView, run_view},
+    testing::{START_MS, Scene, registry, started},
+    timeline::{Timeline, timeline},
+};
+
+const STEP: &str = "initial.fix";
+
+fn begun(budget: Budget) -> Vec<Event> {
+    let mut start = started(&registry());
+    start.budget = budget;
+    vec![Event::RunStarted(Box::new(start))]
+}
+
+fn faulted(seq: u64, class: FaultClass, message: &str, usage: Usage) -> Event {
+    Event::Faulted {
+        ask: CommandId { seq, member: 0 },
+        step: STEP.into(),
+        class,
+        message: message.into(),
+        usage_unknown: false,
+        usage,
+        receipt: None,
+        changed_files: Vec::new(),
+        tree: None,
+    }
+}
+
+fn cut(seq: u64) -> Event {
+    let usage = Usage::default();
+    Event::AskCut { ask: CommandId { seq, member: 0 }, step: STEP.into(), usage, spoilt: None }
+}
+
+fn answered(seq: u64, usage: serde_json::Value) -> Event {
+    serde_json::from_value(json!({
+        "event": "answered", "ask": {"seq": seq, "member": 0}, "step": STEP, "kind": "work",
+        "usage": usage, "provider": "scripted"
+    }))
+    .unwrap()
+}
+
+fn exhausted(reason: &str) -> Event {
+    serde_json::from_value(json!({
+        "event": "ended", "state": "exhausted", "reason": reason, "validated": false, "stays": true
+    }))
+    .unwrap()
+}
+
+fn stamped(records: Vec<Vec<Event>>) -> Vec<Stamped> {
+    let stamp = |(seq, events)| Stamped { seq: seq as u64, at_ms: START_MS + 1_000 * seq as i64, events };
+    records.into_iter().enumerate().map(stamp).collect()
+}
+
+fn view(records: Vec<Vec<Event>>) -> RunView {
+    run_view("r1", &stamped(records), Liveness::None)
+}
+
+/// The lines that tell what was used up: of the status, of the ending, of the report.
+fn told(view: &RunView) -> [String; 3] {
+    let line = |page: &str, label: &str| {
+        page.lines().find(|line| line.starts_with(label)).unwrap_or_default()[label.len()..].trim().to_owned()
+    };
+    [
+        line(&status(view, START_MS, &TimeZone::UTC), "cost "),
+        line(&ending(view, &TimeZone::UTC, None).join("\n"), "used "),
+        line(&report(view, &|_| None, &TimeZone::UTC), "- Cost: "),
+    ]
+}
+
+fn reserved(seq: u64) -> Event {
+    let share = Share { usd_micro: Some(5_000_000), tokens: None };
+    Event::Reserved { ask: CommandId { seq, member: 0 }, share }
+}
+
+#[test]
+fn asks_that_were_cut_off_or_failed_are_not_free() {
+    let budget = Budget { usd_micro: Some(20_000_000), ..Budget::default() };
+    let used = Usage::default();
+    let view = view(vec![
+        begun(budget),
+        vec![reserved(1), cut(1)],
+        vec![reserved(2), faulted(2, FaultClass::Timeout, "no answer", used)],
+        vec![reserved(3), faulted(3, FaultClass::Crashed, "gone", used)],
+    ]);
+    assert_eq!(view.ledger.spent.usd_micro, 15_000_000);
+    let unknown = "not known: 3 asks were cut off or failed";
+    assert_eq!(told(&view), [unknown.to_owned(), format!("{unknown}, in 3.0 s"), unknown.to_owned()]);
+    let table = crate::runs_table(std::slice::from_ref(&view), START_MS);
+    assert!(table.contains("unknown"), "{table}");
+    let json = view.to_json();
+    assert_eq!((&json["unknown_asks"], &json["cut_asks"]), (&json!(3), &json!(1)));
+}
+
+#[test]
+fn what_is_known_stands_beside_what_is_not() {
+    let paid = json!({"input_tokens": 3, "output_tokens": 4, "cost_usd": 0.25});
+    let one = view(vec![begun(Budget::default()), vec![answered(1, paid.clone()), cut(2), cut(3)]]);
+    let more = ", and what 2 asks that were cut off or failed used, which is not known";
+    let sum = format!("$0.2500{more}");
+    assert_eq!(told(&one), [sum.clone(), format!("1 ask, 7 tokens, $0.2500 in 1.0 s{more}"), sum]);
+    let unpriced = answered(4, json!({"input_tokens": 1, "output_tokens": 1}));
+    let two = view(vec![begun(Budget::default()), vec![answered(1, paid), unpriced.clone(), cut(2)]]);
+    assert_eq!(
+        told(&two)[0],
+        "$0.2500, and what 1 ask and 1 ask that was cut off or failed used, which is not known"
+    );
+    let three = view(vec![begun(Budget::default()), vec![unpriced, cut(2)]]);
+    assert_eq!(
+        told(&three)[..2],
+        [
+            "not known: the provider does not say, and no price is configured; 1 ask was cut off or failed",
+            "1 ask, 2 tokens, unknown cost in 1.0 s, and what 1 ask that was cut off or failed used, which is not known"
+        ]
+    );
+}
+
+#[test]
+fn asks_that_were_turned_away_cost_nothing() {
+    let away = |usage| {
+        view(vec![begun(Budget::default()), vec![faulted(1, FaultClass::RateLimited, "slow down", usage)]])
+    };
+    assert_eq!(told(&away(Usage::default()))[..2], ["nothing", "0 asks, 0 tokens, nothing in 1.0 s"]);
+    assert_eq!(away(Usage::default()).to_json()["unknown_asks"], json!(null));
+    let read = Usage { input_tokens: 10, ..Usage::default() };
+    assert_eq!(told(&away(read))[0], "not known: 1 ask was cut off or failed");
+    let ask = CommandId { seq: 1, member: 0 };
+    let late = view(vec![begun(Budget::default()), vec![Event::AnsweredLate { ask, usage: read }]]);
+    assert_eq!(told(&late)[0], "not known: the provider does not say, and no price is configured");
+}
+
+#[test]
+fn counts_without_end_are_no_panic() {
+    let usage = json!({"input_tokens": u64::MAX, "output_tokens": u64::MAX, "cost_usd": 0.5});
+    let most: Usage = serde_json::from_value(usage.clone()).unwrap();
+    let ask = CommandId { seq: 9, member: 0 };
+    let reason = "the budget is used up";
+    let budget = Budget { tokens: Some(u64::MAX), ask_tokens: Some(u64::MAX), ..Budget::default() };
+    let entered: Event = serde_json::from_value(json!({
+        "event": "step_entered", "step": STEP, "counts": true, "visit": 1, "attempt": 1, "iteration": 1
+    }))
+    .unwrap();
+    let left: Event = serde_json::from_value(json!({
+        "event": "visit_ended", "step": STEP, "visit": 1, "attempt": 1,
+        "end": {"outcome": "next", "target": "closure.fix"}, "changed_files": []
+    }))
+    .unwrap();
+    let records = stamped(vec![
+        [begun(budget), vec![entered]].concat(),
+        vec![answered(1, usage.clone()), answered(2, usage), faulted(3, FaultClass::Crashed, "gone", most)],
+        vec![Event::AnsweredLate { ask, usage: most }, left, exhausted(reason)],
+    ]);
+    let view = run_view("r1", &records, Liveness::None);
+    assert_eq!(view.rows.len(), 1);
+    told(&view);
+    let all = json!({"input": u64::MAX, "output": u64::MAX});
+    assert_eq!((&view.to_json()["tokens"], &view.to_json()["steps"][0]["tokens"]), (&all, &all));
+    assert_eq!(crate::hints(&view), [format!("cuegate resume r1 --budget-tokens {}", u64::MAX)]);
+    assert!(timeline(&records, &TimeZone::UTC).join("\n").contains("18,446,744,073,709,551,615 tokens"));
+    let mut live = Timeline::new(TimeZone::UTC);
+    records.iter().for_each(|record| drop(live.line(record)));
+    assert!(live.standing().contains("18,446,744,073,709,551,615 tokens"), "{}", live.standing());
+}
+
+/// How a run goes on that was stopped at a cap.
+fn goes_on(budget: Budget, said: &str) -> String {
+    let mut scene = Scene::start_within(registry(), budget);
+    scene.faults(FaultClass::OverCap, said, None);
+    let view = scene.view_as(Liveness::None);
+    let lines = status(&view, START_MS, &TimeZone::UTC);
+    let line = lines.lines().find(|line| line.starts_with("go on ")).unwrap_or_default().to_owned();
+    assert!(ending(&view, &TimeZone::UTC, None).contains(&line), "{line}");
+    assert!(!crate::hints(&view)[0].contains("after"), "a command is a command");
+    line
+}
+
+#[test]
+fn a_cap_that_no_limit_of_the_run_sets() {
+    let bare = "go on       cuegate resume r1  after raising the limit that the reason names";
+    let money = Budget { usd_micro: Some(40_000_000), ..Budget::default() };
+    assert_eq!(goes_on(Budget::default(), "Reached maximum number of turns (3)"), bare);
+    assert_eq!(goes_on(money, "Reached maximum number of turns (3)"), bare);
+    assert_eq!(goes_on(money, "Incomplete response returned, reason: max_output_tokens"), bare);
+    assert_eq!(goes_on(money, "$5.1000, of at most $5.0000"), "go on       cuegate resume r1 --ask-usd 10");
+}
+
+#[test]
+fn an_ask_over_its_share_is_no_parallel_step() {
+    let budget = Budget { ask_tokens: Some(1_000), ..Budget::default() };
+    let mut scene = Scene::start_within(registry(), budget);
+    scene.says(json!({"action": "next"}));
+    insta::assert_snapshot!(timeline(&scene.records, &TimeZone::UTC).join("\n"), @"
+    12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
+    12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.0120 → next → continuation.fix
+    12:00:01  run                    over its share: an ask of `initial.fix` used up 1500 of at most 10…
+    12:00:01  run                    exhausted: an ask of `initial.fix` used up 1500 of at most 1000 to…
+    ");
+}

@@ -1,0 +1,356 @@
+//! The events of one record in words: what belongs together is one line.
+
+use cuegate_engine::{
+    AskKind, CommandId, EndState, Event, RowEnd, SchemaBy, Started, Usage, WaitKind, Waiting,
+};
+use jiff::tz::TimeZone;
+
+use super::line::{Kind, Line};
+use crate::{
+    budget::limits,
+    format::{date, date_time, duration, money, plural},
+    summary::{RunFold, tokens_of},
+    text::clean,
+};
+
+/// Who a line is about that is about the run as a whole.
+const RUN: &str = "run";
+/// What stands before the reports that came of an ask.
+const WROTE: &str = ", wrote ";
+
+pub(super) struct Words<'t> {
+    zone: &'t TimeZone,
+    at_ms: i64,
+    lines: Vec<Line>,
+    /// Whether a member ended in this record.
+    members: bool,
+}
+
+impl<'t> Words<'t> {
+    pub(super) fn new(zone: &'t TimeZone, at_ms: i64) -> Words<'t> {
+        Words { zone, at_ms, lines: Vec::new(), members: false }
+    }
+
+    pub(super) fn into_lines(self) -> Vec<Line> {
+        self.lines
+    }
+
+    /// Tells an event. `fold` stands just before it.
+    pub(super) fn event(&mut self, fold: &RunFold, event: &Event) {
+        match event {
+            Event::RunStarted(started) => self.started(started),
+            Event::StepEntered { step, remedy, .. } => {
+                if let Some(line) = self.last() {
+                    match remedy {
+                        Some(_) => line.target = format!("remedy: {step}"),
+                        None if line.kind == Kind::Other && line.who == RUN => line.target = step.to_string(),
+                        None => {}
+                    }
+                }
+            }
+            Event::AskRequested { kind, not_before_ms, judging, owing, .. } => {
+                self.asked(*kind, *not_before_ms, judging.is_some(), owing.is_some());
+            }
+            Event::Answered { ask, step, kind, usage, duration_ms, put, .. } => {
+                let (line_kind, who) = who(fold, *ask, step);
+                let kind = match kind {
+                    AskKind::Work => "answered",
+                    kind => kind.as_str(),
+                };
+                let told = put.as_ref().is_some_and(|put| put.schema == Some(SchemaBy::Prompt));
+                let told = if told { ", schema in the prompt" } else { "" };
+                let what = format!("{kind} in {}{}{told}", duration(*duration_ms), used(usage));
+                self.lines.push(Line::new(line_kind, &who, what));
+            }
+            Event::AskCut { ask, step, usage, .. } => {
+                let (kind, who) = who(fold, *ask, step);
+                self.lines.push(Line::new(kind, &who, format!("had been cut off{}", used(usage))));
+            }
+            Event::Overspent { what, .. } => {
+                self.lines.push(Line::new(Kind::Aside, RUN, "over its share".to_owned()).detail(what));
+            }
+            Event::AnsweredLate { usage, .. } => {
+                let what = format!("a late answer is charged{}", used(usage));
+                self.lines.push(Line::new(Kind::Other, RUN, what));
+            }
+            Event::AnswerRejected { step, why, .. } => self.about(fold, step, "cannot be used", why),
+            Event::BoundaryViolated { step, paths, .. } => {
+                self.about(fold, step, "wrote where it may not", &paths.join(", "));
+            }
+            Event::Faulted { ask, step, class, message, .. } => {
+                let (kind, who) = who(fold, *ask, step);
+                let line = Line::new(kind, &who, format!("no answer, {}", class.as_str()));
+                self.lines.push(line.detail(message));
+            }
+            Event::CommandFinished { step, member, validator, passed, ended, duration_ms, .. } => {
+                let took = duration(*duration_ms);
+                let what = match passed {
+                    true => format!("validator {validator} passed ({took})"),
+                    false => format!("validator {validator} failed: {ended} ({took})"),
+                };
+                // A member's commands are its own.
+                let who = match (member, fold.visiting()) {
+                    (Some(_), Some((_, visit))) => format!("{step} #{visit}"),
+                    _ => visit(fold, step),
+                };
+                self.lines.push(Line::new(Kind::Validator, &who, what));
+            }
+            Event::ReportWritten { step, name, .. } => {
+                let what = &mut self.line(fold, step).what;
+                let wrote = if what.contains(WROTE) { ", " } else { WROTE };
+                what.push_str(&format!("{wrote}{}", clean(name)));
+            }
+            Event::Decided { step, outcome, reason, fallback, .. } => {
+                self.checked(reason.as_deref());
+                self.decided(fold, step, outcome, *fallback);
+            }
+            Event::MemberEnded { step, outcome: Some(outcome), .. } => {
+                self.members = true;
+                self.line(fold, step).way.push_str(&format!(" → {outcome}"));
+            }
+            Event::MemberEnded { step, why, .. } => {
+                self.members = true;
+                // What went wrong is told already, unless it said so itself.
+                if let (Some(why), Some("")) = (why, self.last().map(|line| line.detail.as_str())) {
+                    self.about(fold, step, "cannot proceed", why);
+                }
+                self.line(fold, step).way.push_str(" → no outcome");
+            }
+            Event::MonitorFired { monitor, rounds } => {
+                let what = format!("fired after {}", plural(u64::from(*rounds), "round"));
+                self.lines.push(Line::new(Kind::Other, monitor, what));
+            }
+            Event::ConditionMet { why, .. } => {
+                self.lines.push(Line::new(Kind::Aside, RUN, format!("noted: {why}")));
+            }
+            Event::Probed { holds, failed, said, duration_ms, last, .. } => {
+                let word = match (failed, holds) {
+                    (true, _) => "could not look whether it is done",
+                    (false, true) => "looked: done",
+                    (false, false) => "looked: not done",
+                };
+                let last = if *last { ", for the last time" } else { "" };
+                let what = format!("{word} ({}){last}", duration(*duration_ms));
+                self.lines.push(Line::new(Kind::Other, RUN, what).detail(said));
+            }
+            Event::ActionFound { step, action, handler, allowed, .. } => {
+                let what = match (handler.as_deref(), allowed) {
+                    (Some("log"), _) => format!("asks for {action}, noted"),
+                    (Some(handler), _) if handler.starts_with("exec:") => format!("asks for {action}"),
+                    (Some(handler), _) => format!("asks for {action}: {handler} is not done yet"),
+                    (None, true) => format!("asks for {action}: nothing acts on it"),
+                    (None, false) => format!("asks for {action}, which it may not"),
+                };
+                self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what));
+            }
+            Event::EffectFinished { step, action, done, ended, duration_ms, .. } => {
+                let took = duration(*duration_ms);
+                let what = match done {
+                    true => format!("acted on {action} ({took})"),
+                    false => format!("acting on {action} failed: {ended} ({took})"),
+                };
+                self.lines.push(Line::new(Kind::Other, &visit(fold, step), what));
+            }
+            Event::Inspected { step, found, problems, .. } => {
+                if !found || !problems.is_empty() {
+                    let why = if *found { problems.join("; ") } else { "no JSON object".to_owned() };
+                    let what = "does not fit its schema".to_owned();
+                    self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what).detail(&why));
+                }
+            }
+            Event::QuestionAnswered { step, .. } => {
+                let what = "asked a question, answered by the definition".to_owned();
+                self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what));
+            }
+            Event::Ending(ending) => {
+                let what = format!("will have {}", end_word(ending.state));
+                self.lines.push(Line::new(Kind::Aside, RUN, what).detail(&ending.reason));
+            }
+            Event::StepLeft { end, .. } | Event::VisitEnded { end, .. } => self.left(end),
+            Event::PersonAnswered { .. } => {
+                let who = fold.visiting().map_or(RUN.to_owned(), |(step, visit)| format!("{step} #{visit}"));
+                self.lines.push(Line::new(Kind::Ask, &who, "a person answered".to_owned()));
+            }
+            Event::SandboxDenied { step, to, why, .. } => {
+                let what = format!("the sandbox keeps it from {to}");
+                self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what).detail(why));
+            }
+            Event::ValidationSkipped { step } => {
+                let line = Line::new(Kind::Other, &visit(fold, step), "validators passed over".to_owned());
+                self.lines.push(line);
+            }
+            Event::Suspended { waiting } => self.suspended(waiting),
+            Event::Resumed { iterations_max, provider, budget, unsandboxed, .. } => {
+                let mut what = "resumed".to_owned();
+                if let Some(max) = iterations_max {
+                    what.push_str(&format!(", at most {}", plural(u64::from(*max), "iteration")));
+                }
+                if let Some(provider) = provider {
+                    what.push_str(&format!(", with {provider}"));
+                }
+                if let Some(limits) = budget.as_ref().and_then(limits) {
+                    what.push_str(&format!(", at most {limits}"));
+                }
+                if *unsandboxed {
+                    what.push_str(", without the sandbox");
+                }
+                self.lines.push(Line::new(Kind::Other, RUN, what));
+            }
+            Event::Ended { state, reason, .. } => {
+                let line = Line::new(Kind::Other, RUN, end_word(*state).to_owned());
+                self.lines.push(if *state == EndState::Cancelled { line } else { line.detail(reason) });
+            }
+            Event::OriginSet { .. }
+            | Event::Responded { .. }
+            | Event::Reserved { .. }
+            | Event::ProbesRequested { .. }
+            | Event::TimePassed { .. }
+            | Event::CommandRequested { .. }
+            | Event::HandedOff { .. }
+            | Event::Summarised { .. }
+            | Event::CounterSet { .. }
+            | Event::TreeSeen { .. }
+            | Event::PersonAsked { .. } => {}
+        }
+    }
+
+    fn started(&mut self, started: &Started) {
+        let day = date(self.at_ms, self.zone);
+        let what = format!("started {} with {} on {day}", started.flow, started.provider);
+        self.lines.push(Line::new(Kind::Other, RUN, what));
+    }
+
+    /// What an ask says about the line before it: that it is not over.
+    fn asked(&mut self, kind: AskKind, not_before_ms: Option<i64>, judged: bool, owes: bool) {
+        let Some(line) = self.lines.last_mut() else { return };
+        if !matches!(line.kind, Kind::Ask | Kind::Member) || !line.target.is_empty() {
+            return;
+        }
+        if let Some(not_before) = not_before_ms {
+            let pause = u64::try_from(not_before.saturating_sub(self.at_ms)).unwrap_or(0);
+            line.way.push_str(&format!(" → again in {}", duration(pause)));
+        } else if kind == AskKind::Repair {
+            line.way.push_str(" → asked again");
+        } else if judged && kind == AskKind::Judge {
+            line.way.push_str(" → a judge decides");
+        } else if owes && kind == AskKind::Report {
+            line.way.push_str(" → a report is owed");
+        }
+    }
+
+    /// What a check found is why the run goes where it goes.
+    fn checked(&mut self, reason: Option<&str>) {
+        let check = AskKind::Check.as_str();
+        if let (Some(reason), Some(line)) = (reason, self.lines.last_mut())
+            && line.kind == Kind::Ask
+            && line.what.starts_with(check)
+        {
+            *line = std::mem::take(line).detail(reason);
+        }
+    }
+
+    fn decided(&mut self, fold: &RunFold, step: &str, outcome: &str, fallback: bool) {
+        let kind = self.last().map(|line| line.kind);
+        // A validator's line says already how it ended.
+        if kind == Some(Kind::Validator) {
+            return;
+        }
+        // The last member's line is about the member, this is about all of them.
+        if self.members || kind == Some(Kind::Member) {
+            self.lines.push(Line::new(Kind::Ask, &visit(fold, step), "all members done".to_owned()));
+        } else if kind != Some(Kind::Ask) {
+            self.lines.push(Line::new(Kind::Ask, &visit(fold, step), "decided".to_owned()));
+        }
+        let line = self.line(fold, step);
+        line.way.push_str(&format!(" → {outcome}"));
+        if fallback {
+            line.way.push_str(" (fallback)");
+        }
+    }
+
+    fn left(&mut self, end: &RowEnd) {
+        let (Some(line), Some(target)) = (self.last(), &end.target) else { return };
+        // Where the run ends, a line of its own says so.
+        if target.starts_with('@') || !line.target.is_empty() {
+            return;
+        }
+        line.target = target.to_string();
+        if let Some(by) = end.overridden_by.as_ref().filter(|by| ***by != *line.who) {
+            line.by = format!(" (by {by})");
+        }
+    }
+
+    fn suspended(&mut self, waiting: &Waiting) {
+        let what = match waiting.kind {
+            WaitKind::Person => "waits for a person".to_owned(),
+            WaitKind::Quota => match waiting.until_ms {
+                Some(until) => format!("waits for the provider until {}", date_time(until, self.zone)),
+                None => "waits for the provider".to_owned(),
+            },
+            WaitKind::Environment => "waits until something is mended".to_owned(),
+            WaitKind::Interrupted => "interrupted".to_owned(),
+        };
+        let line = Line::new(Kind::Other, RUN, what);
+        self.lines.push(match waiting.kind {
+            WaitKind::Interrupted => line,
+            _ => line.detail(&waiting.detail),
+        });
+    }
+
+    /// A further line about the same ask.
+    fn about(&mut self, fold: &RunFold, step: &str, what: &str, detail: &str) {
+        let last = self.line(fold, step);
+        let line = Line::new(last.kind, &last.who.clone(), what.to_owned()).detail(detail);
+        self.lines.push(line);
+    }
+
+    /// The line that later events add to; a new one when there is none yet.
+    fn line(&mut self, fold: &RunFold, step: &str) -> &mut Line {
+        let at = self.lines.iter().rposition(|line| line.kind != Kind::Aside).unwrap_or_else(|| {
+            self.lines.push(Line::new(Kind::Other, &visit(fold, step), "decided".to_owned()));
+            self.lines.len() - 1
+        });
+        &mut self.lines[at]
+    }
+
+    /// The last line that is more than an aside.
+    fn last(&mut self) -> Option<&mut Line> {
+        self.lines.iter_mut().rev().find(|line| line.kind != Kind::Aside)
+    }
+}
+
+/// Who an ask is about: a member, a monitor, else the open visit.
+fn who(fold: &RunFold, ask: CommandId, asked: &str) -> (Kind, String) {
+    let request = fold.request(ask);
+    let step = request.map_or(asked, |request| &*request.step);
+    match (request.and_then(|request| request.member), fold.visiting()) {
+        (Some(_), Some((_, visit))) => (Kind::Member, format!("{step} #{visit}")),
+        _ => (Kind::Ask, visit(fold, step)),
+    }
+}
+
+/// The visit that a step's doing belongs to.
+fn visit(fold: &RunFold, step: &str) -> String {
+    match fold.visiting() {
+        Some((of, visit)) if !step.starts_with("monitor:") => format!("{of} #{visit}"),
+        _ => step.to_owned(),
+    }
+}
+
+fn used(usage: &Usage) -> String {
+    let tokens = plural(tokens_of(usage), "token");
+    match usage.cost_usd {
+        Some(_) => format!(", {tokens}, {}", money(usage.cost_usd)),
+        None => format!(", {tokens}"),
+    }
+}
+
+fn end_word(state: EndState) -> &'static str {
+    match state {
+        EndState::Completed => "completed",
+        EndState::Aborted => "aborted",
+        EndState::Failed => "failed",
+        EndState::Exhausted => "exhausted",
+        EndState::Cancelled => "cancelled",
+    }
+}
