@@ -42,15 +42,15 @@ impl Dialect {
             "unreachable-step",
             "unassigned-value",
             "transition-without-default",
-            "outcome-without-edge",
-            "edge-without-outcome",
+            "missing-transition",
+            "unreachable-transition",
             "measured",
             "8 steps",
         ];
         match self {
             Dialect::Closing | Dialect::Complete => &GATED,
             Dialect::Check => {
-                &["counters", "unreachable-step", "outcome-without-edge", "used up", "measured", "7 steps"]
+                &["counters", "unreachable-step", "missing-transition", "used up", "measured", "7 steps"]
             }
             Dialect::Piece => &[
                 "parallel",
@@ -62,8 +62,8 @@ impl Dialect {
                 "join-never-fires",
                 "monitor-never-acts",
                 "unmatched-join",
-                "report-not-yet",
-                "edge-without-outcome",
+                "unwritten-report",
+                "unreachable-transition",
                 "used up",
                 "measured",
                 "7 steps",

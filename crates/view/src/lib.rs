@@ -40,7 +40,7 @@ mod tests;
 pub use budget::limits;
 pub use cost_bound::{price, price_json};
 pub use coverage::{AgentRow, BugRow, CoverKind, Coverage, Covered, Item, Observed, Simulated, end_of};
-pub use findings::{Checked, check_json, github, plain, sarif};
+pub use findings::{Checked, Group, check_json, github, group, plain, sarif};
 pub use format::{ago, clock, count, date_time, duration, moment, money, plural, rfc3339};
 pub use graph::{Graph, dot, graph_json, mermaid, svg};
 pub use jiff::tz::TimeZone;

@@ -31,7 +31,7 @@ pub(super) fn kinds(input: &Value) -> Result<Got, String> {
 /// Whether a gate says where its intents stand in the schema and in the answer.
 pub(super) fn intent_schema(input: &Value) -> Result<Got, String> {
     let about = About {
-        codes: &["missing-key", "invalid-value", "intent-mismatch"],
+        codes: &["missing-key", "invalid-value", "schema-gate-mismatch"],
         words: &["intentSchemaRef", "intentField"],
     };
     thrown(of_registry(input, Leave::Nothing, &about))
@@ -39,23 +39,14 @@ pub(super) fn intent_schema(input: &Value) -> Result<Got, String> {
 
 /// Whether what a registry and its steps say of themselves can be used.
 pub(super) fn described(input: &Value) -> Result<Got, String> {
-    let codes = &[
-        "missing-key",
-        "wrong-type",
-        "invalid-value",
-        "unknown-key",
-        "step-id-mismatch",
-        "no-step-kind",
-        "intent-not-of-kind",
-        "incomplete-step",
-    ];
+    let codes =
+        &["missing-key", "wrong-type", "invalid-value", "unknown-key", "id-mismatch", "intent-not-of-kind"];
     thrown(of_registry(input, Leave::Keys, &About { codes, words: &[] }))
 }
 
 /// Whether every key that has to be there is there, and of the right type.
 pub(super) fn shaped(input: &Value) -> Result<Got, String> {
-    let codes =
-        &["missing-key", "wrong-type", "unknown-key", "duplicate-key", "step-id-mismatch", "no-step-kind"];
+    let codes = &["missing-key", "wrong-type", "unknown-key", "duplicate-key", "id-mismatch"];
     of_registry(input, Leave::Keys, &About { codes, words: &[] })
 }
 
@@ -67,8 +58,13 @@ pub(super) fn entries(input: &Value) -> Result<Got, String> {
 
 /// Whether every name leads somewhere.
 pub(super) fn references(input: &Value) -> Result<Got, String> {
-    let codes =
-        &["unknown-target", "null-target", "unknown-step", "unknown-validator", "validator-without-pattern"];
+    let codes = &[
+        "unknown-target",
+        "missing-transition leads nowhere",
+        "unknown-name is no validator",
+        "unknown-name pattern",
+        "missing-key failurePattern",
+    ];
     of_registry(input, Leave::Nothing, &About { codes, words: &[] })
 }
 
@@ -79,12 +75,10 @@ pub(super) fn ways(input: &Value) -> Result<Got, String> {
         "no-way-to-end",
         "unreachable-step",
         "unknown-target",
-        "null-target",
+        "missing-transition",
         "intent-not-of-kind",
-        "intent-without-transition",
-        "transition-without-intent",
+        "unreachable-transition",
         "wrong-direction",
-        "handoff-to-work",
         "self-next",
         "invalid-value",
     ];
@@ -93,7 +87,7 @@ pub(super) fn ways(input: &Value) -> Result<Got, String> {
 
 /// Whether what a step reads of other steps is left by them.
 pub(super) fn inputs(input: &Value) -> Result<Got, String> {
-    of_registry(input, Leave::Nothing, &About { codes: &["unassigned-value", "invalid-input"], words: &[] })
+    of_registry(input, Leave::Nothing, &About { codes: &["unassigned-value", "invalid-value"], words: &[] })
 }
 
 /// Whether every variable that a step declares comes from somewhere. Steps that inputs name are there, and leave what
@@ -163,7 +157,12 @@ fn of_registry(input: &Value, leave: Leave, about: &About) -> Result<Got, String
     project.put(system_path(&agent), "You are checked.");
     Ok(told(&project, |found| {
         let said = &found.finding.message;
-        about.codes.contains(&found.finding.code)
+        // `CODE WORD` takes only those findings of the code whose message has the word.
+        let is_of = |code: &&str| match code.split_once(' ') {
+            Some((code, word)) => code == found.finding.code && said.contains(word),
+            None => *code == found.finding.code,
+        };
+        about.codes.iter().any(is_of)
             && (about.words.is_empty() || about.words.iter().any(|word| said.contains(word)))
     }))
 }

@@ -36,7 +36,7 @@ pub(super) fn route(input: &Value) -> Result<Got, String> {
         // The gate that completes a case names a `targetField` whether `jump` is allowed or not.
         let mine = found
             .iter()
-            .filter(|finding| finding.step.as_deref() == Some(current) && finding.code != "stray-key");
+            .filter(|finding| finding.step.as_deref() == Some(current) && finding.code != "unused-key");
         mine.filter(move |finding| finding.severity == severity).map(|finding| finding.message.as_str())
     };
     let errors: Vec<&str> = of_severity(Severity::Error).collect();

@@ -7,10 +7,8 @@ use std::{
 };
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use cuegate_flow::{
-    analysis::threads::for_each,
-    diagnostics::{Diagnostic, Severity, Sources},
-};
+use cuegate_flow::diagnostics::{Diagnostic, Severity, Sources};
+use cuegate_view::{Group as FindingGroup, group};
 
 use crate::Failure;
 
@@ -105,13 +103,39 @@ pub(crate) fn now(text: &str) {
     let _ = std::io::stderr().flush();
 }
 
-/// Findings, each under its line of the source.
+/// Prints findings under their source lines. Findings of one code in one file are one, with its further places below.
 pub(crate) fn findings(findings: &[Diagnostic], sources: &Sources, strict: bool) {
     let renderer = if colours() { Renderer::styled() } else { Renderer::plain() };
-    let rendered = for_each(findings, |found| finding(found, sources, strict, &renderer));
+    let rendered: Vec<String> = group(findings)
+        .iter()
+        .map(|group| finding(group.first, &more_places(group, sources), sources, strict, &renderer))
+        .collect();
     if !rendered.is_empty() {
         line(&rendered.join("\n"));
     }
+}
+
+/// How many different messages of one group of findings are listed.
+const MESSAGES_MAX: usize = 8;
+
+/// The further places of a group of findings: a line for each different message, with the lines of the file.
+fn more_places(group: &FindingGroup<'_>, sources: &Sources) -> Vec<String> {
+    let mut messages: Vec<(&str, Vec<String>)> = Vec::new();
+    for other in &group.others {
+        let line = sources.locate(other.span).line.to_string();
+        match messages.iter_mut().find(|(message, _)| *message == other.message) {
+            Some((_, lines)) => lines.push(line),
+            None => messages.push((&other.message, vec![line])),
+        }
+    }
+    let more = messages.len().saturating_sub(MESSAGES_MAX);
+    let listed = messages.iter().take(MESSAGES_MAX);
+    let mut places: Vec<String> =
+        listed.map(|(message, lines)| format!("also line {}: {message}", lines.join(", "))).collect();
+    if more > 0 {
+        places.push(format!("and {more} more (`--json` lists all)"));
+    }
+    places
 }
 
 /// Of a line with more bytes only some around the finding are shown.
@@ -120,7 +144,13 @@ const LINE_MAX: usize = 2000;
 const AROUND: usize = 200;
 
 /// A finding under its line of the source, with an empty line below it.
-fn finding(finding: &Diagnostic, sources: &Sources, strict: bool, renderer: &Renderer) -> String {
+fn finding(
+    finding: &Diagnostic,
+    also: &[String],
+    sources: &Sources,
+    strict: bool,
+    renderer: &Renderer,
+) -> String {
     let severity = match finding.severity {
         Severity::Warning if strict => Severity::Error,
         severity => severity,
@@ -157,10 +187,13 @@ fn finding(finding: &Diagnostic, sources: &Sources, strict: bool, renderer: &Ren
         before = file.text[first..from].chars().count();
     }
     if !finding.trace.is_empty() {
-        group = group.element(Level::NOTE.message(format!("a shortest way: {}", finding.trace.join(" "))));
+        group = group.element(Level::NOTE.message(format!("shortest path: {}", finding.trace.join(" "))));
     }
     if let Some(hint) = &finding.hint {
         group = group.element(Level::HELP.message(hint.as_str()));
+    }
+    for place in also {
+        group = group.element(Level::NOTE.message(place.as_str()));
     }
     let mut rendered = renderer.render(&[group]) + "\n";
     if before > 0
@@ -197,7 +230,7 @@ mod tests {
         let file = sources.add("a.md", line.as_str());
         let start = line.find("here").unwrap() as u32;
         let said = Diagnostic::error("some-code", Span { file, start, end: start + 4 }, "it is here");
-        let shown = finding(&said, &sources, false, &Renderer::plain());
+        let shown = finding(&said, &[], &sources, false, &Renderer::plain());
         assert!(shown.contains("a.md:2:3001\n"), "{shown}");
         assert!(shown.contains("here") && shown.contains("^^^^") && shown.len() < 2000, "{shown}");
     }

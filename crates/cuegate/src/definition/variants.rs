@@ -15,7 +15,7 @@ const SOMEBODY: &str = "when a person is there";
 /// What is said of text that never comes to anything. What exists for a person is not dead because nobody is there, so that
 /// this is not said where it holds with nobody there only.
 const DEAD: [&str; 5] =
-    ["bound-never-hit", "join-never-fires", "monitor-never-acts", "report-not-yet", "unreachable-step"];
+    ["bound-never-hit", "join-never-fires", "monitor-never-acts", "unwritten-report", "unreachable-step"];
 
 /// Looks at a definition in every way that a run of it can take, and merges what is found: what is the same is there once,
 /// what is found in one way only says in which, and what is dead in one way only is not said. `how` says the rest; the flow is that of a run with nobody there.

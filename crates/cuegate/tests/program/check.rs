@@ -61,7 +61,7 @@ fn findings_are_drawn_under_their_lines_all_at_once() {
        |
        = help: remove it
 
-    error[transition-without-intent]: `close` has a transition for `repeat`, which it does not allow
+    error[unreachable-transition]: `close` has a transition for `repeat`, which it does not allow
       --> .agent/agent/steps_registry.json:59:9
        |
     59 |         "repeat": {
@@ -115,7 +115,7 @@ fn findings_as_json() {
     agent.json:13:26 wrong-type null
     prompts/steps/closure/close/f_default.md:1:10 unknown-variable "close"
     steps_registry.json:35:7 unknown-key "work"
-    steps_registry.json:59:9 transition-without-intent "close"
+    steps_registry.json:59:9 unreachable-transition "close"
     "#);
     for finding in diagnostics {
         assert!(finding["message"].is_string() && finding["hint"].is_string(), "{finding}");
@@ -366,7 +366,7 @@ fn odd_bytes_are_findings_in_words() {
     .unwrap();
     let ran = project.run(&["check", "agent"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
-    assert!(ran.stderr.contains("error[not-utf8]"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("error[unreadable-file]"), "{}", ran.stderr);
     project.write(".agent/agent/prompts/steps/work/work/f_default.md", "---\né: [\n---\nDo it.\n");
     let ran = project.run(&["check", "agent"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
@@ -378,7 +378,7 @@ fn free_text_cannot_be_the_intent() {
     let project = small().with("work", gate).project(json!([]));
     let ran = project.run(&["check", "agent", "--json"]);
     assert_eq!(ran.code, 2);
-    assert_eq!(ran.json()["diagnostics"][0]["code"], "intent-mismatch");
+    assert_eq!(ran.json()["diagnostics"][0]["code"], "schema-gate-mismatch");
 }
 
 #[test]
@@ -487,4 +487,31 @@ fn the_most_that_a_run_can_do() {
 
     let broken = with(&broken());
     assert_eq!(broken.run(&["price", "agent"]).code, 2);
+}
+
+/// A definition of other people gets few findings: those of one code in one file are one.
+#[test]
+fn real_definitions_get_few_findings() {
+    let shared = std::env::var_os("CUEGATE_SHARED").map(std::path::PathBuf::from);
+    let shared =
+        shared.unwrap_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"));
+    let pieces = ["takt/en/pieces", "takt-march/builtins/en/pieces", "takt-current/builtins/en/workflows"];
+    for (max, folder) in
+        [(25, "climpt/closing"), (25, "climpt/complete")].into_iter().chain(pieces.map(|it| (5, it)))
+    {
+        let folder = shared.join("corpora").join(folder);
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            eprintln!("skipped: there is no {}", folder.display());
+            continue;
+        };
+        for entry in entries.map(|entry| entry.unwrap().path()) {
+            let is_definition =
+                entry.join("agent.json").is_file() || entry.extension().is_some_and(|it| it == "yaml");
+            if is_definition {
+                let found = Project::empty().run(&["check", "--json", entry.to_str().unwrap()]);
+                let count = found.json()["diagnostics"].as_array().unwrap().len();
+                assert!(count <= max, "{}: {count}", entry.display());
+            }
+        }
+    }
 }

@@ -65,7 +65,7 @@ fn a_facet_that_is_no_file_of_the_project_is_shown_where_it_is_named() {
         found,
         [
             at("escapes-root", 5, "`personas/out.md` lies outside the project"),
-            at("missing-facet", 6, "`personas` is a folder"),
+            at("unreadable-file", 6, "`personas` is a folder"),
         ]
     );
 }

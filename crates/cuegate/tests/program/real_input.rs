@@ -36,9 +36,8 @@ fn checks_and_shows_as_it_is() {
         .unwrap()
         .iter()
         .filter(|finding| finding["code"] == "unsupported-yet")
-        .map(|finding| {
-            format!("{}:{} {}", finding["file"].as_str().unwrap(), finding["line"], finding["message"])
-        })
+        .flat_map(|finding| finding["places"].as_array().unwrap())
+        .map(|place| format!("{}:{} {}", place["file"].as_str().unwrap(), place["line"], place["message"]))
         .collect();
     unsupported.sort();
     assert_snapshot!(unsupported.join("\n"), @r#"

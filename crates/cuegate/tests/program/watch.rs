@@ -14,7 +14,7 @@ fn it_checks_again_whenever_something_changes_that_is_read_or_looked_for() {
     job.says("watching; Ctrl-C ends it");
     project.write("p.yaml", PIECE);
     // A file that was looked for and not found.
-    job.says("error[missing-facet]");
+    job.says("error[unreadable-file]");
     project.write("do.md", "Do it.\n");
     job.says("changed: do.md\nsound: 0 errors, 0 warnings");
     // As editors save: another file takes the place.
@@ -22,7 +22,7 @@ fn it_checks_again_whenever_something_changes_that_is_read_or_looked_for() {
     std::fs::rename(project.path().join("p.yaml.tmp"), project.path().join("p.yaml")).unwrap();
     job.says("error[unknown-target]");
     std::fs::remove_file(project.path().join("do.md")).unwrap();
-    job.says("changed: do.md\nerror[missing-facet]");
+    job.says("changed: do.md\nerror[unreadable-file]");
     std::fs::remove_file(project.path().join("p.yaml")).unwrap();
     job.says("changed: p.yaml\nerror: `p.yaml` is no file");
     // What it is read by counts as well.
@@ -75,7 +75,7 @@ fn json_is_an_object_for_each_time() {
     let whole = |text: &str| -> Vec<serde_json::Value> {
         serde_json::Deserializer::from_str(text).into_iter().map_while(Result::ok).collect()
     };
-    let is_found = |object: &serde_json::Value| object.to_string().contains("\"empty-prompt\"");
+    let is_found = |object: &serde_json::Value| object.to_string().contains("\"missing-prompt\"");
     until("it is checked again", || whole(&job.printed()).last().is_some_and(is_found));
     job.signal(Signal::INT);
     let objects = whole(&job.end().stdout);

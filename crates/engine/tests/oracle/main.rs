@@ -51,14 +51,11 @@ fn of_findings(diagnostics: &[Diagnostic]) -> Faults {
             "join-never-fires" => {
                 faults.insert((finding.code, format!("{} {}", names[1], names[0])));
             }
-            "unreachable-step"
-            | "outcome-without-edge"
-            | "monitor-never-acts"
-            | "unmatched-join"
-            | "report-not-yet" => {
+            "unreachable-step" | "missing-transition" | "monitor-never-acts" | "unmatched-join"
+            | "unwritten-report" => {
                 faults.insert((finding.code, names[0].to_owned()));
             }
-            "edge-without-outcome" => {
+            "unreachable-transition" => {
                 faults.insert((finding.code, format!("{} {}", names[0], names[1])));
             }
             // What is not about single places is compared by itself.
@@ -94,7 +91,7 @@ fn of_runs(flow: &Flow, found: &Explored) -> Faults {
     let silent = flow.monitors.iter().filter(|monitor| !found.monitors.contains(&monitor.name));
     faults.extend(silent.map(|monitor| ("monitor-never-acts", monitor.name.to_string())));
     for reason in found.failures.iter().filter(|reason| reason.contains("leads nowhere from")) {
-        faults.insert(("outcome-without-edge", (*quoted(reason).last().unwrap()).to_owned()));
+        faults.insert(("missing-transition", (*quoted(reason).last().unwrap()).to_owned()));
     }
     faults.extend(found.unselected.iter().map(|step| ("transition-without-default", step.to_string())));
     for reason in found.failures.iter().filter(|reason| is_unmatched(reason)) {
@@ -106,10 +103,10 @@ fn of_runs(flow: &Flow, found: &Explored) -> Faults {
         // What nobody writes is said of the text; of one's own nothing is said.
         let is_said =
             *missing && !sometimes && is_written(flow) && !writes(flow.step(flow.find(step).unwrap()));
-        faults.extend(is_said.then(|| ("report-not-yet", step.to_string())));
+        faults.extend(is_said.then(|| ("unwritten-report", step.to_string())));
     }
     for step in &flow.steps {
-        faults.extend(stray(step, found).map(|on| ("edge-without-outcome", format!("{} {on}", step.name))));
+        faults.extend(stray(step, found).map(|on| ("unreachable-transition", format!("{} {on}", step.name))));
     }
     faults
 }

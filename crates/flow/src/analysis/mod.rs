@@ -18,7 +18,6 @@ pub(crate) mod paths;
 pub(crate) mod reachability;
 pub(crate) mod schema;
 pub mod state_graph;
-pub mod threads;
 pub mod variants;
 
 pub use extractor_yields::Yields;

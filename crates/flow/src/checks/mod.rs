@@ -5,18 +5,16 @@
 mod ambiguous_join;
 mod bound_never_hit;
 mod closure_skipped;
-mod edge_without_outcome;
 mod join_never_fires;
 mod limit_too_low;
 mod maybe_unassigned;
 mod misread;
+mod missing_transition;
 mod monitor_never_acts;
 mod no_entry;
 mod no_way_to_end;
 mod optional_parameter;
-mod outcome_without_edge;
 mod prompt_positions;
-mod report_not_yet;
 pub(crate) mod resolve;
 mod retry_without_change;
 mod step_name;
@@ -28,11 +26,12 @@ mod unknown_target;
 mod unknown_variable;
 mod unmatched_join;
 mod unreachable_step;
+mod unreachable_transition;
+mod unwritten_report;
 
 use crate::analysis::paths::Walks;
 use crate::analysis::reachability::{Live, Yields};
 use crate::{
-    analysis::threads::together,
     diagnostics::{Diagnostic, Severity},
     model::{Draft, Flow, StepId},
 };
@@ -66,7 +65,7 @@ pub fn codes() -> &'static [Code] {
         ambiguous_join::CODE,
         bound_never_hit::CODE,
         closure_skipped::CODE,
-        edge_without_outcome::CODE,
+        unreachable_transition::CODE,
         join_never_fires::CODE,
         limit_too_low::CODE,
         maybe_unassigned::CODE,
@@ -74,8 +73,8 @@ pub fn codes() -> &'static [Code] {
         no_entry::CODE,
         no_way_to_end::CODE,
         optional_parameter::CODE,
-        outcome_without_edge::CODE,
-        report_not_yet::CODE,
+        missing_transition::CODE,
+        unwritten_report::CODE,
         retry_without_change::CODE,
         step_name::CODE,
         transition_without_default::CODE,
@@ -102,7 +101,7 @@ pub fn check(mut draft: Draft) -> Checked {
     };
     let flow = resolved.flow;
     let yields = Yields::of(&flow);
-    outcome_without_edge::check(&flow, &yields, &mut diagnostics);
+    missing_transition::check(&flow, &yields, &mut diagnostics);
     optional_parameter::check(&flow, &mut diagnostics);
     // Where paths lead can be asked only when every name leads somewhere.
     if resolved.complete {
@@ -125,21 +124,13 @@ pub fn check(mut draft: Draft) -> Checked {
         );
         no_way_to_end::check(&known, &live, &misread, &mut diagnostics);
         let has_trap = diagnostics.iter().any(|finding| finding.code == no_way_to_end::CODE.name);
-        let values = || {
-            let mut found = Vec::new();
-            let passing = unassigned_value::Passing::of(&known, &live);
-            unassigned_value::check(&known, &live, &passing, (&misread, &places), &mut found);
-            if !faulted {
-                maybe_unassigned::check(&flow, &live, &passing, &places, &mut found);
-                join_never_fires::check(&flow, &yields, &mut found);
-                monitor_never_acts::check(&flow, &live, &mut found);
-            }
-            found
-        };
-        let around = || if faulted { Vec::new() } else { look_around(&flow, &yields, &live, has_trap) };
-        let (values, around) = together(flow.steps.len(), values, around);
-        diagnostics.extend(values.into_iter().chain(around));
+        let passing = unassigned_value::Passing::of(&known, &live);
+        unassigned_value::check(&known, &live, &passing, (&misread, &places), &mut diagnostics);
         if !faulted {
+            maybe_unassigned::check(&flow, &live, &passing, &places, &mut diagnostics);
+            join_never_fires::check(&flow, &yields, &mut diagnostics);
+            monitor_never_acts::check(&flow, &live, &mut diagnostics);
+            diagnostics.extend(look_around(&flow, &yields, &live, has_trap));
             no_way_to_end::check_completes(&flow, &live, &mut diagnostics);
         }
     } else {
@@ -161,12 +152,12 @@ fn look_around(flow: &Flow, yields: &Yields, live: &Live, has_trap: bool) -> Vec
     let (walks, mut around) = (Walks::of(flow, live), Vec::new());
     let found = &mut around;
     transition_without_default::check(flow, live, &walks, found);
-    edge_without_outcome::check(flow, yields, found);
+    unreachable_transition::check(flow, yields, found);
     unmatched_join::check(flow, yields, found);
     ambiguous_join::check(flow, yields, found);
     type_mismatch::check(flow, &walks, found);
     retry_without_change::check(flow, found);
-    report_not_yet::check(flow, live, &walks, found);
+    unwritten_report::check(flow, live, &walks, found);
     closure_skipped::check(flow, live, &walks, found);
     let too_low = limit_too_low::check(flow, live, &walks, found);
     // A verdict that fires is meant to come first.

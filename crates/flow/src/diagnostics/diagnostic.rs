@@ -42,8 +42,6 @@ pub struct Diagnostic {
     pub step: Option<Str>,
     /// What to do about it.
     pub hint: Option<String>,
-    /// What was probably meant instead of the word that stands at the place, when that is all that is wrong.
-    pub meant: Option<Str>,
     /// A shortest path through the flow that shows the problem, one hop an entry.
     pub trace: Vec<String>,
     /// Where each of those hops is written: as many, or none where that is not known.
@@ -60,7 +58,6 @@ impl Diagnostic {
             span,
             step: None,
             hint: None,
-            meant: None,
             trace: Vec::new(),
             trace_spans: Vec::new(),
         }
@@ -83,10 +80,9 @@ impl Diagnostic {
         self
     }
 
-    /// Says what was probably meant instead of the word that stands at the place: whoever reads on reads that.
+    /// Adds the hint that another word was probably meant.
     #[must_use]
-    pub fn meant(mut self, word: &str) -> Diagnostic {
-        self.meant = Some(word.into());
+    pub fn did_you_mean(self, word: &str) -> Diagnostic {
         self.hint(format!("did you mean `{word}`?"))
     }
 

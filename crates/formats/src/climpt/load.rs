@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cuegate_flow::{
-    diagnostics::{Diagnostic, Span, sort},
+    diagnostics::{Diagnostic, Span},
     model::Draft,
 };
 
@@ -21,7 +21,6 @@ use crate::source::files::{join, lies_in};
 use crate::source::findings::Findings;
 use crate::source::loaded::{Loaded, Options, RunSettings, WorktreeRule};
 use crate::source::loader::Desk;
-use crate::source::{correct, correct::Corrections};
 use crate::values::json::Json;
 
 /// Loads the agent in a folder, or the registry that was named instead with the agent beside it.
@@ -30,21 +29,16 @@ use crate::values::json::Json;
 /// findings, and the draft holds what could be read. Where nothing could, the draft has no steps; checking it as a
 /// flow would then say nothing new.
 pub fn load_agent(files: &dyn Files, options: &Options) -> Loaded {
-    correct::load(|corrections| read_agent_once(files, options, corrections))
-}
-
-fn read_agent_once(files: &dyn Files, options: &Options, corrections: &Corrections) -> Loaded {
-    let desk = Desk::corrected(files, corrections);
+    let desk = Desk::new(files);
     let mut draft = Draft::empty("agent", Generation::Closing.dialect());
     let mut run = RunSettings::default();
     if let Some((lowered, settings)) = load(&desk, options) {
         (draft, run) = (lowered.draft, settings);
     }
     let (found, sources) = desk.into_parts();
-    let (mut diagnostics, unsupported) = found.into_parts();
-    sort(&mut diagnostics, &sources);
+    let (diagnostics, unsupported) = found.into_parts();
     run.unsupported = unsupported;
-    Loaded { draft, diagnostics, sources, run }
+    Loaded { draft, diagnostics, sources, run }.sorted()
 }
 
 fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
@@ -108,8 +102,7 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
     if let (Some(name), Some(id)) = (agent.name, registry.agent_id.filter(|id| Some(id.text) != agent.name)) {
         let message = format!("the registry belongs to `{}`, the agent is called `{name}`", id.text);
         desk.found.push(
-            Diagnostic::error(lints::AGENT_ID_MISMATCH, id.span, message)
-                .hint("make `agentId` and `name` equal"),
+            Diagnostic::error(lints::ID_MISMATCH, id.span, message).hint("make `agentId` and `name` equal"),
         );
     }
     let places = Places {
@@ -177,7 +170,7 @@ fn defaults_of_complete(
         (verdict.kind, verdict.rule) = (kind, Rule::Graph);
     } else if let Some((_, span)) = registry.completion_type.filter(|(other, _)| *other != verdict.kind) {
         let message = format!("`completionType` has no effect: the agent says `{}`", verdict.kind);
-        found.push(Diagnostic::warning(lints::STRAY_KEY, span, message).hint("remove one of the two"));
+        found.push(Diagnostic::warning(lints::UNUSED_KEY, span, message).hint("remove one of the two"));
     }
     if !limit_is_written {
         verdict.iterations_max = SAFETY_DEFAULT;
@@ -222,7 +215,7 @@ pub(super) fn open_registry(
                 let message =
                     format!("`{}` has no effect: the verdict names `{}`", agent.registry.0, named.text);
                 desk.found.push(
-                    Diagnostic::warning(lints::STRAY_KEY, span, message)
+                    Diagnostic::warning(lints::UNUSED_KEY, span, message)
                         .hint("remove `registryPath` from the verdict, or make both equal"),
                 );
             }

@@ -3,8 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{
-    analysis::threads::{for_each, together},
-    diagnostics::{Diagnostic, Span},
+    diagnostics::Diagnostic,
     model::{
         Act, Ask, Boundary, Conduct, Dangling, Draft, Edge, Ending, Gate, Key, Limits, Name, Param, Reaction,
         Role, Schema, SchemaId, SessionRule, Source, Step, Target, Template, Turn,
@@ -12,20 +11,17 @@ use cuegate_flow::{
 };
 
 use super::agent::actions::HandlerFile;
-use super::agent::breakdown::check_breakdown;
 use super::agent::completion_lowering::{check_verdict, lower_verdict, verdict_keys};
 use super::agent::definition::AgentDefinition;
 use super::agent::entries::{entry_step, older_name};
 use super::agent::parameters::{same_name, set_parameter, spelled};
 use super::agent::permission_mode::{effective, report_agent};
 use super::agent_paths::Places;
-use super::older::stages::check_stages;
 use super::prompts::builtin::{SYSTEM, built_in};
 use super::prompts::compile::Compiler;
 use super::prompts::files::{PromptFile, PromptFiles};
 use super::prompts::front_matter::User;
 use super::prompts::missing_prompts::report_nowhere;
-use super::prompts::prefetch::open_prompts;
 use super::prompts::step_prompt::step_prompt;
 use super::prompts::variables::{Inputs, Scope, Variables};
 use super::registry::definition::RegistryDefinition;
@@ -67,16 +63,10 @@ pub(crate) struct Lowered {
     pub(crate) needs_task: bool,
 }
 
-/// Lowers a definition, and opens the files of its prompts ahead.
+/// Lowers a definition to a draft.
 pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
-    let Definition { agent, registry, places, desk, .. } = definition;
-    let files = PromptFiles::new(registry, agent, places, desk);
-    let ahead = || open_prompts(registry, agent, &files, desk);
-    together(registry.steps.len(), ahead, || lower_with(definition, &files)).1
-}
-
-fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) -> Lowered {
-    let Definition { agent, registry, desk, set, .. } = definition;
+    let Definition { agent, registry, places, desk, set, .. } = definition;
+    let files = &PromptFiles::new(registry, agent, places, desk);
     let mut draft = Draft::empty(name_of(agent, registry), registry.generation.dialect());
     draft.span = registry.span;
     draft.params = params(agent, set);
@@ -102,23 +92,20 @@ fn lower_with<'j>(definition: &Definition<'_, '_, 'j>, files: &PromptFiles<'j>) 
         compiler.reads.unreadable();
     }
     let kept = Kept::of(&registry.steps);
-    let inputs = for_each(&registry.steps, |step| {
-        (step.id, read_inputs(step.id, &step.inputs, (&kept, &compiler.index), &desk.found))
-    });
+    let inputs: Vec<(&str, Vec<DeclaredInput>)> = registry
+        .steps
+        .iter()
+        .map(|step| (step.id, read_inputs(step.id, &step.inputs, (&kept, &compiler.index), &desk.found)))
+        .collect();
     check_shadows(&inputs, &params, &desk.found);
     let lowering = StepLowering {
         agent,
         compiler: &compiler,
         world: &World::new(&registry.steps, &entries),
         answers: Answers::new(schema_bases(definition), desk),
-        schemas_base: registry.schemas_base.or(agent.schemas_base).map(|base| base.span),
         system: system_prompt(definition, &compiler),
     };
     lowering.lower(&registry.steps, &inputs, &mut draft);
-    if registry.generation == Generation::Complete {
-        check_stages(registry, &desk.found);
-        check_breakdown(definition);
-    }
     refuse_sections(&mut draft, &registry.steps, &desk.found);
     let is_agent_known = agent.is_written && desk.found.errors() == 0;
     let validations =
@@ -253,7 +240,7 @@ pub(super) fn schema_bases_of(
         let message =
             format!("`{}` has no effect: the registry's `schemasBase` is `{}`", other.text, winner.text);
         desk.found.push(
-            Diagnostic::warning(lints::STRAY_KEY, other.span, message)
+            Diagnostic::warning(lints::UNUSED_KEY, other.span, message)
                 .hint("remove `schemas.base`, or `schemasBase` from the registry"),
         );
     }
@@ -305,22 +292,18 @@ struct StepLowering<'l, 'c, 'f, 'j> {
     compiler: &'l Compiler<'c, 'f, 'j>,
     world: &'l World<'l, 'j>,
     answers: Answers<'c, 'f>,
-    /// Where it is written where schemas are.
-    schemas_base: Option<Span>,
     system: Option<Template>,
 }
 
 impl StepLowering<'_, '_, '_, '_> {
-    /// Lowers all steps: their prompts and what they answer at the same time.
+    /// Lowers the prompts and the answers of all steps.
     fn lower(&self, steps: &[StepDefinition<'_>], inputs: &[(&str, Vec<DeclaredInput>)], draft: &mut Draft) {
         let action = self.agent.closure_action;
         let prompt = |(step, (_, inputs)): (&StepDefinition<'_>, &(&str, Vec<DeclaredInput>))| {
             Inputs::with(inputs, |inputs| step_prompt(step, Scope::Step(inputs), action, self.compiler))
         };
-        let prompts = || steps.iter().zip(inputs).map(prompt).collect::<Vec<Template>>();
-        let answers = || for_each(steps, |step| self.answer(step));
-        let (prompts, answers) = together(steps.len(), prompts, answers);
-        self.answers.report_missing(self.schemas_base);
+        let prompts: Vec<Template> = steps.iter().zip(inputs).map(prompt).collect();
+        let answers = steps.iter().map(|step| self.answer(step));
         for (((step, (_, inputs)), prompt), answer) in steps.iter().zip(inputs).zip(prompts).zip(answers) {
             if let Some(answer) = answer {
                 self.step(step, inputs, prompt, answer, draft);

@@ -1,5 +1,3 @@
-//! Found in `climpt::older::check_flow::transitions`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {

@@ -1,5 +1,3 @@
-//! Found in `source::findings` (of objects and mappings), `takt::misplaced`, `takt::later_spellings` and `climpt::agent::parameters`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
@@ -12,6 +10,8 @@ Only one can hold, and which one is nowhere said. Several keys of one object are
 objects became one there, as where the `- ` before an item of a list is gone.
 
 Remove one of them, or part the objects.
+
+- two parameters have the same flag
 ",
 };
 
@@ -24,5 +24,9 @@ pub(super) const TWINS: &[super::Twins] = &[
     super::piece(
         &[("max_iterations: 12", "max_iterations: 12\nmax_iterations: 20")],
         &[("max_iterations: 12\n", "")],
+    ),
+    super::closing(
+        &[(r#""cli": "--base-branch""#, r#""cli": "--issue""#)],
+        &[(r#""default": "main", "cli": "--issue""#, r#""default": "main", "cli": "--base""#)],
     ),
 ];

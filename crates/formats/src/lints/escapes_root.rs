@@ -1,7 +1,3 @@
-//! Found in `source::loader`, `takt::sections`, `climpt::agent::actions`, `climpt::schemas::answer`,
-//! `climpt::older::check_flow::prompt_files`, `climpt::load`, `climpt::agent::logging`, `climpt::agent_paths`,
-//! `climpt::prompts::files` and `climpt::agent::completion_type`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {

@@ -157,7 +157,10 @@ fn the_broken_one_shows_its_code_and_nothing_else() {
             }
             severities.extend(found.values().flat_map(|(severities, _)| severities.iter().copied()));
         }
-        if severities != kept(code).0 {
+        // The check of the flow reports the codes of `FLOW` as well, with further severities.
+        let is_of_flow = FLOW.iter().any(|(name, _)| *name == code);
+        let kept = kept(code).0;
+        if severities != kept && !(is_of_flow && severities.is_subset(&kept)) {
             wrong.push(format!("{code}: `docs/findings.md` does not say {severities:?}"));
         }
     }

@@ -20,17 +20,49 @@ pub(super) const FLOW: &[(&str, &[Twins])] = &[
     ),
     (
         "step-name",
-        &[piece(
-            &[("- name: qa-review", "- name: arch-review")],
-            &[(
-                "- name: arch-review\n        edit: false\n        pass",
-                "- name: test-review\n        edit: false\n        pass",
-            )],
-        )],
+        &[
+            check_flow(
+                &[
+                    (r#""s_b2c1de": {"#, r#""s_xyz": {"#),
+                    (r#""id": "s_b2c1de""#, r#""id": "s_xyz""#),
+                    (r#""next": "s_b2c1de""#, r#""next": "s_xyz""#),
+                ],
+                &[
+                    (r#""s_xyz": {"#, r#""s_0a1b": {"#),
+                    (r#""id": "s_xyz""#, r#""id": "s_0a1b""#),
+                    (r#""next": "s_xyz""#, r#""next": "s_0a1b""#),
+                ],
+            ),
+            piece(
+                &[("- name: qa-review", "- name: arch-review")],
+                &[(
+                    "- name: arch-review\n        edit: false\n        pass",
+                    "- name: test-review\n        edit: false\n        pass",
+                )],
+            ),
+        ],
     ),
     (
         "unknown-target",
         &[
+            closing(
+                &[("{section.context}", "{section.contxt}")],
+                &[("{section.contxt}", "{section.context}")],
+            ),
+            closing(
+                &[(
+                    r#""closure.fix": {
+      "stepId": "closure.fix", "name": "Clean tree""#,
+                    r#""closure.fx": {
+      "stepId": "closure.fx", "name": "Clean tree""#,
+                )],
+                &[(
+                    r#""closure.fx": {
+      "stepId": "closure.fx""#,
+                    r#""closure.fix": {
+      "stepId": "closure.fix""#,
+                )],
+            ),
             closing(
                 &[(
                     r#""repeat": { "target": "continuation.fix" }"#,
@@ -58,6 +90,13 @@ pub(super) const FLOW: &[(&str, &[Twins])] = &[
     (
         "unknown-variable",
         &[
+            closing(
+                &[
+                    ("stepId: initial.fix\n", "stepId: initial.fix\ncustomVariables: [depth]\n"),
+                    ("{section.context}", "{section.context}{depth}"),
+                ],
+                &[("[depth]", "[remaining]"), ("{depth}", "{remaining}")],
+            ),
             closing(&[("Be kind. ", "Be kind to {uv-nobody}.")], &[("{uv-nobody}", "{uv-issue}")]),
             closing(
                 &[
@@ -81,5 +120,126 @@ pub(super) const FLOW: &[(&str, &[Twins])] = &[
                 &[("{uv-nobody}", "{uv-issue}")],
             ),
         ],
+    ),
+    (
+        "closure-skipped",
+        &[closing(
+            &[(
+                r#"{ "type": "detect:graph" }"#,
+                r#"{ "type": "count:iteration", "config": { "maxIterations": 9 } }"#,
+            )],
+            &[(
+                r#"{ "type": "count:iteration", "config": { "maxIterations": 9 } }"#,
+                r#"{ "type": "detect:graph", "config": { "maxIterations": 9 } }"#,
+            )],
+        )],
+    ),
+    (
+        "missing-transition",
+        &[
+            check_flow(
+                &[(r#""onFail": { "fallback": "s_a8f3" }"#, r#""onFail": {}"#)],
+                &[(r#""onFail": {}"#, r#""onFail": { "retry": true, "maxRetries": 1 }"#)],
+            ),
+            closing(
+                &[(r#", "repeat": { "target": "initial.fix" } }"#, " }")],
+                &[(
+                    r#""next": { "target": "continuation.fix" }"#,
+                    r#""repeat": { "target": "initial.fix" }, "next": { "target": "continuation.fix" }"#,
+                )],
+            ),
+            piece(
+                &[(
+                    "          - condition: approved\n          - condition: needs_fix\n    rules:",
+                    "          - condition: approved\n            interactive_only: true\n          - condition: needs_fix\n            interactive_only: true\n    rules:",
+                )],
+                &[(
+                    "            interactive_only: true\n          - condition: needs_fix\n            interactive_only: true\n",
+                    "          - condition: needs_fix\n            interactive_only: true\n",
+                )],
+            ),
+            closing(
+                &[(r#""repeat": { "target": "continuation.fix" }"#, r#""repeat": { "target": null }"#)],
+                &[(r#""repeat": { "target": null }"#, r#""repeat": { "target": "initial.fix" }"#)],
+            ),
+            closing(
+                &[
+                    (r#""enum": ["next", "repeat"]"#, r#""enum": ["next", "jump"]"#),
+                    (r#""allowedIntents": ["next", "repeat"]"#, r#""allowedIntents": ["next", "jump"]"#),
+                    (r#", "repeat": { "target": "initial.fix" } }"#, " }"),
+                ],
+                &[(
+                    r#""next": { "target": "continuation.fix" }"#,
+                    r#""next": { "target": "continuation.fix" }, "jump": { "target": "continuation.fix" }"#,
+                )],
+            ),
+        ],
+    ),
+    (
+        "monitor-never-acts",
+        &[piece(
+            &[("cycle: [implement, reviewers]", "cycle: [implement]")],
+            &[("cycle: [implement]", "cycle: [implement, reviewers]")],
+        )],
+    ),
+    (
+        "unassigned-value",
+        &[
+            closing(
+                &[
+                    (
+                        r#""repeat": { "target": "continuation.fix" }"#,
+                        r#""repeat": { "condition": "stats", "targets": { "ready": "initial.fix", "blocked": "continuation.fix" } }"#,
+                    ),
+                    (
+                        r#""continuation.fix": {
+      "type": "object", "required": ["next_action"]"#,
+                        r#""continuation.fix": {
+      "type": "object", "required": ["next_action", "status"]"#,
+                    ),
+                ],
+                &[(r#""stats""#, r#""status""#)],
+            ),
+            closing(
+                &[(
+                    r#""repeat": { "target": "continuation.fix" }"#,
+                    r#""repeat": { "condition": "stats", "targets": { "ready": "initial.fix", "default": "continuation.fix" } }"#,
+                )],
+                &[(r#""stats""#, r#""status""#)],
+            ),
+        ],
+    ),
+    (
+        "unreachable-transition",
+        &[
+            check_flow(
+                &[(r#"{ "fallback": "s_a8f3" }"#, r#"{ "fallback": "s_a8f3", "maxRetries": 3 }"#)],
+                &[(
+                    r#"{ "fallback": "s_a8f3", "maxRetries": 3 }"#,
+                    r#"{ "fallback": "s_a8f3", "retry": true, "maxRetries": 3 }"#,
+                )],
+            ),
+            closing(
+                &[
+                    (r#""allowedIntents": ["repeat", "handoff"]"#, r#""allowedIntents": ["handoff"]"#),
+                    (r#""enum": ["repeat", "handoff"]"#, r#""enum": ["handoff"]"#),
+                ],
+                &[(r#""repeat": { "target": "continuation.fix" }, "#, "")],
+            ),
+            closing(
+                &[(
+                    r#""repeat": { "target": "continuation.fix" }"#,
+                    r#""repeat": { "condition": "status", "targets": { "redy": "initial.fix", "default": "continuation.fix" } }"#,
+                )],
+                &[(r#""redy""#, r#""ready""#)],
+            ),
+        ],
+    ),
+    (
+        "unwritten-report",
+        &[piece(
+            &[("{report:00-plan.md}", "{report:plan.md}")],
+            &[("{report:plan.md}", "{report:02-decisions.md}")],
+        )],
     ),
 ];

@@ -1,5 +1,3 @@
-//! Found in `climpt::validation::program`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {

@@ -1,5 +1,3 @@
-//! Found in `climpt::registry::gate_lowering`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {

@@ -1,5 +1,3 @@
-//! Found in `takt::join` and `takt::rules`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {

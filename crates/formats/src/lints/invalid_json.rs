@@ -1,5 +1,3 @@
-//! Found in `values::json::parse`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {

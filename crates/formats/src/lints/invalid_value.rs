@@ -1,7 +1,3 @@
-//! Found in `values::json::fields`, `takt::misplaced`, `takt::movement`, `takt::sections`, `climpt::registry::gate_lowering`,
-//! `climpt::registry::generation`, `climpt::load`, `climpt::prompts::path_template`, `climpt::registry::step_definition`, `climpt::registry::transition` and
-//! `climpt::validation::definition`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
@@ -13,6 +9,9 @@ The value has the right type, but is none of those that the format allows: an un
 range, an empty text, a path that is none.
 
 Correct the value. The hint names the nearest one there is.
+
+- an item of a default holds a comma
+- an input says nowhere where it comes from
 ",
 };
 
@@ -25,5 +24,16 @@ pub(super) const TWINS: &[super::Twins] = &[
     super::piece(
         &[("permission_mode: edit", "permission_mode: write")],
         &[("permission_mode: write", "permission_mode: full")],
+    ),
+    super::closing(
+        &[(
+            r#""type": "string", "description": "Base", "default": "main""#,
+            r#""type": "array", "description": "Base", "default": ["a,b"]"#,
+        )],
+        &[(r#"["a,b"]"#, r#"["a", "b"]"#)],
+    ),
+    super::closing(
+        &[(r#""from": "initial.fix.approach""#, r#""from": "approach""#)],
+        &[(r#""from": "approach""#, r#""from": "initial.fix.approach""#)],
     ),
 ];

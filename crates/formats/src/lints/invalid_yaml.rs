@@ -1,5 +1,3 @@
-//! Found in `values::yaml::parse`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
@@ -12,9 +10,13 @@ lists, texts, numbers, `true`, `false`. Lines are indented with spaces, never wi
 are read; tags of one's own and merge keys (`<<`) are not.
 
 Correct the place that the finding shows.
+
+- the front matter of a prompt cannot be read
 ",
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] =
-    &[super::piece(&[("  - name: plan", "	- name: plan")], &[("	- name: plan", "  - name: plan")])];
+pub(super) const TWINS: &[super::Twins] = &[
+    super::piece(&[("  - name: plan", "	- name: plan")], &[("	- name: plan", "  - name: plan")]),
+    super::closing(&[("stepId: initial.fix\n", "stepId: [\n")], &[("stepId: [\n", "stepId: initial.fix\n")]),
+];

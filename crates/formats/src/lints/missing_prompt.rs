@@ -1,6 +1,3 @@
-//! Found in `climpt::older::check_flow::prompt_files`, `climpt::lower`, `climpt::prompts::path_typo`, `climpt::prompts::missing_prompts`,
-//! `climpt::prompts::step_prompt` and `climpt::validation::lowering`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
@@ -15,14 +12,37 @@ Where several prompts are missing because of one key, as a path template or the 
 finding, at that key.
 
 Write the file, or correct `c2`, `c3`, `edition`, `adaptation` or the bases.
+
+- a step is asked with a built-in prompt instead of its own
+- a prompt file holds no prompt
 ",
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] = &[super::closing(
-    &[(r#""c2": "continuation", "c3": "fix""#, r#""c2": "continuation", "c3": "mend""#)],
-    &[(
-        "",
-        "//- .agent/fixer/prompts/steps/continuation/mend/f_default.md\n{uv-approach}, {uv-previous_summary}\n",
-    )],
-)];
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""c2": "continuation", "c3": "fix""#, r#""c2": "continuation", "c3": "mend""#)],
+        &[(
+            "",
+            "//- .agent/fixer/prompts/steps/continuation/mend/f_default.md\n{uv-approach}, {uv-previous_summary}\n",
+        )],
+    ),
+    super::complete(
+        &[(
+            r#""c2": "continuation", "c3": "fix""#,
+            r#""c2": "continuation", "c3": "mend", "fallbackKey": "continuation_issue""#,
+        )],
+        &[(
+            "",
+            "//- .agent/solver/prompts/steps/continuation/mend/f_default.md\nGo on: {uv-initial_fix_approach}\n",
+        )],
+    ),
+    super::closing(
+        &[("Be kind. ", "")],
+        &[("", "//- .agent/fixer/prompts/steps/section/context/f_default.md\nBe brief.\n")],
+    ),
+    super::piece(
+        &[("Money is counted in cents.", "")],
+        &[("", "//- .takt/knowledge/domain.md\nMoney is counted in cents.\n")],
+    ),
+];

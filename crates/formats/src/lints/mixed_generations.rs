@@ -1,5 +1,3 @@
-//! Found in `climpt::agent::entries` and `climpt::registry::generation`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
@@ -13,11 +11,24 @@ that a mixture means nothing. The finding names which part belongs to which of t
 only where nothing else tells a generation.
 
 Write the whole registry in one of them.
+
+- an agent is written in the words of two generations
+- agent and registry say different things about what ends a run
 ",
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] = &[super::closing(
-    &[(r#""c1": "steps","#, r#""c1": "steps", "completionSteps": {},"#)],
-    &[(r#" "completionSteps": {},"#, "")],
-)];
+pub(super) const TWINS: &[super::Twins] = &[
+    super::closing(
+        &[(r#""c1": "steps","#, r#""c1": "steps", "completionSteps": {},"#)],
+        &[(r#" "completionSteps": {},"#, "")],
+    ),
+    super::closing(
+        &[(r#""displayName": "Fixer","#, r#""displayName": "Fixer", "behavior": {},"#)],
+        &[(r#" "behavior": {},"#, "")],
+    ),
+    super::check_flow(
+        &[(r#""stepFlow""#, r#""iterationBudget""#)],
+        &[(r#""iterationBudget""#, r#""stepFlow""#)],
+    ),
+];

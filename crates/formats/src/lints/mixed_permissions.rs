@@ -1,5 +1,3 @@
-//! Found in `takt::load`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {

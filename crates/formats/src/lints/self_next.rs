@@ -1,5 +1,3 @@
-//! Found in `takt::rules`, `climpt::older::check_flow::transitions` and `climpt::registry::gate_lowering`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {

@@ -1,5 +1,3 @@
-//! Found in `climpt::registry::inputs` and `climpt::agent::parameters`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {

@@ -1,5 +1,3 @@
-//! Found in `source::findings`, `values::json::fields`, `takt::movement`, `climpt::older::check_flow::response_format` and `climpt::schemas::unknown_keywords`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {

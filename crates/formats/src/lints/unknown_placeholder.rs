@@ -1,5 +1,3 @@
-//! Found in `takt::instruction_template`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
@@ -13,9 +11,25 @@ Instructions know `{task}`, `{previous_response}`, `{iteration}`, `{max_iteratio
 error.
 
 Correct it, or write another word.
+
+- a placeholder is written as another format writes it
+- an ordinary prompt holds what only failure prompts know
 ",
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] =
-    &[super::piece(&[("Plan {task}.", "Plan {tasks}.")], &[("{tasks}", "{task}")])];
+pub(super) const TWINS: &[super::Twins] = &[
+    super::piece(&[("Plan {task}.", "Plan {tasks}.")], &[("{tasks}", "{task}")]),
+    super::closing(&[("Close #{uv-issue}", "Close #{uv-issue}: {issue}")], &[(": {issue}", ": {uv-issue}")]),
+    super::closing(
+        &[("Close #{uv-issue}", "Close #{uv-issue}: {uv_issue}")],
+        &[("{uv_issue}", "{uv-issue}")],
+    ),
+    super::closing(&[("Close #{uv-issue}", "Close #{uv-issue}: {uv-a b}")], &[(": {uv-a b}", "")]),
+    super::complete(&[("Plan.", "Plan {task}.")], &[("{task}", "{input_text}")]),
+    super::check_flow(&[("Implement.", "Implement {topic}.")], &[("{topic}", "{uv-topic}")]),
+    super::piece(&[("Plan {task}.", "Plan {{task}}.")], &[("{{task}}", "{task}")]),
+    super::piece(&[("Plan {task}.", "Plan ${task}.")], &[("${task}", "{task}")]),
+    super::piece(&[("Plan {task}.", "Plan {input_text}.")], &[("{input_text}", "{task}")]),
+    super::closing(&[("Be kind. ", "Be kind to {{issue}}.")], &[("{{issue}}", "{uv-issue}")]),
+];

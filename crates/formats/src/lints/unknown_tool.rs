@@ -1,5 +1,3 @@
-//! Found in `source::tool_names`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {

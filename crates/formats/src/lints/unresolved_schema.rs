@@ -1,5 +1,3 @@
-//! Found in `climpt::schemas::answer`, `climpt::schemas::missing`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {

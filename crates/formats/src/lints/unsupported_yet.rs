@@ -1,5 +1,3 @@
-//! Found in `source::findings`, `takt::load`, `takt::movement`, `takt::later_spellings` and `climpt::registry::generation`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {

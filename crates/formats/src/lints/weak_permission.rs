@@ -1,5 +1,3 @@
-//! Found in `takt::weak_permissions`, `climpt::agent::permission_mode` and `climpt::validation::lowering`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {
@@ -14,6 +12,9 @@ quality gates, has found: it would be asked again and again, and the same would 
 Allow it: in a registry by `permissionMode` `acceptEdits` of agent and step, in a piece by `edit: true`, and
 by a tool that writes (`Edit`, `Write`, `Bash`). Or do not ask for it: remove the tool, let the validation
 abort, move the command to a movement that may change files.
+
+- writing will be denied
+- a step asks for more than its agent may do
 ",
 };
 
@@ -53,5 +54,18 @@ pub(super) const TWINS: &[super::Twins] = &[
     super::piece(
         &[("    edit: true\n    permission_mode: edit\n", "    edit: false\n")],
         &[("      - command: cargo test\n        timeout_ms: 90000\n", "")],
+    ),
+    super::closing(
+        &[(r#""acceptEdits""#, r#""default""#)],
+        &[(
+            r#""default" }
+"#,
+            r#""acceptEdits" }
+"#,
+        )],
+    ),
+    super::closing(
+        &[(r#""permissionMode": "plan""#, r#""permissionMode": "bypassPermissions""#)],
+        &[(r#""permissionMode": "acceptEdits""#, r#""permissionMode": "bypassPermissions""#)],
     ),
 ];

@@ -1,5 +1,3 @@
-//! Found in `values::json::fields`, `climpt::prompts::front_matter` and `climpt::agent::parameters`.
-
 use cuegate_flow::checks::Code;
 
 pub(super) const CODE: Code = Code {

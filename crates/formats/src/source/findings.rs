@@ -1,7 +1,5 @@
 //! Findings as they are collected while a definition is read.
 
-use std::collections::BTreeSet;
-
 use cuegate_flow::{
     Str,
     diagnostics::{Diagnostic, Span},
@@ -23,14 +21,6 @@ pub(crate) struct Findings {
     broken: Shared<Vec<(Span, bool)>>,
 }
 
-/// How many keys a finding names that is about more of them.
-const NAMED_MAX: usize = 4;
-
-/// What to do about several keys that stand twice.
-fn several(apart: &str) -> String {
-    format!("{apart}, or remove one of each: only one can hold")
-}
-
 impl Findings {
     /// From now on says the second of each pair where a reader says the first: an author who wrote an older form of a
     /// definition reads its words.
@@ -43,19 +33,10 @@ impl Findings {
         self.words.get().iter().fold(text, say)
     }
 
-    /// Says that keys stand twice in one object: of several at once, as where two objects became one, as one finding.
-    pub(crate) fn twice(&self, keys: &[(String, Span)], whole: &str, apart: &str) {
-        let Some((_, span)) = keys.first() else { return };
-        let named: Vec<String> = keys.iter().take(NAMED_MAX).map(|(key, _)| format!("`{key}`")).collect();
-        let more = keys.len() - named.len();
-        let (said, hint) = match (named.as_slice(), more) {
-            ([one], _) => (format!("{one} stands"), "remove one of them: only one can hold".to_owned()),
-            ([first @ .., last], 0) => (format!("{} and {last} stand", first.join(", ")), several(apart)),
-            (_, more) => (format!("{} and {more} more stand", named.join(", ")), several(apart)),
-        };
-        self.push(
-            Diagnostic::error(lints::DUPLICATE_KEY, *span, format!("{said} twice in {whole}")).hint(hint),
-        );
+    /// Reports a key that an object has twice.
+    pub(crate) fn duplicate_key(&self, key: &str, span: Span) {
+        let message = format!("duplicate key `{key}`");
+        self.push(Diagnostic::error(lints::DUPLICATE_KEY, span, message).hint("remove one of them"));
     }
 
     /// Adds a finding.
@@ -75,8 +56,7 @@ impl Findings {
             _ => self.spoken(finding.message),
         };
         let hint = finding.hint.map(|hint| self.spoken(hint));
-        let meant = finding.meant.map(|meant| self.spoken(meant.to_string()).into());
-        self.list.lock().push(Diagnostic { message, hint, meant, ..finding });
+        self.list.lock().push(Diagnostic { message, hint, ..finding });
     }
 
     /// Adds the warning that a run will not do something the definition asks for, though it is sound without.
@@ -84,25 +64,6 @@ impl Findings {
         let statement = self.spoken(statement.into());
         self.push(Diagnostic::warning(lints::UNSUPPORTED_YET, span, statement.clone()).hint(hint));
         self.unsupported.lock().push(statement);
-    }
-
-    /// Findings of a part that is read beside others, perhaps in another thread: with what is known of the whole, to be
-    /// [taken in](Findings::take_in) in the order of the parts.
-    pub(crate) fn apart(&self) -> Findings {
-        let (apart, broken) = (Findings::default(), self.broken.get());
-        apart.speak(self.words.get());
-        *apart.broken.lock() = broken;
-        apart
-    }
-
-    /// Adds what was found in a part.
-    pub(crate) fn take_in(&self, part: Findings) {
-        self.unsupported.lock().extend(part.unsupported.into_inner());
-        self.places.lock().extend(part.places.into_inner());
-        let mut broken = self.broken.lock();
-        let new: Vec<_> = part.broken.into_inner().into_iter().filter(|it| !broken.contains(it)).collect();
-        broken.extend(new);
-        self.list.lock().extend(part.list.into_inner());
     }
 
     /// How many findings there are.
@@ -121,11 +82,6 @@ impl Findings {
         self.list.lock().iter().any(which)
     }
 
-    /// Where something of a kind was found.
-    pub(crate) fn places(&self, which: impl Fn(&Diagnostic) -> bool) -> BTreeSet<Span> {
-        self.list.lock().iter().filter(|finding| which(finding)).map(|finding| finding.span).collect()
-    }
-
     /// Takes some findings back.
     pub(crate) fn take(&self, which: impl Fn(&Diagnostic) -> bool) -> Vec<Diagnostic> {
         self.list.lock().extract_if(.., |finding| which(finding)).collect()
@@ -135,12 +91,6 @@ impl Findings {
     /// have been meant.
     pub(crate) fn unreadable(&self, place: Span) {
         self.broken.lock().push((Span { end: place.start, ..place }, true));
-    }
-
-    /// Whether such a place begins there.
-    pub(crate) fn begins_in_doubt(&self, place: Span) -> bool {
-        let begin = Span { end: place.start, ..place };
-        self.broken.lock().contains(&(begin, true))
     }
 
     /// Whether within a place something could not be read that leaves all around it in doubt.

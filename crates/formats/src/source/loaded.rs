@@ -1,6 +1,10 @@
 //! What loading takes and gives.
 
+use std::collections::BTreeSet;
+
 use cuegate_flow::{
+    Str,
+    diagnostics::sort,
     diagnostics::{Diagnostic, Severity, Sources},
     model::Draft,
 };
@@ -32,6 +36,18 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// Sorts the findings by place, reports what an alias makes appear twice once, and marks the draft's steps that have
+    /// errors, so that checks of the flow skip what follows from them.
+    pub(crate) fn sorted(mut self) -> Loaded {
+        sort(&mut self.diagnostics, &self.sources);
+        self.diagnostics.dedup_by(|a, b| a.code == b.code && a.span == b.span && a.message == b.message);
+        let errors = self.diagnostics.iter().filter(|finding| finding.severity == Severity::Error);
+        self.draft.faulted = errors.clone().count() > 0;
+        let misread: BTreeSet<Str> = errors.filter_map(|finding| finding.step.clone()).collect();
+        self.draft.misread = misread.into_iter().collect();
+        self
+    }
+
     /// Whether something was found with which it cannot run.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|finding| finding.severity == Severity::Error)

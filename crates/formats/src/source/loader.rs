@@ -5,19 +5,14 @@ use std::sync::{Arc, OnceLock};
 
 use cuegate_flow::{
     Str,
-    analysis::threads::drop_beside,
     diagnostics::{Diagnostic, FileId, Sources, Span},
 };
 
-use crate::source::correct::Corrections;
 use crate::source::files::FILE_BYTES_MAX;
 use crate::source::findings::Findings;
 use crate::source::shared::Shared;
 use crate::values::{json, json::Json};
 use crate::{Files, ReadError, lints};
-
-/// The most bytes of files of which what they held is taken apart without a thread of its own: a millisecond's work.
-const TAKEN_APART_HERE_MAX: usize = 1 << 20;
 
 /// What is known by path, each found out once.
 type Known<T> = Shared<HashMap<String, Arc<OnceLock<T>>>>;
@@ -28,7 +23,6 @@ pub(crate) struct Desk<'f> {
     /// Where findings go.
     pub(crate) found: Findings,
     files: &'f dyn Files,
-    corrections: Option<&'f Corrections>,
     sources: Shared<Sources>,
     pages: Known<Page>,
     parsed: Known<Option<Arc<Json>>>,
@@ -58,25 +52,11 @@ impl<'f> Desk<'f> {
         Desk {
             found: Findings::default(),
             files,
-            corrections: None,
             sources: Shared::default(),
             pages: Shared::default(),
             parsed: Shared::default(),
             seen: Shared::default(),
         }
-    }
-
-    /// The same, for files in which some words are read as others.
-    pub(crate) fn corrected(files: &'f dyn Files, corrections: &'f Corrections) -> Desk<'f> {
-        Desk { corrections: Some(corrections), ..Desk::new(files) }
-    }
-
-    /// What a file holds, with the words in it that were meant.
-    pub(crate) fn as_meant(&self, path: &str, mut json: Json) -> Json {
-        if let Some(corrections) = self.corrections {
-            corrections.apply(path, &mut json);
-        }
-        json
     }
 
     /// Opens a file. Who asks for one that is just being opened waits for it.
@@ -111,7 +91,7 @@ impl<'f> Desk<'f> {
             Ok(_) | Err(ReadError::TooLarge) => {
                 return self.faulty(
                     path,
-                    lints::TOO_LARGE,
+                    lints::UNREADABLE_FILE,
                     ("is larger than 16 MiB", "split it"),
                     self.unread(path),
                 );
@@ -138,8 +118,12 @@ impl<'f> Desk<'f> {
                 let file = self.sources.lock().add(path, &text);
                 let span = Span { file, start: valid as u32, end: valid as u32 + 1 };
                 self.found.push(
-                    Diagnostic::error(lints::NOT_UTF8, span, format!("`{path}` is not UTF-8 from here on"))
-                        .hint("save the file as UTF-8"),
+                    Diagnostic::error(
+                        lints::UNREADABLE_FILE,
+                        span,
+                        format!("`{path}` is not UTF-8 from here on"),
+                    )
+                    .hint("save the file as UTF-8"),
                 );
                 Page::Faulty
             }
@@ -163,7 +147,7 @@ impl<'f> Desk<'f> {
             Page::Missing => return Ok(None),
             Page::Faulty => return Err(Faulty),
         };
-        let parse = || json::parse(&text, file, &self.found).map(|json| Arc::new(self.as_meant(path, json)));
+        let parse = || json::parse(&text, file, &self.found).map(Arc::new);
         place.get_or_init(parse).clone().map(Some).ok_or(Faulty)
     }
 
@@ -209,13 +193,9 @@ impl<'f> Desk<'f> {
         self.sources.lock().add(path, text)
     }
 
-    /// What was opened and found. What files held is taken apart beside what comes next.
+    /// The findings and the files that were opened.
     pub(crate) fn into_parts(self) -> (Findings, Sources) {
-        let sources = self.sources.into_inner();
-        if sources.iter().map(|file| file.text.len()).sum::<usize>() > TAKEN_APART_HERE_MAX {
-            drop_beside(self.parsed);
-        }
-        (self.found, sources)
+        (self.found, self.sources.into_inner())
     }
 }
 
@@ -254,8 +234,8 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_said_once() {
-        assert_eq!(findings(b"{\"a\": \"\xff\"}".to_vec()), [("not-utf8", 7)]);
-        assert_eq!(findings(vec![b' '; FILE_BYTES_MAX + 1]), [("too-large", 0)]);
+        assert_eq!(findings(b"{\"a\": \"\xff\"}".to_vec()), [("unreadable-file", 7)]);
+        assert_eq!(findings(vec![b' '; FILE_BYTES_MAX + 1]), [("unreadable-file", 0)]);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Opening the files of a definition, collecting findings, and what a loader takes and returns.
 
-pub(crate) mod correct;
 pub(crate) mod files;
 pub(crate) mod findings;
 pub(crate) mod loaded;

@@ -25,7 +25,7 @@ pub(crate) fn or_hint<'n>(
 ) -> Diagnostic {
     match nearest(name, known) {
         // What is there is not misspelt, whatever is wrong with it.
-        Some(near) if near != name => finding.meant(near),
+        Some(near) if near != name => finding.did_you_mean(near),
         _ => finding.hint(otherwise()),
     }
 }

@@ -2,7 +2,6 @@
 
 use cuegate_flow::diagnostics::Span;
 
-use super::later_spellings;
 use crate::values::json::{Entry, Fields, Json, Kind, Text};
 
 /// What has to hold when a movement is done.
@@ -68,7 +67,6 @@ fn command<'j>(item: &'j Json, movement: &Fields<'j, '_>, step: &str) -> Option<
     fields.one_of("type", &["command"]);
     let command = fields.command("command");
     let timeout_ms = fields.count("timeout_ms", 1).map_or(TIMEOUT_MS, |(value, _)| u64::from(value));
-    later_spellings::refuse(&fields, later_spellings::GATE);
     fields.finish();
     let Text { text, span } = command?;
     Some(GateCommand { command: text.trim(), timeout_ms, span })

@@ -133,7 +133,7 @@ impl<'c> Compiler<'c> {
         }
         if name == CYCLE_COUNT && !reader.monitor {
             let hint = "only the judge of a loop monitor knows how many rounds there were; remove it";
-            self.warn(lints::STRAY_KEY, name, body, reader, format!("`{{{name}}}` stays text here"), hint);
+            self.warn(lints::UNUSED_KEY, name, body, reader, format!("`{{{name}}}` stays text here"), hint);
             return None;
         }
         if let Some(source) = value(name) {
@@ -143,11 +143,6 @@ impl<'c> Compiler<'c> {
             return Some(Source::Param(name.into()));
         }
         if let Some((_, own)) = LATER.iter().find(|(later, _)| *later == name) {
-            let message = format!("`{{{name}}}` is read as `{{{own}}}`");
-            let note = Diagnostic::note(lints::LATER_SPELLING, body.place(&format!("{{{name}}}")), message);
-            self.found.push(
-                note.step(reader.step).hint(format!("`{own}` is the word of the piece schema reference")),
-            );
             return value(own);
         }
         let prefixed = ["uv-", "section."].iter().any(|prefix| name.starts_with(prefix));
@@ -175,7 +170,7 @@ impl<'c> Compiler<'c> {
         let message =
             "`{previous_response}` is always empty here: `pass_previous_response` is `false`".to_owned();
         let hint = "remove the one or the other";
-        self.warn(lints::STRAY_KEY, "previous_response", body, reader, message, hint);
+        self.warn(lints::UNUSED_KEY, "previous_response", body, reader, message, hint);
     }
 
     /// Reports what begins as a placeholder and has no closing brace: each by how many braces open before it.
@@ -193,7 +188,7 @@ impl<'c> Compiler<'c> {
     fn wrapped(&self, name: &str, braces: bool, body: &Body, reader: Reader<'_>) {
         let written = if braces { format!("{{{{{name}}}}}") } else { format!("${{{name}}}") };
         let message = format!("in `{written}` only `{{{name}}}` is filled in; what stands around it stays");
-        let finding = Diagnostic::warning(lints::FOREIGN_PLACEHOLDER, body.place(&written), message);
+        let finding = Diagnostic::warning(lints::UNKNOWN_PLACEHOLDER, body.place(&written), message);
         self.found.push(finding.step(reader.step).hint(format!("write `{{{name}}}`")));
     }
 
@@ -206,7 +201,7 @@ impl<'c> Compiler<'c> {
         };
         let message = format!("`{{{name}}}` stays text: it is a placeholder of step registries");
         let finding =
-            Diagnostic::warning(lints::FOREIGN_PLACEHOLDER, body.place(&format!("{{{name}}}")), message);
+            Diagnostic::warning(lints::UNKNOWN_PLACEHOLDER, body.place(&format!("{{{name}}}")), message);
         self.found.push(finding.step(reader.step).hint(hint));
     }
 

@@ -155,7 +155,7 @@ impl Check<'_, '_> {
                 format!("use one of {}", list(&texts))
             }
         };
-        self.push(Diagnostic::error(lints::UNKNOWN_OUTCOME, rule.condition.span, message).hint(hint));
+        self.push(Diagnostic::error(lints::UNKNOWN_NAME, rule.condition.span, message).hint(hint));
     }
 
     fn push(&self, finding: Diagnostic) {

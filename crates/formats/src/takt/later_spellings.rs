@@ -4,7 +4,8 @@
 use cuegate_flow::diagnostics::Diagnostic;
 
 use crate::lints;
-use crate::values::json::{Entry, Fields, Text};
+use crate::source::findings::Findings;
+use crate::values::json::{Entry, Fields, Json, Kind, Text};
 
 /// New keys of a piece.
 pub(super) const PIECE: &[&str] = &[
@@ -67,19 +68,52 @@ pub(super) const REPORT: &[&str] = &["use_judge"];
 /// New keys of a quality gate.
 pub(super) const GATE: &[&str] = &["cwd"];
 
-/// Refuses what is there of some keys.
-pub(super) fn refuse(fields: &Fields<'_, '_>, keys: &[&'static str]) {
-    for key in keys {
-        if let Some(entry) = fields.shunned(key) {
-            let message =
-                format!("`{key}` came with a later version of the format, which is not supported yet");
-            let finding = Diagnostic::error(lints::UNSUPPORTED_YET, entry.key_span, message);
-            fields.push(finding.hint("do without it, or wait for a version that supports it"));
-        }
+/// Reports every key that only later versions have; whether there is one. Nothing else of such a piece is checked: what
+/// seems missing or unknown in it is written in those keys.
+pub(super) fn refuse(piece: &Json, found: &Findings) -> bool {
+    let mut refused = Vec::new();
+    keys(piece, PIECE, &mut refused);
+    for movement in ["movements", "steps"].iter().flat_map(|key| items(piece, key)) {
+        of_movement(movement, &mut refused);
+        items(movement, "parallel").iter().for_each(|member| of_movement(member, &mut refused));
+    }
+    for monitor in items(piece, "loop_monitors") {
+        keys(monitor, MONITOR, &mut refused);
+        let rules = monitor.get("judge").into_iter().flat_map(|judge| items(judge, "rules"));
+        rules.for_each(|rule| keys(rule, RULE, &mut refused));
+    }
+    for entry in &refused {
+        let message =
+            format!("`{}` came with a later version of the format, which is not supported yet", entry.key);
+        let finding = Diagnostic::error(lints::UNSUPPORTED_YET, entry.key_span, message);
+        found.push(finding.hint("do without it, or wait for a version that supports it"));
+    }
+    !refused.is_empty()
+}
+
+fn of_movement<'j>(movement: &'j Json, refused: &mut Vec<&'j Entry>) {
+    keys(movement, MOVEMENT, refused);
+    // Later versions compute members and rules.
+    let computed = ["parallel", "rules"].iter().filter_map(|key| movement.entry(key));
+    refused.extend(computed.filter(|entry| matches!(entry.value.kind, Kind::Object(_))));
+    items(movement, "rules").iter().for_each(|rule| keys(rule, RULE, refused));
+    items(movement, "quality_gates").iter().for_each(|gate| keys(gate, GATE, refused));
+    let reports = movement.get("output_contracts").into_iter().flat_map(|owed| items(owed, "report"));
+    reports.for_each(|report| keys(report, REPORT, refused));
+}
+
+fn keys<'j>(of: &'j Json, later: &[&str], refused: &mut Vec<&'j Entry>) {
+    refused.extend(of.pairs().iter().filter(|entry| later.contains(&&*entry.key)));
+}
+
+pub(super) fn items<'j>(of: &'j Json, key: &str) -> &'j [Json] {
+    match of.get(key).map(|list| &list.kind) {
+        Some(Kind::List(items)) => items,
+        _ => &[],
     }
 }
 
-/// A key by its name, else by one of its later names, which a note says.
+/// A key by its name, else by one of its later names.
 pub(super) fn renamed<'j>(
     fields: &Fields<'j, '_>,
     key: &'static str,
@@ -88,14 +122,9 @@ pub(super) fn renamed<'j>(
     let names = std::iter::once(key).chain(later.iter().copied());
     let mut written = names.filter_map(|name| Some((name, fields.nullable(name)?)));
     let Some((name, entry)) = written.next() else { return (key, None) };
-    if name != key {
-        let message = format!("`{name}` is read as `{key}`");
-        let note = Diagnostic::note(lints::LATER_SPELLING, entry.key_span, message);
-        fields.push(note.hint(format!("`{key}` is the word of the piece schema reference")));
-    }
     for (other, entry) in written {
         let message = format!("`{other}` and `{name}` mean the same");
-        let finding = Diagnostic::error(lints::DUPLICATE_KEY, entry.key_span, message);
+        let finding = Diagnostic::error(lints::CONFLICTING_KEYS, entry.key_span, message);
         fields.push(finding.hint("remove one of them"));
     }
     (name, Some(entry))

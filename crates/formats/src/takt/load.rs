@@ -11,20 +11,16 @@ use cuegate_flow::{
 use super::instruction_template::Compiler;
 use super::later_spellings;
 use super::lower::lower_piece;
-use super::misplaced;
 use super::movement::{ABORT, COMPLETE, Does, Movement, Reading};
 use super::options::PieceOptions;
-use super::renamed;
 use super::report_names::{CaselessNames, FileNames};
 use super::reports::ReportDefinition;
 use super::sections::Sections;
-use super::unread_sections::Unread;
 use super::{monitors, monitors::MonitorDefinition};
 use crate::lints;
 use crate::source::loaded::{Loaded, RunSettings, WorktreeRule};
 use crate::source::loader::{Desk, Page};
 use crate::source::suggest::list;
-use crate::source::{correct, correct::Corrections};
 use crate::values::json::{Fields, Json, Kind, Text};
 use crate::{Files, values::yaml};
 
@@ -45,8 +41,6 @@ pub(super) struct PieceDefinition<'j> {
     pub(super) monitors: Vec<MonitorDefinition<'j>>,
     /// Whether there is a movement that cannot be known by its name: a name that leads nowhere may mean it.
     pub(super) nameless: bool,
-    /// Whether a member has no name that could be read.
-    pub(super) nameless_members: bool,
 }
 
 /// Loads a piece.
@@ -54,11 +48,7 @@ pub(super) struct PieceDefinition<'j> {
 /// Reads only through `files`, and the same files give the same result. Never fails: what is wrong stands in the
 /// findings, and the draft holds what could be read.
 pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> Loaded {
-    correct::load(|corrections| read_piece(files, options, corrections))
-}
-
-fn read_piece(files: &dyn Files, options: &PieceOptions, corrections: &Corrections) -> Loaded {
-    let desk = Desk::corrected(files, corrections);
+    let desk = Desk::new(files);
     let mut draft = Draft::empty(DIALECT, DIALECT);
     let mut run = RunSettings::default();
     if let Some((value, source)) = open(&desk, &options.file) {
@@ -67,18 +57,13 @@ fn read_piece(files: &dyn Files, options: &PieceOptions, corrections: &Correctio
     let (found, sources) = desk.into_parts();
     let (diagnostics, unsupported) = found.into_parts();
     run.unsupported = unsupported;
-    Loaded { draft, diagnostics, sources, run }
+    Loaded { draft, diagnostics, sources, run }.sorted()
 }
 
 /// The piece's file; `None` when findings say why it cannot be read.
 fn open(desk: &Desk<'_>, path: &str) -> Option<(Json, Str)> {
     match desk.page(path) {
-        Page::Text { file, text } => {
-            let value = yaml::parse(&text, file, &desk.found)?;
-            let mut value = desk.as_meant(path, value);
-            misplaced::mend(&mut value, &desk.found);
-            Some((value, text))
-        }
+        Page::Text { file, text } => Some((yaml::parse(&text, file, &desk.found)?, text)),
         Page::Missing => {
             let message = format!("there is no `{path}`");
             let finding = Diagnostic::error(lints::UNREADABLE_FILE, desk.unread(path), message);
@@ -97,6 +82,9 @@ fn load(
     draft: &mut Draft,
 ) -> RunSettings {
     draft.span = value.span;
+    if later_spellings::refuse(value, &desk.found) {
+        return RunSettings::default();
+    }
     let Some(fields) = Fields::of(value, "the piece", None, &desk.found) else {
         return RunSettings::default();
     };
@@ -111,15 +99,15 @@ fn load(
     check_permissions(&piece, desk);
     // Without movements nothing else can be right, and what is missing has been said.
     if !piece.movements.is_empty() {
-        let unread = Unread::of(value, &desk.found);
-        sections.may_be_named(&unread);
-        sections.report_unused();
+        // What an error keeps from being read may name what seems unused, and write what seems unwritten.
+        let is_whole = desk.found.errors() == 0;
+        if is_whole {
+            sections.report_unused();
+        }
         let mut compiler = Compiler::new(&desk.found, &options.set, reports);
-        compiler.may_be_more = piece.nameless || piece.nameless_members || unread.reports;
+        compiler.may_be_more = !is_whole;
         lower_piece(&piece, options, &compiler, draft);
     }
-    renamed::check_names(value, &desk.found);
-    sections.report_missing();
     RunSettings {
         agent: piece.name.to_owned(),
         title: piece.name.to_owned(),
@@ -134,20 +122,14 @@ fn load(
 
 /// Says which part of the piece is about which movement, member or monitor.
 fn say_places(value: &Json, piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
-    fn items<'j>(of: &'j Json, key: &str) -> &'j [Json] {
-        match of.get(key).map(|list| &list.kind) {
-            Some(Kind::List(items)) => items,
-            _ => &[],
-        }
-    }
     let say = |item: &Json| {
         if let Some(name) = item.get("name").and_then(Json::as_text) {
             desk.found.about(item.span, name.trim());
         }
     };
-    for movement in ["movements", "steps"].iter().flat_map(|key| items(value, key)) {
+    for movement in ["movements", "steps"].iter().flat_map(|key| later_spellings::items(value, key)) {
         say(movement);
-        items(movement, "parallel").iter().for_each(say);
+        later_spellings::items(movement, "parallel").iter().for_each(say);
     }
     for monitor in &piece.monitors {
         desk.found.about(monitor.span, &monitor.name());
@@ -201,20 +183,7 @@ fn read<'j>(
     }
     let monitors = monitors::read(&fields, sections, options.interactive);
     fields.stray("answer_agent", "nothing reads it");
-    later_spellings::refuse(&fields, later_spellings::PIECE);
-    if fields.has_strange_key() {
-        sections.may_be_meant();
-    }
     fields.finish();
-    let members = movements.iter().map(|movement| match &movement.does {
-        Does::Parallel(members) => members.len(),
-        Does::Asks(_) => 0,
-    });
-    let written = all.iter().filter_map(|item| match &item.get("parallel")?.kind {
-        Kind::List(items) => Some(items.len()),
-        _ => None,
-    });
-    let nameless_members = members.sum::<usize>() < written.sum();
     let nameless = movements.len() < all.len();
     PieceDefinition {
         name,
@@ -225,7 +194,6 @@ fn read<'j>(
         movements,
         monitors,
         nameless,
-        nameless_members,
     }
 }
 

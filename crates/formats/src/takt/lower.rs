@@ -146,10 +146,6 @@ impl Lowering<'_, '_, '_> {
         if self.piece.nameless && parent.is_none() && nearest(next.text, names()).is_none() {
             return None;
         }
-        // An alias leads there from several movements, and is written once.
-        if self.found.has(|known| known.code == lints::UNKNOWN_TARGET && known.span == next.span) {
-            return None;
-        }
         self.found.push(match parent {
             Some(parent) => unknown("a member of a parallel movement")
                 .hint(format!("lead to `{}`, which has it", parent.name.text)),

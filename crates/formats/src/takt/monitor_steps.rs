@@ -24,7 +24,7 @@ pub(super) fn lower(lowering: &Lowering<'_, '_, '_>, monitor: &MonitorDefinition
             Target::Step(name) => Some(name),
             _ => {
                 let message = format!("`{}` is an end, and nothing goes round after it", step.text);
-                let finding = Diagnostic::error(lints::INVALID_MONITOR, step.span, message);
+                let finding = Diagnostic::error(lints::MONITOR_NEVER_ACTS, step.span, message);
                 lowering.found.push(finding.hint("name the movements of one round, in order"));
                 None
             }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::later_spellings;
-use super::literal_texts;
 use super::movement::{Persona, is_empty_list, some_left};
 use super::sections::{Body, Section, Sections};
 use super::{
@@ -56,7 +55,7 @@ pub(crate) fn read<'j>(
     for monitor in monitors {
         if !names.insert(monitor.name()) {
             let message = format!("there is another monitor of `{}`", &monitor.name()["monitor:".len()..]);
-            let finding = Diagnostic::error(lints::INVALID_MONITOR, monitor.span, message);
+            let finding = Diagnostic::error(lints::MONITOR_NEVER_ACTS, monitor.span, message);
             let hint = "keep one: that with the lower threshold acts first, of equal ones the first, and the other never";
             piece.push(finding.hint(hint));
         } else {
@@ -83,7 +82,6 @@ fn monitor<'j>(
         fields.missing("judge");
     }
     let judge = fields.object("judge");
-    later_spellings::refuse(&fields, later_spellings::MONITOR);
     fields.finish();
     let (judge, cycle) = (judge?, cycle?);
     let persona = judge.filled("persona").map(|reference| {
@@ -112,8 +110,6 @@ fn told(judge: &Fields<'_, '_>, sections: &Sections<'_, '_>) -> Option<Body> {
         let reference = Text { text: text.text.trim_end(), ..text };
         return sections.resolve(Section::Instructions, reference, judge);
     }
-    literal_texts::path(text, "judge.instruction_template", judge);
-    sections.literal_key(text, "judge.instruction_template", judge);
     Some(Body::inline(text, &sections.source))
 }
 
@@ -137,7 +133,7 @@ fn cycle<'j>(fields: &Fields<'j, '_>) -> Option<Vec<Text<'j>>> {
     let is_list = matches!(entry.value.kind, Kind::List(_));
     if is_list && names.len() == items.len() && names.len() < 2 {
         let message = "a cycle goes through at least two movements";
-        let finding = Diagnostic::error(lints::INVALID_MONITOR, entry.value.span, message);
+        let finding = Diagnostic::error(lints::MONITOR_NEVER_ACTS, entry.value.span, message);
         fields.push(finding.hint("name the movements of one round, in order"));
     }
     (names.len() >= 2).then_some(names)

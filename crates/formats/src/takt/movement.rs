@@ -6,8 +6,6 @@ use cuegate_flow::{
     model::{Boundary, Permission, Tools},
 };
 
-use super::later_spellings;
-use super::literal_texts;
 use super::sections::{Body, Section, Sections};
 use super::weak_permissions;
 use super::{gates, gates::Gates};
@@ -18,7 +16,7 @@ use super::{
 };
 use crate::lints;
 use crate::source::tool_names;
-use crate::values::json::{Entry, Fields, Json, Kind, Text};
+use crate::values::json::{Fields, Json, Kind, Text};
 
 /// A movement, or a member of a parallel one.
 pub(crate) struct Movement<'j> {
@@ -121,17 +119,6 @@ fn is_asked(movement: &Json) -> bool {
     ["instruction", "instruction_template"].iter().any(|key| movement.get(key).is_some())
 }
 
-/// The key with the members of a movement, where it is called otherwise.
-fn meant_as_parallel(movement: &Json) -> Option<&Entry> {
-    let is_member = |item: &Json| item.get("name").is_some() && is_asked(item);
-    let has_members = |entry: &&Entry| match &entry.value.kind {
-        Kind::List(items) => !items.is_empty() && items.iter().all(is_member),
-        _ => false,
-    };
-    let found = movement.pairs().iter().find(has_members)?;
-    (movement.get("parallel").is_none() && !is_asked(movement)).then_some(found)
-}
-
 impl Reading<'_, '_, '_> {
     /// Reads one movement; `None` when it has no name to be known by.
     pub(crate) fn movement<'j>(
@@ -150,10 +137,6 @@ impl Reading<'_, '_, '_> {
         let step = name.map_or("", |name| name.text);
         let description = fields.text("description").map(|text| text.text);
         let parallel = fields.entry("parallel");
-        if let Some(entry) = meant_as_parallel(item).filter(|_| !member) {
-            let message = format!("`{}` is no key of {what}", entry.key);
-            fields.push(Diagnostic::error(lints::UNKNOWN_KEY, entry.key_span, message).meant("parallel"));
-        }
         let does = match parallel {
             Some(entry) if member => {
                 let message = "a member of a parallel movement cannot be parallel itself";
@@ -188,7 +171,6 @@ impl Reading<'_, '_, '_> {
         } else {
             check_rules(&fields, &rules);
         }
-        later_spellings::refuse(&fields, later_spellings::MOVEMENT);
         fields.finish();
         Some(Movement { name: name?, description, does, rules })
     }
@@ -261,8 +243,7 @@ impl Reading<'_, '_, '_> {
                 return Vec::new();
             }
         };
-        let before = fields.found.len();
-        let named: Vec<Named> = references
+        references
             .into_iter()
             .filter_map(|reference| {
                 let reference = Text { text: reference.text.trim(), ..reference };
@@ -277,11 +258,7 @@ impl Reading<'_, '_, '_> {
                 let key = self.sections.has(section, reference.text).then(|| reference.text.into());
                 Some(Named { key, body: self.sections.resolve(section, reference, fields)? })
             })
-            .collect();
-        if fields.found.len() > before + 1 {
-            self.sections.join_lost(section, entry.value.span);
-        }
-        named
+            .collect()
     }
 
     /// `instruction` or `instruction_template`: one of them, and not both.
@@ -290,7 +267,7 @@ impl Reading<'_, '_, '_> {
         let inline = fields.filled("instruction_template");
         if let (Some(_), Some(inline)) = (key, inline) {
             let message = "`instruction` and `instruction_template` stand beside each other";
-            let finding = Diagnostic::error(lints::TWO_INSTRUCTIONS, inline.span, message);
+            let finding = Diagnostic::error(lints::CONFLICTING_KEYS, inline.span, message);
             fields.push(finding.hint("keep one of them"));
         }
         if let Some(key) = key {
@@ -303,16 +280,11 @@ impl Reading<'_, '_, '_> {
                 let path = Text { text: inline.text.trim(), ..inline };
                 self.sections.resolve(Section::Instructions, path, fields)
             }
-            Some(inline) => {
-                literal_texts::path(inline, "instruction_template", fields);
-                self.sections.literal_key(inline, "instruction_template", fields);
-                Some(Body::inline(inline, &self.sections.source))
-            }
+            Some(inline) => Some(Body::inline(inline, &self.sections.source)),
             None => {
                 if fields.nullable("instruction").is_none()
                     && fields.nullable("instruction_template").is_none()
                 {
-                    self.sections.miss(Section::Instructions);
                     fields.missing("instruction");
                 }
                 None
@@ -361,7 +333,7 @@ fn read_permission(fields: &Fields<'_, '_>, step: &str) -> Permission {
         Some((mode, span)) => {
             if let Some((false, _)) = edit {
                 let message = format!("`permission_mode: {mode}` contradicts `edit: false`");
-                let finding = Diagnostic::error(lints::CONTRADICTING_PERMISSION, span, message);
+                let finding = Diagnostic::error(lints::CONFLICTING_KEYS, span, message);
                 fields.push(finding.hint("say `edit: true`, or `permission_mode: readonly`"));
             }
             // Without `edit` a mode says by itself that files may change.
@@ -425,7 +397,7 @@ pub(super) fn is_empty_list(fields: &Fields<'_, '_>, key: &'static str) -> bool 
 pub(super) fn some_left(fields: &Fields<'_, '_>, rules: &[Rule<'_>]) {
     if !rules.is_empty() && rules.iter().all(|rule| rule.hidden) {
         let message = "all rules are `interactive_only`, so that none is left where nobody is there";
-        let finding = Diagnostic::error(lints::NO_RULE_LEFT, rules_span(rules), message);
+        let finding = Diagnostic::error(lints::MISSING_TRANSITION, rules_span(rules), message);
         fields.push(finding.hint("add a rule that holds without a person"));
     }
 }

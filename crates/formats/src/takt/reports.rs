@@ -99,7 +99,6 @@ fn report(
     let name = fields.required("name").or_else(|| meant_as_name(entries));
     let order = fields.filled("order").and_then(|text| body(text, &fields, sections));
     let format = fields.filled("format").and_then(|text| body(text, &fields, sections));
-    later_spellings::refuse(&fields, later_spellings::REPORT);
     fields.finish();
     if let Some(name) = name {
         add(name, None, order, format, contracts, reports);

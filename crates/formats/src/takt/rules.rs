@@ -96,7 +96,6 @@ fn rule<'j>(
     let asks_person = flag(&fields, "requires_user_input", whose);
     let interactive_only = fields.boolean("interactive_only").is_some_and(|(value, _)| value);
     let appendix = fields.text("appendix").map(|text| text.text).filter(|text| !text.trim().is_empty());
-    later_spellings::refuse(&fields, later_spellings::RULE);
     fields.finish();
     let condition = trimmed(condition?);
     let kind = read_condition(condition, owner, whose);

@@ -1,19 +1,17 @@
 //! The maps of a piece from names to texts: personas, policies, knowledge, instructions, formats of reports.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::cell::Cell;
+use std::collections::HashMap;
 
 use cuegate_flow::{
     Str,
     diagnostics::{Diagnostic, Span},
 };
 
-use super::literal_texts;
-use super::unread_sections::Unread;
 use crate::lints;
 use crate::source::files::join;
 use crate::source::loader::{Desk, Page};
-use crate::source::suggest::{list as list_of, suggested};
+use crate::source::suggest::suggested;
 use crate::values::json::{Fields, Kind, Text};
 
 /// Which map.
@@ -132,14 +130,8 @@ pub(crate) struct Sections<'d, 'f> {
     known: Vec<Known>,
     /// Where each entry stands, by its map and its name; of equal ones the first.
     places: HashMap<(Section, Str), usize>,
-    /// Maps in which something was looked for that is not there: an entry of theirs may have been meant.
-    missed: RefCell<Vec<Section>>,
-    /// Where something was looked for in a map that is not there.
-    absent: RefCell<Vec<Span>>,
     /// Maps that could not be read, which findings say.
     unreadable: Vec<Section>,
-    /// By map and name: where what is not there was looked for.
-    lost: RefCell<BTreeMap<(Section, Str), Vec<Span>>>,
 }
 
 impl<'d, 'f> Sections<'d, 'f> {
@@ -151,9 +143,6 @@ impl<'d, 'f> Sections<'d, 'f> {
             source: source.clone(),
             known: Vec::new(),
             places: HashMap::new(),
-            missed: RefCell::default(),
-            absent: RefCell::default(),
-            lost: RefCell::default(),
             unreadable: Vec::new(),
         };
         for section in Section::ALL {
@@ -194,9 +183,6 @@ impl<'d, 'f> Sections<'d, 'f> {
         if is_path(text.text) {
             return self.file(text);
         }
-        if let Some(finding) = literal_texts::path_of_entry(text, section) {
-            self.desk.found.push(finding);
-        }
         Some(Body::inline(text, &self.source))
     }
 
@@ -212,7 +198,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         match self.desk.page_named(&joined, path.span) {
             Page::Text { file, text } if text.trim().is_empty() => {
                 let finding = Diagnostic::error(
-                    lints::EMPTY_PROMPT,
+                    lints::MISSING_PROMPT,
                     Span::start_of(file),
                     format!("`{joined}` is empty"),
                 );
@@ -226,7 +212,8 @@ impl<'d, 'f> Sections<'d, 'f> {
                 Some(Body { text: text.clone(), span, source: text, stem: Some(stem.into()) })
             }
             Page::Missing => {
-                let finding = Diagnostic::error(lints::MISSING_FACET, path.span, self.desk.instead(&joined));
+                let finding =
+                    Diagnostic::error(lints::UNREADABLE_FILE, path.span, self.desk.instead(&joined));
                 found.push(
                     finding.hint(
                         "write that file, or correct the path, which is relative to the piece's folder",
@@ -249,22 +236,11 @@ impl<'d, 'f> Sections<'d, 'f> {
             known.used.set(true);
             return known.body.clone();
         }
-        if self.is_of_keys(section, reference, user) || !is_path(reference.text) {
+        if !is_path(reference.text) {
             return Some(Body::inline(reference, &self.source));
         }
-        self.missed.borrow_mut().push(section);
         if reference.text.contains('/') || reference.text.ends_with(".md") {
-            let message =
-                format!("`{}` is a path where a key of `{}` belongs", reference.text, section.key());
-            let read = self.file(reference);
-            // A file that is not there is named in no place.
-            if read.is_some() {
-                user.push(
-                    Diagnostic::warning(lints::PATH_FOR_KEY, reference.span, message)
-                        .hint(format!("name the file in `{}`, and its key here", section.key())),
-                );
-            }
-            return read;
+            return self.file(reference);
         }
         if self.unreadable.contains(&section) {
             return None;
@@ -276,12 +252,7 @@ impl<'d, 'f> Sections<'d, 'f> {
             reference.text,
             section.key()
         );
-        if names.is_empty() {
-            self.absent.borrow_mut().push(reference.span);
-        }
-        let lost = (section, reference.text.into());
-        self.lost.borrow_mut().entry(lost).or_default().push(reference.span);
-        let finding = Diagnostic::error(lints::UNKNOWN_FACET, reference.span, message);
+        let finding = Diagnostic::error(lints::UNKNOWN_NAME, reference.span, message);
         user.push(match &names[..] {
             [] => finding.hint(format!(
                 "add `{}` with the path of its file to `{}`",
@@ -291,36 +262,6 @@ impl<'d, 'f> Sections<'d, 'f> {
             names => suggested(finding, reference.text, names),
         });
         None
-    }
-
-    /// Reports a text that is told as it is, though an instruction is called so, or several are.
-    pub(super) fn literal_key(&self, text: Text<'_>, key: &str, user: &Fields<'_, '_>) {
-        let (section, name) = (Section::Instructions, text.text.trim());
-        if let Some(at) = self.place(section, name) {
-            self.known[at].used.set(true);
-            let message =
-                format!("`{name}` is taken for the text itself, though it is a key of `{}`", section.key());
-            let finding = Diagnostic::warning(lints::LITERAL_KEYS, text.span, message);
-            user.push(finding.hint(match key {
-                "instruction_template" => format!("write `instruction: {name}`"),
-                _ => "write the text: no key is read here".to_owned(),
-            }));
-        } else {
-            self.is_of_keys(section, text, user);
-        }
-    }
-
-    /// Whether a text is made of keys, which is reported.
-    fn is_of_keys(&self, section: Section, text: Text<'_>, user: &Fields<'_, '_>) -> bool {
-        let found = literal_texts::keys(text, section, |key| self.has(section, key));
-        let Some((keys, finding)) = found else { return false };
-        let places = keys.iter().filter_map(|key| self.place(section, key));
-        places.for_each(|at| self.known[at].used.set(true));
-        if keys.iter().any(|key| !self.has(section, key)) {
-            self.miss(section);
-        }
-        user.push(finding);
-        true
     }
 
     /// Whether a map has an entry of this name.
@@ -336,84 +277,12 @@ impl<'d, 'f> Sections<'d, 'f> {
         self.known.iter().filter(move |known| known.section == section).map(|known| &*known.name)
     }
 
-    /// Takes back what was said of maps that are not there: a key of the piece that is none may have been meant as one.
-    pub(crate) fn may_be_meant(&self) {
-        let absent = self.absent.borrow();
-        self.desk.found.take(|known| known.code == lints::UNKNOWN_FACET && absent.contains(&known.span));
-    }
-
-    /// Something of a map may be meant where nothing could be read.
-    pub(crate) fn miss(&self, section: Section) {
-        self.missed.borrow_mut().push(section);
-    }
-
-    /// Takes into account what could not be read.
-    pub(super) fn may_be_named(&self, unread: &Unread<'_>) {
-        self.missed.borrow_mut().extend(&unread.sections);
-        for known in self.known.iter().filter(|known| unread.texts.contains(&*known.name)) {
-            known.used.set(true);
-        }
-    }
-
-    /// What one list names and its map does not have is one finding, but for what is misspelt.
-    pub(super) fn join_lost(&self, section: Section, list: Span) {
-        let lost = self.lost.borrow();
-        let is_within = |span: &Span| span.file == list.file && (list.start..=list.end).contains(&span.start);
-        let of_section = lost.iter().filter(|((of, _), _)| *of == section);
-        let names: BTreeMap<Span, &Str> = of_section
-            .flat_map(|((_, name), spans)| {
-                spans.iter().filter(|span| is_within(span)).map(move |span| (*span, name))
-            })
-            .collect();
-        let is_lost = |known: &Diagnostic| {
-            known.code == lints::UNKNOWN_FACET && known.meant.is_none() && names.contains_key(&known.span)
-        };
-        let mut said = self.desk.found.take(is_lost);
-        said.sort_by_key(|known| known.span);
-        let said_names: Vec<&Str> = said.iter().map(|known| names[&known.span]).collect();
-        let Some(first) = said.first() else { return };
-        let message = format!(
-            "`{}` names {}, which `{}` does not have",
-            section.user(),
-            list_of(&said_names),
-            section.key()
-        );
-        self.desk.found.push(Diagnostic { message, ..first.clone() });
-    }
-
-    /// What several places name and no map has is one finding, at the first of them: what is missing is missing once. So is
-    /// a map that is not there.
-    pub(crate) fn report_missing(&self) {
-        let lost = std::mem::take(&mut *self.lost.borrow_mut());
-        let mut places: BTreeMap<(Section, Str), BTreeSet<Span>> = BTreeMap::new();
-        for ((section, name), spans) in lost {
-            let name = if self.names(section).next().is_none() { "".into() } else { name };
-            places.entry((section, name)).or_default().extend(spans);
-        }
-        for ((_, name), places) in places.into_iter().filter(|(_, places)| places.len() > 1) {
-            // Where it is known what was meant, each place has a slip of its own.
-            let is_one = |known: &Diagnostic| {
-                known.code == lints::UNKNOWN_FACET && known.meant.is_none() && places.contains(&known.span)
-            };
-            let mut said = self.desk.found.take(is_one);
-            said.sort_by_key(|known| known.span);
-            let others = said.len().saturating_sub(1);
-            let Some(mut first) = said.into_iter().next() else { continue };
-            if others > 0 {
-                let what = if name.is_empty() { "name what it does not have" } else { "name it" };
-                first.message = format!("{}; {others} more places {what}", first.message);
-            }
-            self.desk.found.push(first);
-        }
-    }
-
     /// Reports entries that nothing refers to.
     pub(crate) fn report_unused(&self) {
-        let missed = self.missed.borrow();
-        let unused = self.known.iter().filter(|known| !known.used.get() && !missed.contains(&known.section));
+        let unused = self.known.iter().filter(|known| !known.used.get());
         for known in unused {
             let message = format!("nothing refers to `{}` of `{}`", known.name, known.section.key());
-            let finding = Diagnostic::warning(lints::UNUSED_FACET, known.span, message);
+            let finding = Diagnostic::warning(lints::UNUSED_DEFINITION, known.span, message);
             let hint = format!("name it as `{}` of a movement, or remove it", known.section.user());
             self.desk.found.push(finding.hint(hint));
         }

@@ -138,7 +138,7 @@ fn what_is_wrong_is_said_in_the_older_words() {
     }
     insta::assert_snapshot!(text, @"
     # both generations
-    agent.json:11:3 error[mixed-agent]: `behavior` and `runner` belong to different generations of agents
+    agent.json:11:3 error[mixed-generations]: `behavior` and `runner` belong to different generations of agents
     # unknown type
     agent.json:12:23 error[invalid-value]: `stepMachines` is no `completionType`
     # config of no type
@@ -163,5 +163,5 @@ fn what_is_wrong_is_said_in_the_older_words() {
 #[test]
 fn a_part_of_the_older_generation_beside_runner_is_named() {
     let files = edit(&with(NEWER), "\"runner\": {", "\"logging\": {},\n  \"runner\": {");
-    insta::assert_snapshot!(findings(&files, DIR), @"agent.json:10:3 error[mixed-agent]: `logging` and `runner` belong to different generations of agents");
+    insta::assert_snapshot!(findings(&files, DIR), @"agent.json:10:3 error[mixed-generations]: `logging` and `runner` belong to different generations of agents");
 }

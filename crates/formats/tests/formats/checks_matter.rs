@@ -48,20 +48,20 @@ fn front_matters_agree_with_the_registry() {
     # no flag
     f_default.md:2:1 warning[front-matter-mismatch]: the front matter says `usesStdin` `perhaps`, `initial.fix` says `true`
     # params of a step
-    f_default.md:2:1 warning[stray-key]: `params` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` have no effect
+    f_default.md:2:1 warning[unused-key]: `params` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` have no effect
     # params are no list
     f_default.md:2:1 error[wrong-type]: `params` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` must be a list of texts
     # notes
     nothing
     # keys that nobody reads
-    f_default.md:2:1 warning[stray-key]: `author` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` has no effect
-    f_default.md:3:1 warning[stray-key]: `options` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` has no effect
+    f_default.md:2:1 warning[unused-key]: `author` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` has no effect
+    f_default.md:3:1 warning[unused-key]: `options` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` has no effect
     # variable that nobody reads
     f_default.md:2:1 warning[unused-variable]: the front matter lists `baseBranch`, which the prompt does not read
     # variables that are read
     nothing
     # not at the beginning
-    f_default.md:2:1 warning[invalid-front-matter]: the front matter of `.agent/fixer/prompts/steps/closure/fix/f_default.md` does not begin the file, so that it is part of the prompt
+    nothing
     # two rules
     nothing
     # of a section
@@ -70,7 +70,7 @@ fn front_matters_agree_with_the_registry() {
     f_default.md:2:1 warning[front-matter-mismatch]: the front matter belongs to `section.contxt`, but the prompt to `section.context`
     f_default.md:3:1 warning[front-matter-mismatch]: the front matter says `stepKind` `work`, the registry `section`
     # custom variables that are not used
-    f_default.md:2:1 warning[empty-custom-variable]: `.agent/fixer/prompts/steps/initial/fix/f_default.md` does not use its custom variables `a`
+    f_default.md:2:1 warning[unknown-variable]: `.agent/fixer/prompts/steps/initial/fix/f_default.md` does not use its custom variables `a`
     ");
 }
 
@@ -183,12 +183,12 @@ fn prompts_without_a_prompt() {
     ]
     .join("--\n");
     insta::assert_snapshot!(text, @"
-    system.md:1:1 warning[empty-prompt]: `.agent/fixer/prompts/system.md` is empty
+    system.md:1:1 warning[missing-prompt]: `.agent/fixer/prompts/system.md` is empty
     --
-    f_default.md:1:1 warning[empty-prompt]: `.agent/fixer/prompts/steps/section/context/f_default.md` is empty
+    f_default.md:1:1 warning[missing-prompt]: `.agent/fixer/prompts/steps/section/context/f_default.md` is empty
     --
-    f_default.md:1:1 warning[empty-prompt]: `.agent/fixer/prompts/steps/closure/fix/f_default.md` has a front matter, but no prompt
+    f_default.md:1:1 warning[missing-prompt]: `.agent/fixer/prompts/steps/closure/fix/f_default.md` has a front matter, but no prompt
     --
-    f_failed_git-dirty.md:1:1 warning[empty-prompt]: `.agent/fixer/prompts/steps/retry/fix/f_failed_git-dirty.md` has a front matter, but no prompt
+    f_failed_git-dirty.md:1:1 warning[missing-prompt]: `.agent/fixer/prompts/steps/retry/fix/f_failed_git-dirty.md` has a front matter, but no prompt
     ");
 }

@@ -25,13 +25,13 @@ fn prompt_files() {
     # missing, unknown built-in
     steps_registry.json:42:103 error[missing-prompt]: No fallback prompt found for key: "continuation.issue" (step: continuation.fix), and there is no file `.agent/fixer/prompts/steps/continuation/mend/f_default.md`
     # there, unknown built-in
-    steps_registry.json:42:102 warning[unknown-fallback-key]: `fix_default` is no built-in prompt
+    nothing
     # outside
     steps_registry.json:42:80 error[invalid-value]: `c3` is a part of the path of a prompt, and leads elsewhere
     # edition and adaptation
     steps_registry.json:41:5 error[missing-prompt]: `continuation.fix` has no prompt: no file `.agent/fixer/prompts/steps/continuation/fix/f_e_a.md`
     # missing section
-    steps_registry.json:66:97 error[missing-prompt]: `section.context` has no prompt: there is no file for `contxt`
+    steps_registry.json:66:5 error[missing-prompt]: `section.context` has no prompt: no file `.agent/fixer/prompts/steps/section/contxt/f_default.md`
     "#);
 }
 
@@ -90,18 +90,18 @@ fn templates() {
         ("unknown variable in a failure prompt", &[("Commit for #{uv-issue}", "Commit for #{uv-isue}")]),
     ]), @r#"
     # unknown section
-    f_default.md:7:1 error[unknown-section]: there is no step `section.contxt`
+    f_default.md:7:1 error[unknown-target]: there is no step `section.contxt`
     # section that includes itself
     f_default.md:1:10 error[endless-section]: `section.context` includes itself
     # words are text
     nothing
     # custom variables
-    f_default.md:2:1 warning[empty-custom-variable]: `.agent/fixer/prompts/steps/initial/fix/f_default.md` does not use its custom variables `c`
-    f_default.md:7:18 warning[empty-custom-variable]: nothing fills `a`, `b` of `.agent/fixer/prompts/steps/initial/fix/f_default.md`
+    f_default.md:2:1 warning[unknown-variable]: `.agent/fixer/prompts/steps/initial/fix/f_default.md` does not use its custom variables `c`
+    f_default.md:7:18 warning[unknown-variable]: nothing fills `a`, `b` of `.agent/fixer/prompts/steps/initial/fix/f_default.md`
     # notes in a front matter
-    f_default.md:2:1 warning[stray-key]: `author` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` has no effect
+    f_default.md:2:1 warning[unused-key]: `author` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` has no effect
     # bad front matter
-    f_default.md:4:1 error[invalid-front-matter]: the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` is no YAML: "-" is only valid inside a block
+    f_default.md:4:1 error[invalid-yaml]: the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` is no YAML: "-" is only valid inside a block
     # front matter of another type
     f_default.md:3:1 error[wrong-type]: `uvVariables` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` must be a list of texts
     # malformed blocks
@@ -143,33 +143,33 @@ fn validators() {
     # condition of success
     steps_registry.json:16:78 error[invalid-value]: `contains:x` is no condition of success
     # no pattern
-    steps_registry.json:15:5 error[validator-without-pattern]: validator `git-clean` names no `failurePattern`
+    steps_registry.json:15:5 error[missing-key]: validator `git-clean` names no `failurePattern`
     # unknown pattern
-    steps_registry.json:17:25 error[validator-without-pattern]: validator `git-clean` names the failure pattern `git-dirt`, which there is not
+    steps_registry.json:17:25 error[unknown-name]: validator `git-clean` names the failure pattern `git-dirt`, which there is not
     # unknown extractor
-    steps_registry.json:18:42 warning[unknown-extractor]: `parseChanges` is no extractor, so that `changedFiles` stays empty
+    steps_registry.json:18:42 warning[unknown-name]: `parseChanges` is no extractor, so that `changedFiles` stays empty
     # param that nothing yields
-    steps_registry.json:11:34 warning[unused-failure-param]: the prompt of failure pattern `git-dirty` does not read `branch`
+    steps_registry.json:11:34 warning[unused-variable]: the prompt of failure pattern `git-dirty` does not read `branch`
     # value that nothing yields
-    f_failed_git-dirty.md:1:83 warning[undeclared-failure-param]: validator `git-clean` yields no `branch`, so that it stays empty
+    f_failed_git-dirty.md:1:83 warning[undeclared-variable]: validator `git-clean` yields no `branch`, so that it stays empty
     # pattern without description
     steps_registry.json:9:18 error[missing-key]: `description` is missing in `failurePatterns.git-dirty`
     # no failure prompt
-    steps_registry.json:10:80 error[missing-prompt]: failure pattern `git-dirty` has no prompt: there is no file for `git-dirt`
+    steps_registry.json:9:5 error[missing-prompt]: failure pattern `git-dirty` has no prompt: no file `.agent/fixer/prompts/steps/retry/fix/f_failed_git-dirt.md`, `.agent/fixer/prompts/steps/closure/fix/f_failed_git-dirt.md`, `.agent/fixer/prompts/steps/continuation/fix/f_failed_git-dirt.md`
     # c2 of the closure step
     steps_registry.json:9:5 error[missing-prompt]: failure pattern `git-dirty` has no prompt: no file `.agent/fixer/prompts/steps/closure/fix/f_failed_git-dirty.md`, `.agent/fixer/prompts/steps/continuation/fix/f_failed_git-dirty.md`
     # unknown validator
-    steps_registry.json:24:47 error[unknown-validator]: `git-cleen` is no validator
+    steps_registry.json:24:47 error[unknown-name]: `git-cleen` is no validator
     # unknown step
-    steps_registry.json:22:5 error[unknown-step]: `validationSteps` names `closure.fx`, which is no step
+    steps_registry.json:22:5 error[unknown-target]: `validationSteps` names `closure.fx`, which is no step
     # no closure step
-    steps_registry.json:22:5 error[inert-validation]: `initial.fix` is no closure step, so that its validators never run
+    steps_registry.json:22:5 error[unused-definition]: `initial.fix` is no closure step, so that its validators never run
     # other id
-    steps_registry.json:23:17 error[step-id-mismatch]: the validation of key `closure.fix` calls itself `x`
+    steps_registry.json:23:17 error[id-mismatch]: the validation of key `closure.fix` calls itself `x`
     # unknown action
     steps_registry.json:25:32 error[invalid-value]: `try` is no `action`
     # schema of its own
-    steps_registry.json:23:32 warning[stray-key]: `outputSchemaRef` has no effect in `validationSteps.closure.fix`
+    steps_registry.json:23:32 warning[unused-key]: `outputSchemaRef` has no effect in `validationSteps.closure.fix`
     ");
 }
 
@@ -251,15 +251,15 @@ fn files_themselves() {
     agent.json:2:1 error[invalid-json]: no comma may follow the last entry
     f_default.md:7:43 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
     f_failed_git-dirty.md:1:88 error[unknown-variable]: the failure prompt reads `issue`, which nobody gives there; so do the prompts of `initial.fix`, `closure.fix`
-    steps_registry.json:2:14 error[agent-id-mismatch]: the registry belongs to `fixer`, the agent is called `x`
+    steps_registry.json:2:14 error[id-mismatch]: the registry belongs to `fixer`, the agent is called `x`
     --
     steps_registry.json:1:65 error[too-deep]: the nesting is deeper than 64 levels
     --
-    fix.json:1:1 error[invalid-json]: a `}` is missing at the end
+    fix.json:1:1 error[invalid-json]: unterminated object
     --
-    system.md:2:2 error[not-utf8]: `.agent/fixer/prompts/system.md` is not UTF-8 from here on
+    system.md:2:2 error[unreadable-file]: `.agent/fixer/prompts/system.md` is not UTF-8 from here on
     --
-    f_default.md:1:1 error[too-large]: `.agent/fixer/prompts/steps/closure/fix/f_default.md` is larger than 16 MiB
+    f_default.md:1:1 error[unreadable-file]: `.agent/fixer/prompts/steps/closure/fix/f_default.md` is larger than 16 MiB
     ");
 }
 
@@ -293,11 +293,11 @@ fn blocks_of_failure_prompts_in_other_prompts() {
         ("in a fence", &[("Close #{uv-issue}", "Close #{uv-issue}\n```\n{{name}}\n```\n")]),
     ]), @"
     # a value
-    f_default.md:1:20 warning[literal-block]: `{{files}}` stays as it is: only failure prompts are filled so
+    f_default.md:1:20 warning[unknown-placeholder]: `{{files}}` stays as it is: only failure prompts are filled so
     # a block
-    f_default.md:1:18 warning[literal-block]: `{{#if files}}` stays as it is: only failure prompts are filled so
+    f_default.md:1:18 warning[unknown-placeholder]: `{{#if files}}` stays as it is: only failure prompts are filled so
     # in a section
-    f_default.md:1:12 warning[literal-block]: `{{names}}` stays as it is: only failure prompts are filled so
+    f_default.md:1:12 warning[unknown-placeholder]: `{{names}}` stays as it is: only failure prompts are filled so
     # other notations
     nothing
     # in a fence

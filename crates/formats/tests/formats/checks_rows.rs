@@ -24,7 +24,7 @@ fn a_schema_of_a_validation_has_no_effect() {
         ("description", &[("\"name\": \"Clean tree\"", "\"name\": \"Clean tree\", \"description\": \"Is it clean?\"")]),
     ]), @"
     # schema
-    steps_registry.json:23:54 warning[stray-key]: `outputSchemaRef` has no effect in `validationSteps.closure.fix`
+    steps_registry.json:23:54 warning[unused-key]: `outputSchemaRef` has no effect in `validationSteps.closure.fix`
     # description
     nothing
     ");
@@ -38,12 +38,12 @@ fn keys_that_older_definitions_carry() {
             "\"verdict\": { \"type\": \"detect:graph\", \"config\": { \"type\": \"x\", \"issueParam\": \"issue\" } }")]),
     ]), @"
     # of a step
-    steps_registry.json:30:48 warning[stray-key]: `type` has no effect in a step
-    steps_registry.json:30:61 warning[stray-key]: `condition` has no effect in a step
-    steps_registry.json:30:79 warning[stray-key]: `priority` has no effect in a step
+    steps_registry.json:30:48 warning[unused-key]: `type` has no effect in a step
+    steps_registry.json:30:61 warning[unused-key]: `condition` has no effect in a step
+    steps_registry.json:30:79 warning[unused-key]: `priority` has no effect in a step
     # of a verdict
-    agent.json:16:54 warning[stray-key]: `type` has no effect in `runner.verdict.config`
-    agent.json:16:67 warning[stray-key]: `issueParam` has no effect in `runner.verdict.config`
+    agent.json:16:54 warning[unused-key]: `type` has no effect in `runner.verdict.config`
+    agent.json:16:67 warning[unused-key]: `issueParam` has no effect in `runner.verdict.config`
     ");
 }
 
@@ -79,9 +79,9 @@ fn params_of_a_failure_are_compared_with_its_prompt_and_its_validators() {
     # read and given
     nothing
     # not read
-    steps_registry.json:11:34 warning[unused-failure-param]: the prompt of failure pattern `git-dirty` does not read `branch`
+    steps_registry.json:11:34 warning[unused-variable]: the prompt of failure pattern `git-dirty` does not read `branch`
     # read, but not given
-    steps_registry.json:11:34 warning[undeclared-failure-param]: validator `git-clean` yields no `branch`, so that it stays empty
+    steps_registry.json:11:34 warning[undeclared-variable]: validator `git-clean` yields no `branch`, so that it stays empty
     ");
 }
 
@@ -100,12 +100,12 @@ fn keys_that_say_nothing_in_a_condition() {
     let verdict = "\"verdict\": { \"type\": \"detect:graph\" }";
     insta::assert_snapshot!(table(&[("of a keyword", &[(verdict, &keyword)]), ("of the flow", &[(verdict, &graph)])]), @"
     # of a keyword
-    agent.json:16:155 warning[stray-key]: `maxIterations` has no effect in `config`
-    agent.json:16:175 warning[stray-key]: `type` has no effect in `config`
-    agent.json:16:188 warning[stray-key]: `issueParam` has no effect in `config`
-    steps_registry.json:22:5 warning[verdict-past-validators]: `meta:composite` can complete the run before its validators have passed
+    agent.json:16:155 warning[unused-key]: `maxIterations` has no effect in `config`
+    agent.json:16:175 warning[unused-key]: `type` has no effect in `config`
+    agent.json:16:188 warning[unused-key]: `issueParam` has no effect in `config`
+    steps_registry.json:22:5 warning[closure-skipped]: `meta:composite` can complete the run before its validators have passed
     # of the flow
-    agent.json:16:127 warning[stray-key]: `registryPath` has no effect in `config`
-    agent.json:16:153 warning[stray-key]: `entryStep` has no effect in `config`
+    agent.json:16:127 warning[unused-key]: `registryPath` has no effect in `config`
+    agent.json:16:153 warning[unused-key]: `entryStep` has no effect in `config`
     ");
 }

@@ -79,19 +79,19 @@ fn what_is_wrong_in_a_sandbox_is_told() {
     # twice
     agent.json:17:129 warning[duplicate-item]: `a.com` stands twice in `trustedDomains`
     # none with domains
-    agent.json:17:117 warning[stray-key]: `trustedDomains` has no effect in `runner.boundaries.sandbox.network`
+    agent.json:17:117 warning[unused-key]: `trustedDomains` has no effect in `runner.boundaries.sandbox.network`
     # custom without
-    agent.json:17:100 warning[stray-key]: `custom` without `trustedDomains` reaches nobody
+    agent.json:17:100 warning[unused-key]: `custom` without `trustedDomains` reaches nobody
     # paths
     agent.json:17:121 error[invalid-value]: an empty path names nothing
     agent.json:17:125 error[invalid-value]: a path of `allowedPaths` is a file or a folder with all that is in it, and no pattern
     agent.json:17:134 error[invalid-value]: only your own home can be named by `~`
     # excluded commands
-    agent.json:17:89 warning[stray-key]: `excludedCommands` has no effect in `runner.boundaries.sandbox`
+    agent.json:17:89 warning[unused-key]: `excludedCommands` has no effect in `runner.boundaries.sandbox`
     # no excluded commands
     nothing
     # commands outside
-    agent.json:17:117 warning[stray-key]: `allowUnsandboxedCommands` has no effect: every command stays behind the sandbox
+    agent.json:17:117 warning[unused-key]: `allowUnsandboxedCommands` has no effect: every command stays behind the sandbox
     # no commands outside
     nothing
     ");

@@ -33,7 +33,7 @@ fn registry() {
     # entry by verdict type
     nothing
     # unknown verdict type
-    steps_registry.json:7:52 error[unknown-verdict-type]: `detect:grph` in `entryStepMapping` is no verdict type
+    steps_registry.json:7:52 error[unknown-name]: `detect:grph` in `entryStepMapping` is no verdict type
     steps_registry.json:7:82 error[mixed-generations]: `externalState` in `entryStepMapping` is a type of the “complete” generation, and this registry is of the “closing” generation
     # entry that is no step
     steps_registry.json:7:16 error[unknown-target]: the entry leads to `initial.fx`, which is no step
@@ -48,8 +48,8 @@ fn registry() {
     # check flow
     steps_registry.json:31:47 error[mixed-generations]: this registry mixes generations: the “closing” generation has `failurePatterns` (line 8), `validationSteps` (line 21), `stepKind` of `initial.fix` (line 30), `intentSchemaRef` of `initial.fix` (line 35), 8 more; the check flow has `check` of `initial.fix` (line 31)
     # check flow ids
-    f_default.md:7:1 error[unknown-section]: there is no step `section.context`
-    steps_registry.json:66:27 error[step-id-mismatch]: the step of key `s_a1b2` calls itself `section.context`
+    f_default.md:7:1 error[unknown-target]: there is no step `section.context`
+    steps_registry.json:66:27 error[id-mismatch]: the step of key `s_a1b2` calls itself `section.context`
     # piece
     steps_registry.json:4:3 error[unsupported-yet]: this is a piece, not a step registry: it has `movements`
     ");
@@ -70,28 +70,28 @@ fn steps() {
         ("permission", &[("\"permissionMode\": \"plan\"", "\"permissionMode\": \"full\"")]),
     ]), @"
     # other id
-    steps_registry.json:30:17 error[step-id-mismatch]: the step of key `initial.fix` calls itself `initial.fx`
+    steps_registry.json:30:17 error[id-mismatch]: the step of key `initial.fix` calls itself `initial.fx`
     # unknown kind
     steps_registry.json:30:60 error[invalid-value]: `worker` is no `stepKind`
     # no kind
+    steps_registry.json:41:5 error[missing-key]: `continuation.fix` has no `stepKind`, and `retry` as `c2` implies none
     steps_registry.json:41:5 error[missing-prompt]: `continuation.fix` has no prompt: no file `.agent/fixer/prompts/steps/retry/fix/f_default.md`
-    steps_registry.json:41:5 error[no-step-kind]: `continuation.fix` has no `stepKind`, and `retry` as `c2` implies none
     # unknown key
     steps_registry.json:31:47 error[unknown-key]: `useStdin` is no key of a step
     # stray keys
-    steps_registry.json:31:47 warning[stray-key]: `type` has no effect in a step
-    steps_registry.json:31:65 warning[stray-key]: `priority` has no effect in a step
-    steps_registry.json:31:80 warning[stray-key]: `condition` has no effect in a step
+    steps_registry.json:31:47 warning[unused-key]: `type` has no effect in a step
+    steps_registry.json:31:65 warning[unused-key]: `priority` has no effect in a step
+    steps_registry.json:31:80 warning[unused-key]: `condition` has no effect in a step
     # no section of that name
-    f_default.md:7:1 error[unknown-section]: there is no step `section.context`
+    f_default.md:7:1 error[unknown-target]: there is no step `section.context`
     # lacks one part
-    steps_registry.json:54:5 error[incomplete-step]: `closure.fix` lacks `outputSchemaRef`
+    steps_registry.json:54:5 error[missing-key]: `closure.fix` lacks `outputSchemaRef`
     # lacks all parts
-    steps_registry.json:66:5 error[incomplete-step]: `closure.spare` lacks `structuredGate`, `transitions`, `outputSchemaRef`
+    steps_registry.json:66:5 error[missing-key]: `closure.spare` lacks `structuredGate`, `transitions`, `outputSchemaRef`
     steps_registry.json:66:5 warning[unreachable-step]: no run can come to `closure.spare`
     # gated section
-    steps_registry.json:66:5 error[incomplete-step]: `section.context` lacks `transitions`, `outputSchemaRef`
-    steps_registry.json:66:5 error[no-step-kind]: `section.context` has no `stepKind`, and `section` as `c2` implies none
+    steps_registry.json:66:5 error[missing-key]: `section.context` has no `stepKind`, and `section` as `c2` implies none
+    steps_registry.json:66:5 error[missing-key]: `section.context` lacks `transitions`, `outputSchemaRef`
     steps_registry.json:66:5 warning[unreachable-step]: no run can come to `section.context`
     steps_registry.json:66:126 error[missing-key]: `allowedIntents`, `intentSchemaRef`, `intentField` are missing in `structuredGate`
     # permission
@@ -126,44 +126,44 @@ fn intents() {
     ]), @"
     # not of its kind
     steps_registry.json:34:36 error[intent-not-of-kind]: `initial.fix` is a work step, which cannot decide `escalate`
-    steps_registry.json:34:36 error[intent-without-transition]: `initial.fix` allows `escalate`, but no transition says where that leads
+    steps_registry.json:34:36 error[missing-transition]: `initial.fix` allows `escalate`, but no transition says where that leads
     steps_registry.json:34:48 error[intent-not-of-kind]: `initial.fix` is a work step, which cannot decide `closing`
-    steps_registry.json:34:48 error[intent-without-transition]: `initial.fix` allows `closing`, but no transition says where that leads
-    steps_registry.json:35:28 error[intent-mismatch]: `initial.fix` allows `next`, `escalate`, `closing`, but the schema does not list `escalate`, `closing`
-    steps_registry.json:39:66 error[transition-without-intent]: `initial.fix` has a transition for `repeat`, which it does not allow
+    steps_registry.json:34:48 error[missing-transition]: `initial.fix` allows `closing`, but no transition says where that leads
+    steps_registry.json:35:28 error[schema-gate-mismatch]: `initial.fix` allows `next`, `escalate`, `closing`, but the schema does not list `escalate`, `closing`
+    steps_registry.json:39:66 error[unreachable-transition]: `initial.fix` has a transition for `repeat`, which it does not allow
     # unknown
     steps_registry.json:34:46 error[invalid-value]: `finish` is no intent
     # schema lists fewer
-    steps_registry.json:35:28 error[intent-mismatch]: `initial.fix` allows `next`, `repeat`, but the schema does not list `repeat`
+    steps_registry.json:35:28 error[schema-gate-mismatch]: `initial.fix` allows `next`, `repeat`, but the schema does not list `repeat`
     # schema lists more
-    steps_registry.json:48:28 error[intent-mismatch]: `continuation.fix` allows `repeat`, `handoff`, but the schema also lists `next`
+    steps_registry.json:48:28 error[schema-gate-mismatch]: `continuation.fix` allows `repeat`, `handoff`, but the schema also lists `next`
     # other case
-    steps_registry.json:48:28 error[intent-mismatch]: `continuation.fix` allows `repeat`, `handoff`, but the schema lists `Repeat` instead of `repeat`
+    steps_registry.json:48:28 error[schema-gate-mismatch]: `continuation.fix` allows `repeat`, `handoff`, but the schema lists `Repeat` instead of `repeat`
     # abort counts on neither side
     nothing
     # no enum
-    steps_registry.json:35:28 error[intent-mismatch]: `#/properties/next_action/properties/action` leads to no `enum` in the schema of `initial.fix`
+    steps_registry.json:35:28 error[schema-gate-mismatch]: `#/properties/next_action/properties/action` leads to no `enum` in the schema of `initial.fix`
     # pointer into another file
     steps_registry.json:35:28 error[invalid-value]: `intentSchemaRef` is `common.json#/properties/next_action/properties/action`, which does not begin with `#/`
     # field that the schema has not
-    steps_registry.json:36:24 error[intent-mismatch]: `intentField` of `initial.fix` is `action`, where the schema allows no value
+    steps_registry.json:36:24 error[schema-gate-mismatch]: `intentField` of `initial.fix` is `action`, where the schema allows no value
     # no path
     steps_registry.json:61:24 error[invalid-value]: `a..b` in `intentField` is no dotted path
     # no field, no pointer
     steps_registry.json:58:25 error[missing-key]: `intentField` is missing in `structuredGate`
     steps_registry.json:58:25 error[missing-key]: `intentSchemaRef` is missing in `structuredGate`
     # without transition
-    steps_registry.json:34:28 error[intent-without-transition]: `initial.fix` allows `next`, but no transition says where that leads
+    steps_registry.json:34:28 error[missing-transition]: `initial.fix` allows `next`, but no transition says where that leads
     # abort needs none
     nothing
     # transition without intent
-    steps_registry.json:52:24 error[transition-without-intent]: `continuation.fix` has a transition for `repeat`, which it does not allow
+    steps_registry.json:52:24 error[unreachable-transition]: `continuation.fix` has a transition for `repeat`, which it does not allow
     # fallback that is not allowed
     steps_registry.json:62:46 error[invalid-value]: `fallbackIntent` is `next`, which `closure.fix` does not allow
     # no fallback
-    steps_registry.json:62:21 warning[no-fallback]: `failFast` is false, but no `fallbackIntent` says what an unreadable intent means
+    steps_registry.json:62:21 warning[unused-key]: `failFast` is false, but no `fallbackIntent` says what an unreadable intent means
     # inert fallback
-    steps_registry.json:62:27 warning[inert-fallback]: `fallbackIntent` has no effect: an unreadable intent ends the run
+    steps_registry.json:62:27 warning[unused-key]: `fallbackIntent` has no effect: an unreadable intent ends the run
     ");
 }
 
@@ -198,25 +198,25 @@ fn transitions() {
     steps_registry.json:54:5 warning[unreachable-step]: no run can come to `closure.fix`
     # handoff to work
     steps_registry.json:29:5 error[no-way-to-end]: from `initial.fix`, `continuation.fix` no path leads to an end
-    steps_registry.json:52:91 warning[handoff-to-work]: `handoff` of `continuation.fix` leads to `continuation.fix`, a work step that is no flow's entry
+    steps_registry.json:52:91 warning[wrong-direction]: `handoff` of `continuation.fix` leads to `continuation.fix`, a work step that is no flow's entry
     steps_registry.json:54:5 warning[unreachable-step]: no run can come to `closure.fix`
     # handoff to an entry
     steps_registry.json:29:5 error[no-way-to-end]: from `initial.fix`, `continuation.fix` no path leads to an end
     steps_registry.json:54:5 warning[unreachable-step]: no run can come to `closure.fix`
     # null elsewhere
-    steps_registry.json:52:46 error[null-target]: `repeat` of `continuation.fix` leads nowhere
+    steps_registry.json:52:46 error[missing-transition]: `repeat` of `continuation.fix` leads nowhere
     # closing with target
-    steps_registry.json:64:47 error[end-with-target]: `closing` ends the run, so that it cannot lead to `initial.fix`
+    steps_registry.json:64:47 error[wrong-direction]: `closing` ends the run, so that it cannot lead to `initial.fix`
     # abort as written
     nothing
     # abort with target
-    steps_registry.json:64:76 error[end-with-target]: `abort` ends the run, so that it cannot lead to `initial.fix`
+    steps_registry.json:64:76 error[wrong-direction]: `abort` ends the run, so that it cannot lead to `initial.fix`
     # no target
     steps_registry.json:52:34 error[missing-key]: `target` is missing in `transitions.repeat`
     # both
     steps_registry.json:52:84 error[invalid-value]: `transitions.repeat` has both `target` and `targets`
     # fallback
-    steps_registry.json:52:66 warning[stray-key]: `fallback` has no effect in `transitions.repeat`
+    steps_registry.json:52:66 warning[unused-key]: `fallback` has no effect in `transitions.repeat`
     # unknown intent
     steps_registry.json:52:68 error[invalid-value]: `hand-off` in `transitions` is no intent
     ");
@@ -259,14 +259,14 @@ fn conditional_transitions() {
     steps_registry.json:52:24 warning[transition-without-default]: `continuation.fix` selects by `approach`, which can be anything as `initial.fix` leaves it, and no entry of `targets` names that
     repeat → select by handoff approach {a: initial.fix}
     # {"condition": "stats", "targets": {"a": "initial.fix"}}
-    steps_registry.json:52:48 error[unknown-condition]: `condition` names `stats`, which no step leaves
+    steps_registry.json:52:48 error[unassigned-value]: `condition` names `stats`, which no step leaves
     repeat → select by handoff stats {a: initial.fix}
     # {"condition": "stats", "targets": {"a": "initial.fix", "default": "initial.fix"}}
-    steps_registry.json:52:48 warning[unknown-condition]: `condition` names `stats`, which no step leaves
+    steps_registry.json:52:48 warning[unassigned-value]: `condition` names `stats`, which no step leaves
     repeat → select by handoff stats {a: initial.fix}, else initial.fix
     # {"condition": "status", "targets": {"ready": "closure.fix", "x": null, "default": 3}}
     steps_registry.json:52:79 error[wrong-direction]: `repeat` of `continuation.fix` leads to `closure.fix`, a closure step
-    steps_registry.json:52:99 error[null-target]: `x` in `targets` leads nowhere
+    steps_registry.json:52:99 error[missing-transition]: `x` in `targets` leads nowhere
     steps_registry.json:52:116 error[wrong-type]: `default` must be the name of a step, not a number
     repeat → select by handoff status {ready: closure.fix}
     # {"targets": {"ready": "initial.fix"}}
@@ -290,11 +290,11 @@ fn a_condition_that_could_be_two() {
     let found = two("st");
     assert!(
         found.contains(
-            "warning[unknown-condition]: `condition` names `st`, which is ambiguous: there are `a.st`, `b.st`"
+            "warning[unassigned-value]: `condition` names `st`, which is ambiguous: there are `a.st`, `b.st`"
         ),
         "{found}"
     );
-    assert!(!two("a.st").contains("unknown-condition"), "{}", two("a.st"));
+    assert!(!two("a.st").contains("unassigned-value"), "{}", two("a.st"));
 }
 
 #[test]
@@ -347,17 +347,17 @@ fn jumps() {
     .concat();
     insta::assert_snapshot!(text, @r#"
     # "targetField": "next_action.to",  
-    steps_registry.json:34:60 note[refused-jump]: answers of `initial.fix` may leave out `next_action.to`, and then a `jump` names no step
+    steps_registry.json:34:60 note[schema-gate-mismatch]: answers of `initial.fix` may leave out `next_action.to`, and then a `jump` names no step
     jump → jump by next_action.to among initial.fix | continuation.fix
     # "targetField": "next_action.to",  "enum": ["continuation.fix", "closure.fix"]
-    steps_registry.json:34:60 warning[refused-jump]: a `jump` of `initial.fix` to `closure.fix` is refused: allowed are `continuation.fix`
-    steps_registry.json:34:60 note[refused-jump]: answers of `initial.fix` may leave out `next_action.to`, and then a `jump` names no step
+    steps_registry.json:34:60 warning[schema-gate-mismatch]: a `jump` of `initial.fix` to `closure.fix` is refused: allowed are `continuation.fix`
+    steps_registry.json:34:60 note[schema-gate-mismatch]: answers of `initial.fix` may leave out `next_action.to`, and then a `jump` names no step
     jump → jump by next_action.to among continuation.fix
     # "targetField": "next_action.to",  "enum": ["closure.fix"]
-    steps_registry.json:34:36 error[jump-without-target]: the schema lists no work or verification step at `next_action.to`
+    steps_registry.json:34:36 error[missing-transition]: the schema lists no work or verification step at `next_action.to`
     jump → Aborted
     #   
-    steps_registry.json:34:36 error[jump-without-target]: `jump` is allowed, but has no target
+    steps_registry.json:34:36 error[missing-transition]: `jump` is allowed, but has no target
     jump → Aborted
     #  "jump": {"target": "continuation.fix"} 
     jump → continuation.fix
@@ -367,7 +367,7 @@ fn jumps() {
     steps_registry.json:39:85 error[wrong-direction]: `jump` of `initial.fix` leads to `closure.fix`, a closure step
     jump → jump by next_action.to among closure.fix, else closure.fix
     # "targetField": "next_action.to", "jump": {"target": null} 
-    steps_registry.json:39:85 error[null-target]: `jump` of `initial.fix` leads nowhere
+    steps_registry.json:39:85 error[missing-transition]: `jump` of `initial.fix` leads nowhere
     jump → Aborted
     # "targetField": "next_action.to", "targetMode": "dynamic", "jump": {"target": "continuation.fix"} 
     jump → jump by next_action.to among initial.fix | continuation.fix, else continuation.fix
@@ -377,10 +377,10 @@ fn jumps() {
     steps_registry.json:39:66 warning[transition-without-default]: `next_action.to` can hold a value that no entry of `targets` names
     jump → select by field next_action.to {a: initial.fix}
     # "targetMode": "conditional", "jump": {"target": "continuation.fix"} 
-    steps_registry.json:34:36 error[jump-without-target]: `targetMode` is `conditional`, but nothing selects a target
+    steps_registry.json:34:36 error[missing-transition]: `targetMode` is `conditional`, but nothing selects a target
     jump → Aborted
     #  "jump": {"targets": {"a": "initial.fix"}} 
-    steps_registry.json:34:36 error[jump-without-target]: nothing selects among the `targets` of `jump`
+    steps_registry.json:34:36 error[missing-transition]: nothing selects among the `targets` of `jump`
     jump → Aborted
     #  "jump": {"condition": "approach", "targets": {"a": "initial.fix"}} 
     steps_registry.json:39:66 warning[transition-without-default]: `approach` can hold a value that no entry of `targets` names
@@ -441,13 +441,13 @@ fn handoffs_and_inputs() {
         ("optional", &[("{ \"from\": \"initial.fix.approach\" }", "{ \"from\": \"initial.fix.approach\", \"required\": false, \"default\": [] }")]),
     ]), @"
     # nothing of that name
-    steps_registry.json:50:27 error[handoff-not-in-schema]: `continuation.fix` is to leave `state`, which its schema does not provide
+    steps_registry.json:50:27 error[schema-gate-mismatch]: `continuation.fix` is to leave `state`, which its schema does not provide
     # closed object
-    steps_registry.json:37:44 error[handoff-not-in-schema]: `initial.fix` is to leave `plan.risks`, which its schema does not provide
+    steps_registry.json:37:44 error[schema-gate-mismatch]: `initial.fix` is to leave `plan.risks`, which its schema does not provide
     # open object
-    steps_registry.json:37:44 warning[handoff-not-in-schema]: `initial.fix` is to leave `plan.risks`, which its schema does not provide
+    steps_registry.json:37:44 warning[schema-gate-mismatch]: `initial.fix` is to leave `plan.risks`, which its schema does not provide
     # below a text
-    steps_registry.json:37:44 error[handoff-not-in-schema]: `initial.fix` is to leave `plan.approach.x`, which its schema does not provide
+    steps_registry.json:37:44 error[schema-gate-mismatch]: `initial.fix` is to leave `plan.approach.x`, which its schema does not provide
     # unknown step
     steps_registry.json:43:41 error[unassigned-value]: `continuation.fix` reads `initial.fx.approach`, but `initial.fx` is no step
     # unknown key
@@ -455,8 +455,9 @@ fn handoffs_and_inputs() {
     # by its whole path
     nothing
     # no key
-    steps_registry.json:43:41 error[invalid-input]: `approach` names no step and key
+    steps_registry.json:43:41 error[invalid-value]: `approach` names no step and key
     # no from
+    steps_registry.json:43:31 error[missing-key]: `from` is missing in `inputs.approach`
     steps_registry.json:43:33 error[unknown-key]: `form` is no key of `inputs.approach`
     # around the producer
     f_default.md:1:60 error[unassigned-value]: `continuation.fix` reads `previous_summary`, but at its first visit nothing has been answered
@@ -499,7 +500,7 @@ fn a_registry_named_alone() {
     files.remove(".agent/fixer/agent.json");
     let loaded = named(&files);
     assert_eq!((&*loaded.draft.name, loaded.draft.limits.iterations_max), ("fixer", 10));
-    insta::assert_snapshot!(findings_of(loaded), @"steps_registry.json:22:5 warning[verdict-past-validators]: `count:iteration` completes the run after 10 iterations, validators or not");
+    insta::assert_snapshot!(findings_of(loaded), @"steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` completes the run after 10 iterations, validators or not");
     files.remove(".agent/fixer/steps_registry.json");
     insta::assert_snapshot!(findings_of(named(&files)), @"steps_registry.json:1:1 error[unreadable-file]: there is no registry `.agent/fixer/steps_registry.json`");
 }
@@ -513,10 +514,11 @@ fn many_things_at_once() {
         ("\"enum\": [\"next\", \"repeat\"]", "\"enum\": [\"next\"]"),
         ("Be kind. ", "Be kind to {uv-nobody}. "),
     ]), @"
+    agent.json:1:1 error[missing-key]: `displayName` is missing in the agent
     agent.json:4:3 error[unknown-key]: `displayname` is no key of the agent
     f_default.md:1:12 error[unknown-variable]: the prompt of `initial.fix` reads `nobody`, which nobody gives
     steps_registry.json:4:9 error[wrong-type]: `c1` must be text, not a number
-    steps_registry.json:35:28 error[intent-mismatch]: `initial.fix` allows `next`, `repeat`, but the schema does not list `repeat`
+    steps_registry.json:35:28 error[schema-gate-mismatch]: `initial.fix` allows `next`, `repeat`, but the schema does not list `repeat`
     steps_registry.json:59:28 error[intent-not-of-kind]: `closure.fix` is a work step, which cannot decide `closing`
     ");
 }

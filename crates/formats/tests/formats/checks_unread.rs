@@ -17,7 +17,7 @@ fn parameters_sections_and_bases() {
         ("a base without prompts", &[("\"userPromptsBase\": \".agent/fixer/prompts\"", "\"userPromptsBase\": \".agent/fixer/prompt\"")]),
     ]), @"
     # read by nobody
-    agent.json:8:5 warning[unused-parameter]: no prompt reads the parameter `baseBranch`, so that giving it changes nothing
+    agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `baseBranch`, so that giving it changes nothing
     # read in a failure prompt only
     nothing
     # read in the system prompt only
@@ -25,11 +25,11 @@ fn parameters_sections_and_bases() {
     # meant, but mistyped
     f_default.md:7:43 error[unknown-variable]: the prompt of `initial.fix` reads `bas-branch`, which nobody gives
     # section that nobody includes
-    steps_registry.json:66:5 warning[unused-section]: no prompt includes `section.context`
+    steps_registry.json:66:5 warning[unused-definition]: no prompt includes `section.context`
     # section of another name
-    steps_registry.json:66:5 warning[unused-section]: no prompt includes `context`
+    steps_registry.json:66:5 warning[unused-definition]: no prompt includes `context`
     # a base without prompts
-    steps_registry.json:5:22 warning[unused-base]: no prompt was found below `.agent/fixer/prompt`
+    steps_registry.json:5:22 warning[unused-key]: no prompt was found below `.agent/fixer/prompt`
     ");
 }
 
@@ -58,21 +58,21 @@ fn validators() {
             ("\"closing\": { \"target\": null }, ", "")]),
     ]), @"
     # run by nothing
-    steps_registry.json:15:5 warning[unused-validator]: no validation names the validator `spare`, so that nothing runs it
+    steps_registry.json:15:5 warning[unused-definition]: no validation names the validator `spare`, so that nothing runs it
     # run
     nothing
     # pattern that nobody names
-    steps_registry.json:8:24 warning[unused-failure-pattern]: no validator names the failure pattern `spare`
+    steps_registry.json:8:24 warning[unused-definition]: no validator names the failure pattern `spare`
     # param that nobody reads
-    steps_registry.json:11:34 warning[unused-failure-param]: the prompt of failure pattern `git-dirty` does not read `branch`
+    steps_registry.json:11:34 warning[unused-variable]: the prompt of failure pattern `git-dirty` does not read `branch`
     # value that nobody reads
-    steps_registry.json:18:63 warning[unused-failure-param]: no failure prompt of `git-clean` reads its `branch`
+    steps_registry.json:18:63 warning[unused-variable]: no failure prompt of `git-clean` reads its `branch`
     # value that is read
     nothing
     # values without a failure prompt
-    steps_registry.json:18:26 warning[unused-failure-param]: no failure prompt of `git-clean` reads its `changedFiles`
+    steps_registry.json:18:26 warning[unused-variable]: no failure prompt of `git-clean` reads its `changedFiles`
     # no attempt at all
-    steps_registry.json:18:26 warning[unused-failure-param]: no failure prompt of `git-clean` reads its `changedFiles`
+    steps_registry.json:18:26 warning[unused-variable]: no failure prompt of `git-clean` reads its `changedFiles`
     # no such exit code
     steps_registry.json:16:78 error[invalid-value]: no command ends with the exit code 256, so that this validator never passes
     # no exit code below 0
@@ -82,7 +82,7 @@ fn validators() {
     # the greatest exit code
     nothing
     # closing is not allowed
-    steps_registry.json:22:5 error[inert-validation]: `closure.fix` does not allow `closing`, so that its validators never run
+    steps_registry.json:22:5 error[unused-definition]: `closure.fix` does not allow `closing`, so that its validators never run
     ");
 }
 
@@ -122,13 +122,13 @@ fn prompts() {
     # task, nothing said
     nothing
     # path without editions
-    steps_registry.json:4:46 warning[inert-path-part]: `pathTemplateNoAdaptation` has no `{edition}`, so that writing `default`, `own` has no effect
+    steps_registry.json:4:46 warning[unused-key]: `pathTemplateNoAdaptation` has no `{edition}`, so that writing `default`, `own` has no effect
     # path without the only edition
     nothing
     # path without adaptations
-    steps_registry.json:4:34 warning[inert-path-part]: `pathTemplate` has no `{adaptation}`, so that writing `git-dirty` has no effect
+    steps_registry.json:4:34 warning[unused-key]: `pathTemplate` has no `{adaptation}`, so that writing `git-dirty` has no effect
     # plain path with an adaptation
-    steps_registry.json:4:46 warning[inert-path-part]: `{adaptation}` in `pathTemplateNoAdaptation` is always empty
+    steps_registry.json:4:46 warning[unused-key]: `{adaptation}` in `pathTemplateNoAdaptation` is always empty
     # path that never ends
     steps_registry.json:4:34 error[invalid-value]: a `{` in a path template is never closed
     ");
@@ -151,7 +151,7 @@ fn an_adaptation_that_the_closure_action_replaces() {
     };
     insta::assert_snapshot!(with("label-only"), @"
     agent.json:16:44 warning[unsupported-yet]: `integrations.github` is not supported yet: issues and labels stay as they are
-    steps_registry.json:55:116 warning[stray-key]: `own` has no effect: the closure action's prompt `label-only` is there
+    steps_registry.json:55:116 warning[unused-key]: `own` has no effect: the closure action's prompt `label-only` is there
     ");
     insta::assert_snapshot!(with("own"), @"agent.json:16:44 warning[unsupported-yet]: `integrations.github` is not supported yet: issues and labels stay as they are");
 }
@@ -162,7 +162,7 @@ fn failure_prompts_that_lie_elsewhere() {
     let mut files = sound();
     let prompt = files.remove(retry).unwrap();
     files.insert(retry.replace("retry", "closure"), prompt.clone());
-    insta::assert_snapshot!(findings(&files, DIR), @"steps_registry.json:23:60 warning[stray-key]: `c2` and `c3` of the validation of `closure.fix` lead to no failure prompt, so that others are taken");
+    insta::assert_snapshot!(findings(&files, DIR), @"steps_registry.json:23:60 warning[unused-key]: `c2` and `c3` of the validation of `closure.fix` lead to no failure prompt, so that others are taken");
     files.insert(retry.to_owned(), prompt);
     assert_eq!(findings(&files, DIR), "");
     files.remove(retry);

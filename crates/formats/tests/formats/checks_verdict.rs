@@ -109,8 +109,8 @@ fn what_is_found() {
     }
     assert_snapshot!(text, @r#"
     # {"type": "detect:keyword", "config": {"verdictKeyword": "  "}}
-    agent.json:8:5 warning[unused-parameter]: no prompt reads the parameter `file`, so that giving it changes nothing
-    agent.json:9:5 warning[unused-parameter]: no prompt reads the parameter `url`, so that giving it changes nothing
+    agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `file`, so that giving it changes nothing
+    agent.json:9:5 warning[unused-variable]: no prompt reads the parameter `url`, so that giving it changes nothing
     agent.json:18:72 error[invalid-value]: `verdictKeyword` is empty
     # {"type": "poll:state"}
     agent.json:18:25 warning[unsupported-yet]: the verdict `poll:state` does not look at a `github-issue` yet: the run ends where its flow does, or at its limit of 20 iterations
@@ -132,16 +132,16 @@ fn what_is_found() {
     # {"type": "poll:state", "config": {"resourceType": "api", "targetState": [1]}}
     agent.json:18:88 error[wrong-type]: `targetState` must be a text or an object, not a list
     # {"type": "meta:custom", "config": {"handlerPath": "../verdict.sh"}}
-    agent.json:8:5 warning[unused-parameter]: no prompt reads the parameter `file`, so that giving it changes nothing
-    agent.json:9:5 warning[unused-parameter]: no prompt reads the parameter `url`, so that giving it changes nothing
+    agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `file`, so that giving it changes nothing
+    agent.json:9:5 warning[unused-variable]: no prompt reads the parameter `url`, so that giving it changes nothing
     agent.json:18:66 error[escapes-root]: `../verdict.sh` leads out of the agent's folder
     # {"type": "meta:custom", "config": {"handlerPath": "other.sh"}}
-    agent.json:8:5 warning[unused-parameter]: no prompt reads the parameter `file`, so that giving it changes nothing
-    agent.json:9:5 warning[unused-parameter]: no prompt reads the parameter `url`, so that giving it changes nothing
+    agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `file`, so that giving it changes nothing
+    agent.json:9:5 warning[unused-variable]: no prompt reads the parameter `url`, so that giving it changes nothing
     agent.json:18:66 error[unreadable-file]: there is no handler `.agent/fixer/other.sh`
     # {"type": "meta:custom", "config": {"handlerPath": "verdict.ts"}}
-    agent.json:8:5 warning[unused-parameter]: no prompt reads the parameter `file`, so that giving it changes nothing
-    agent.json:9:5 warning[unused-parameter]: no prompt reads the parameter `url`, so that giving it changes nothing
+    agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `file`, so that giving it changes nothing
+    agent.json:9:5 warning[unused-variable]: no prompt reads the parameter `url`, so that giving it changes nothing
     agent.json:18:66 error[handler-unstartable]: nobody knows how `verdict.ts` is started
     # {"type": "meta:composite", "config": {"operator": "and", "conditions": []}}
     agent.json:18:53 error[invalid-value]: `conditions` is empty
@@ -151,9 +151,9 @@ fn what_is_found() {
                 {"type": "detect:keyword", "config": {"verdictKeyword": "A", "maxIterations": 5}},
                 {"type": "count:iteration"}, {"type": "poll:state", "config": {}}]}}
     agent.json:18:25 warning[verdict-never-holds]: `and` waits for `detect:graph`, and at an end of the flow the run is over anyway
-    agent.json:19:49 warning[stray-key]: `entryStep` has no effect in `config`
+    agent.json:19:49 warning[unused-key]: `entryStep` has no effect in `config`
     agent.json:20:69 warning[verdict-never-holds]: `count:iteration` holds after 30 iterations, and the limit of the run is 20
-    agent.json:21:74 warning[stray-key]: `maxIterations` has no effect in `config`
+    agent.json:21:74 warning[unused-key]: `maxIterations` has no effect in `config`
     agent.json:22:13 error[missing-key]: `config` is missing in a condition
     agent.json:22:51 warning[unsupported-yet]: the verdict `poll:state` does not look at a `github-issue` yet: the run ends where its flow does, or at its limit of 20 iterations
     "#);
@@ -166,10 +166,10 @@ fn a_poll_needs_something_to_look_at() {
     let optional = edit(&with(verdict), "\"required\": true, \"cli\": \"--file\"", "\"cli\": \"--file\"");
     let text = format!("{}# optional\n{}", findings(&bare, DIR), findings(&optional, DIR));
     assert_snapshot!(text, @"
-    agent.json:16:25 error[poll-without-resource]: the verdict looks at a file, and no parameter `file` says which
+    agent.json:16:25 error[missing-key]: the verdict looks at a file, and no parameter `file` says which
     # optional
-    agent.json:8:5 error[poll-without-resource]: the verdict looks at a file, and the parameter `file` can be left out
-    steps_registry.json:22:5 warning[verdict-past-validators]: `poll:state` can complete the run before its validators have passed
+    agent.json:8:5 error[missing-key]: the verdict looks at a file, and the parameter `file` can be left out
+    steps_registry.json:22:5 warning[closure-skipped]: `poll:state` can complete the run before its validators have passed
     ");
 }
 

@@ -83,7 +83,7 @@ fn an_older_step_without_a_file_is_asked_with_the_built_in_prompt() {
     let prompt = all.drive().prompt();
     assert!(prompt.starts_with("Work on issue #12.") && prompt.contains("mend the roof"), "{prompt}");
     let found = all.findings();
-    assert!(found.contains("warning[built-in-prompt]"), "{found}");
+    assert!(found.contains("warning[missing-prompt]"), "{found}");
 }
 
 #[test]

@@ -30,22 +30,15 @@ fn counts_of(found: &str) -> String {
 fn the_iterator_as_it_is() {
     let Some(files) = corpus() else { return };
     insta::assert_snapshot!(counts(&files, ITERATOR), @"
-    9 warning[empty-custom-variable]
-    2 warning[handoff-not-in-schema]
-    4 warning[handoff-to-work]
-    20 warning[inert-fallback]
-    20 warning[optional-intent]
+    22 warning[schema-gate-mismatch]
     6 warning[self-next]
-    9 warning[stray-key]
-    15 warning[unknown-fallback-key]
-    7 warning[unknown-variable]
+    16 warning[unknown-variable]
     14 warning[unreachable-step]
     3 warning[unsupported-yet]
-    1 warning[unused-failure-pattern]
-    4 warning[unused-parameter]
-    1 warning[unused-section]
-    5 warning[unused-validator]
-    1 warning[unused-variable]
+    7 warning[unused-definition]
+    29 warning[unused-key]
+    5 warning[unused-variable]
+    4 warning[wrong-direction]
     ");
 }
 
@@ -67,23 +60,16 @@ fn the_iterator_counting_its_iterations() {
         "\"count:iteration\": \"initial.issue\"",
     ));
     insta::assert_snapshot!(counts(&files, ITERATOR), @"
-    9 warning[empty-custom-variable]
-    2 warning[handoff-not-in-schema]
-    4 warning[handoff-to-work]
-    20 warning[inert-fallback]
-    20 warning[optional-intent]
+    1 warning[closure-skipped]
+    22 warning[schema-gate-mismatch]
     6 warning[self-next]
-    9 warning[stray-key]
-    15 warning[unknown-fallback-key]
-    7 warning[unknown-variable]
+    16 warning[unknown-variable]
     14 warning[unreachable-step]
     2 warning[unsupported-yet]
-    1 warning[unused-failure-pattern]
-    4 warning[unused-parameter]
-    1 warning[unused-section]
-    5 warning[unused-validator]
-    1 warning[unused-variable]
-    1 warning[verdict-past-validators]
+    7 warning[unused-definition]
+    29 warning[unused-key]
+    5 warning[unused-variable]
+    4 warning[wrong-direction]
     ");
 }
 
@@ -97,38 +83,29 @@ fn the_older_iterator_breaks_a_rule_of_its_document() {
     let found = findings_of(load_agent(&files, &Options { agent_dir, registry: None, set }));
     let errors: Vec<&str> = found.lines().filter(|line| line.contains(" error[")).collect();
     insta::assert_snapshot!(errors.join("\n"), @"
-    steps_registry.json:270:33 error[complete-elsewhere]: `complete` of `initial.project.preparation` leads to `initial.project.review`, which is no `complete.*` step
-    steps_registry.json:296:33 error[complete-elsewhere]: `complete` of `initial.project.preparationempty` leads to `initial.project.complete`, which is no `complete.*` step
-    steps_registry.json:323:33 error[complete-elsewhere]: `complete` of `initial.project.processingempty` leads to `initial.project.complete`, which is no `complete.*` step
-    steps_registry.json:349:33 error[complete-elsewhere]: `complete` of `initial.project.review` leads to `initial.project.complete`, which is no `complete.*` step
-    steps_registry.json:375:33 error[complete-elsewhere]: `complete` of `initial.project.again` leads to `initial.project.review`, which is no `complete.*` step
-    steps_registry.json:399:33 error[complete-elsewhere]: `complete` of `initial.project.complete` leads to `initial.project.complete`, which is no `complete.*` step
-    steps_registry.json:425:33 error[complete-elsewhere]: `complete` of `continuation.project.preparation` leads to `initial.project.review`, which is no `complete.*` step
-    steps_registry.json:451:33 error[complete-elsewhere]: `complete` of `continuation.project.processingdone` leads to `initial.project.complete`, which is no `complete.*` step
-    steps_registry.json:477:33 error[complete-elsewhere]: `complete` of `continuation.project.review` leads to `initial.project.complete`, which is no `complete.*` step
-    steps_registry.json:503:33 error[complete-elsewhere]: `complete` of `continuation.project.again` leads to `initial.project.review`, which is no `complete.*` step
-    steps_registry.json:527:33 error[complete-elsewhere]: `complete` of `continuation.project.complete` leads to `continuation.project.complete`, which is no `complete.*` step
-    steps_registry.json:553:33 error[complete-elsewhere]: `complete` of `initial.iterate` leads to `initial.iterate`, which is no `complete.*` step
-    steps_registry.json:579:33 error[complete-elsewhere]: `complete` of `continuation.iterate` leads to `continuation.iterate`, which is no `complete.*` step
+    steps_registry.json:270:33 error[wrong-direction]: `complete` of `initial.project.preparation` leads to `initial.project.review`, which is no `complete.*` step
+    steps_registry.json:296:33 error[wrong-direction]: `complete` of `initial.project.preparationempty` leads to `initial.project.complete`, which is no `complete.*` step
+    steps_registry.json:323:33 error[wrong-direction]: `complete` of `initial.project.processingempty` leads to `initial.project.complete`, which is no `complete.*` step
+    steps_registry.json:349:33 error[wrong-direction]: `complete` of `initial.project.review` leads to `initial.project.complete`, which is no `complete.*` step
+    steps_registry.json:375:33 error[wrong-direction]: `complete` of `initial.project.again` leads to `initial.project.review`, which is no `complete.*` step
+    steps_registry.json:399:33 error[wrong-direction]: `complete` of `initial.project.complete` leads to `initial.project.complete`, which is no `complete.*` step
+    steps_registry.json:425:33 error[wrong-direction]: `complete` of `continuation.project.preparation` leads to `initial.project.review`, which is no `complete.*` step
+    steps_registry.json:451:33 error[wrong-direction]: `complete` of `continuation.project.processingdone` leads to `initial.project.complete`, which is no `complete.*` step
+    steps_registry.json:477:33 error[wrong-direction]: `complete` of `continuation.project.review` leads to `initial.project.complete`, which is no `complete.*` step
+    steps_registry.json:503:33 error[wrong-direction]: `complete` of `continuation.project.again` leads to `initial.project.review`, which is no `complete.*` step
+    steps_registry.json:527:33 error[wrong-direction]: `complete` of `continuation.project.complete` leads to `continuation.project.complete`, which is no `complete.*` step
+    steps_registry.json:553:33 error[wrong-direction]: `complete` of `initial.iterate` leads to `initial.iterate`, which is no `complete.*` step
+    steps_registry.json:579:33 error[wrong-direction]: `complete` of `continuation.iterate` leads to `continuation.iterate`, which is no `complete.*` step
     ");
     insta::assert_snapshot!(counts_of(&found), @"
-    13 error[complete-elsewhere]
-    9 warning[empty-custom-variable]
-    2 warning[handoff-not-in-schema]
-    2 warning[incomplete-domain]
-    1 warning[optional-intent]
-    9 warning[stray-key]
-    16 warning[unbound-step-id]
-    18 warning[unknown-fallback-key]
-    7 warning[unknown-variable]
-    2 warning[unknown-verdict-type]
+    13 error[wrong-direction]
+    26 warning[schema-gate-mismatch]
+    2 warning[unknown-name]
+    16 warning[unknown-variable]
     4 warning[unsupported-yet]
-    1 warning[unused-failure-pattern]
-    4 warning[unused-parameter]
-    1 warning[unused-section]
-    5 warning[unused-validator]
-    1 warning[unused-variable]
-    7 warning[unused-word]
+    7 warning[unused-definition]
+    9 warning[unused-key]
+    5 warning[unused-variable]
     ");
 }
 

@@ -169,7 +169,7 @@ fn rules_over_members_that_leave_something_open() {
 
 #[test]
 fn reports_that_are_not_there_yet() {
-    let codes = &["report-not-yet", "unwritten-report"];
+    let codes = &["unwritten-report", "unwritten-report"];
     insta::assert_snapshot!(of_piece(codes, &[
         ("as it is", &[]),
         ("read by who writes it", &[("Plan {task}.", "Plan {task}. Before: {report:00-plan.md}")]),
@@ -188,13 +188,13 @@ fn reports_that_are_not_there_yet() {
     # written by nobody
     sound.yaml:26:24 warning[unwritten-report]: no movement writes the report `02-scope.md`
     # read before, and no way back
-    sound.yaml:18:11 warning[report-not-yet]: `plan` reads the report `01-scope.md`, which nobody has written by then on any way
+    sound.yaml:18:11 warning[unwritten-report]: `plan` reads the report `01-scope.md`, which nobody has written by then on any way
     ");
 }
 
 #[test]
 fn what_is_read_as_something_else() {
-    let codes = &["type-mismatch", "undeclared-failure-param"];
+    let codes = &["type-mismatch", "undeclared-variable"];
     insta::assert_snapshot!(of_registry(codes, &[
         ("as it is", &[]),
         ("items of a text", &[("\"parseChangedFiles\"", "\"stdout\"")]),
@@ -231,7 +231,7 @@ fn a_failure_prompt_that_is_the_step_s_own() {
 
 #[test]
 fn ends_that_pass_nobody_who_proves_the_work() {
-    let codes = &["closure-skipped", "verdict-past-validators"];
+    let codes = &["closure-skipped", "closure-skipped"];
     let verified = "\"name\": \"Fix\", \"stepKind\": \"verification\", \"c2\"";
     insta::assert_snapshot!(of_registry(codes, &[
         ("as it is", &[]),
@@ -250,7 +250,7 @@ fn ends_that_pass_nobody_who_proves_the_work() {
     # as it is
     nothing
     # a keyword
-    steps_registry.json:22:5 warning[verdict-past-validators]: `detect:keyword` can complete the run before its validators have passed
+    steps_registry.json:22:5 warning[closure-skipped]: `detect:keyword` can complete the run before its validators have passed
     # a verification that work goes around
     steps_registry.json:22:5 warning[closure-skipped]: a run can complete at `closure.fix@validators` without passing any of the verification steps (`continuation.fix`)
     ");
@@ -282,7 +282,7 @@ fn a_transition_that_nothing_takes_is_said_once() {
         "\"next\": { \"target\": \"continuation.fix\" }, ",
         "\"next\": { \"target\": \"continuation.fix\" }, \"jump\": { \"target\": \"continuation.fix\" }, ")])]), @"
     # a transition too many
-    steps_registry.json:39:66 error[transition-without-intent]: `initial.fix` has a transition for `jump`, which it does not allow
+    steps_registry.json:39:66 error[unreachable-transition]: `initial.fix` has a transition for `jump`, which it does not allow
     ");
 }
 

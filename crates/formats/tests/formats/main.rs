@@ -62,10 +62,6 @@ mod lowering;
 #[cfg(test)]
 #[cfg(test)]
 #[cfg(test)]
-mod one_mistake;
-#[cfg(test)]
-mod one_mistake_piece;
-#[cfg(test)]
 mod piece_answers;
 #[cfg(test)]
 mod piece_corpus;
@@ -122,6 +118,6 @@ mod support;
 #[cfg(test)]
 mod told_texts;
 #[cfg(test)]
-mod two_mistakes;
+mod typos;
 #[cfg(test)]
 mod whole_schemas;

@@ -24,14 +24,14 @@ fn all_of_them() {
     # default
     arbitrate.md:9:22 warning[unwritten-report]: no movement writes the report `ai-review.md`
     architect.md:1:23 warning[unwritten-report]: no movement writes the report `plan.md`
-    default.yaml:306:3 warning[unused-facet]: nothing refers to `validation` of `report_formats`
-    default.yaml:307:3 warning[unused-facet]: nothing refers to `summary` of `report_formats`
+    default.yaml:306:3 warning[unused-definition]: nothing refers to `validation` of `report_formats`
+    default.yaml:307:3 warning[unused-definition]: nothing refers to `summary` of `report_formats`
     # magi
     magi.yaml:10:5 warning[missing-edit]: `edit` is missing, so that `melchior` may change nothing
     magi.yaml:46:5 warning[missing-edit]: `edit` is missing, so that `balthasar` may change nothing
     magi.yaml:86:5 warning[missing-edit]: `edit` is missing, so that `casper` may change nothing
     # minimal
     # review-only
-    review-only.yaml:237:3 warning[unused-facet]: nothing refers to `review-summary` of `report_formats`
+    review-only.yaml:237:3 warning[unused-definition]: nothing refers to `review-summary` of `report_formats`
     "#);
 }

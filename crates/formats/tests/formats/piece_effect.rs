@@ -552,16 +552,7 @@ fn later_spellings_mean_the_same() {
         ("\nmovements:\n", "\nsteps:\n"),
     ];
     let later = load(&changed(&edits), |_| {});
-    let notes: Vec<(&str, &str)> =
-        later.diagnostics.iter().map(|note| (note.severity.as_str(), note.message.as_str())).collect();
-    assert_eq!(
-        notes,
-        [
-            ("note", "`max_steps` is read as `max_iterations`"),
-            ("note", "`initial_step` is read as `initial_movement`"),
-            ("note", "`steps` is read as `movements`"),
-        ]
-    );
+    assert!(later.diagnostics.is_empty(), "{:?}", later.diagnostics);
     assert_eq!(
         structure(&later.draft).lines().count(),
         structure(&load(&sound(), |_| {}).draft).lines().count()

@@ -34,7 +34,6 @@ fn keys_of_the_piece() {
     # no limit that is one
     sound.yaml:3:17 error[invalid-value]: `max_iterations` must be a whole number of at least 1, not 0
     # without end
-    sound.yaml:3:1 note[later-spelling]: `max_steps` is read as `max_iterations`
     sound.yaml:3:12 error[unsupported-yet]: `max_steps: infinite` came with a later version of the format, and is not supported
     # no entry
     sound.yaml:1:1 error[missing-key]: `initial_movement` is missing in the piece
@@ -45,17 +44,18 @@ fn keys_of_the_piece() {
     # an entry that is a member
     sound.yaml:16:19 error[unknown-target]: `initial_movement` leads to `qa-review`, which is a member of a parallel movement
     # no movements
+    sound.yaml:1:1 error[missing-key]: `movements` is missing in the piece
     sound.yaml:17:1 error[unknown-key]: `movement` is no key of the piece
     # an unknown key
     sound.yaml:4:1 error[unknown-key]: `max_iteration` is no key of the piece
     # a key of nobody
-    sound.yaml:4:1 warning[stray-key]: `answer_agent` has no effect in the piece
+    sound.yaml:4:1 warning[unused-key]: `answer_agent` has no effect in the piece
     # both spellings
-    sound.yaml:4:1 error[duplicate-key]: `max_steps` and `max_iterations` mean the same
+    sound.yaml:4:1 error[conflicting-keys]: `max_steps` and `max_iterations` mean the same
     # a later key
     sound.yaml:4:1 error[unsupported-yet]: `schemas` came with a later version of the format, which is not supported yet
     # a key twice
-    sound.yaml:4:1 error[duplicate-key]: `name` stands twice in one mapping
+    sound.yaml:4:1 error[duplicate-key]: duplicate key `name`
     ");
 }
 
@@ -81,7 +81,7 @@ fn maps_and_references() {
         ("an unknown section", &[("\nknowledge:\n", "\nknowlege:\n")]),
     ]), @"
     # a missing file
-    sound.yaml:5:11 error[missing-facet]: there is no file `.takt/policies/codng.md`
+    sound.yaml:5:11 error[unreadable-file]: there is no file `.takt/policies/codng.md`
     # a path out of the project
     sound.yaml:5:11 error[escapes-root]: `../../../etc/passwd` leads out of the folder above the piece's
     # an absolute path
@@ -89,7 +89,7 @@ fn maps_and_references() {
     # a path at home
     sound.yaml:5:11 error[escapes-root]: `~/coding.md` leads out of the folder above the piece's
     # an empty file
-    domain.md:1:1 error[empty-prompt]: `.takt/knowledge/domain.md` is empty
+    domain.md:1:1 error[missing-prompt]: `.takt/knowledge/domain.md` is empty
     # an empty entry
     sound.yaml:5:11 error[invalid-value]: an entry of `policies` is empty
     # no text
@@ -97,24 +97,25 @@ fn maps_and_references() {
     # nothing
     sound.yaml:5:9 error[wrong-type]: `coding` must be the path of a file, not `null`
     # an unknown policy
-    sound.yaml:46:14 error[unknown-facet]: `policy` names `codng`, which `policies` does not have
+    sound.yaml:46:14 error[unknown-name]: `policy` names `codng`, which `policies` does not have
     # a policy twice
-    sound.yaml:6:3 warning[unused-facet]: nothing refers to `careful` of `policies`
+    sound.yaml:6:3 warning[unused-definition]: nothing refers to `careful` of `policies`
     sound.yaml:46:22 warning[duplicate-item]: `coding` stands twice in `policy`
     # an unknown persona
-    sound.yaml:45:14 error[unknown-facet]: `persona` names `codr`, which `personas` does not have
+    sound.yaml:45:14 error[unknown-name]: `persona` names `codr`, which `personas` does not have
     # an unknown instruction
-    sound.yaml:52:18 error[unknown-facet]: `instruction` names `plann`, which `instructions` does not have
+    sound.yaml:52:18 error[unknown-name]: `instruction` names `plann`, which `instructions` does not have
     # an unknown format
-    sound.yaml:31:19 error[unknown-facet]: `format` names `plam`, which `report_formats` does not have
+    sound.yaml:31:19 error[unknown-name]: `format` names `plam`, which `report_formats` does not have
     # a section that is not there
-    sound.yaml:45:16 error[unknown-facet]: `knowledge` names `domain`, which `knowledge` does not have
+    sound.yaml:45:16 error[unknown-name]: `knowledge` names `domain`, which `knowledge` does not have
     # a path for a key
-    sound.yaml:52:18 warning[path-for-key]: `../instructions/implement.md` is a path where a key of `instructions` belongs
+    sound.yaml:11:3 warning[unused-definition]: nothing refers to `implement` of `instructions`
     # an unused entry
-    sound.yaml:15:3 warning[unused-facet]: nothing refers to `domain` of `knowledge`
+    sound.yaml:15:3 warning[unused-definition]: nothing refers to `domain` of `knowledge`
     # an unknown section
     sound.yaml:14:1 error[unknown-key]: `knowlege` is no key of the piece
+    sound.yaml:47:16 error[unknown-name]: `knowledge` names `domain`, which `knowledge` does not have
     ");
 }
 
@@ -167,9 +168,9 @@ fn movements() {
     # edit that is no truth value
     sound.yaml:48:11 error[wrong-type]: `edit` must be `true` or `false`, not a text
     # permissions that disagree
-    sound.yaml:49:22 error[contradicting-permission]: `permission_mode: edit` contradicts `edit: false`
+    sound.yaml:49:22 error[conflicting-keys]: `permission_mode: edit` contradicts `edit: false`
     # a mode that takes back
-    sound.yaml:49:22 warning[stray-key]: `edit: true` has no effect beside `permission_mode: readonly`
+    sound.yaml:49:22 warning[unused-key]: `edit: true` has no effect beside `permission_mode: readonly`
     # tools that write where nothing may be written
     sound.yaml:23:27 warning[weak-permission]: `Write`, `Edit(src/**)` of `allowed_tools` may write nothing, as `plan` may change nothing
     # an unknown mode
@@ -177,18 +178,19 @@ fn movements() {
     # an unknown session
     sound.yaml:50:14 error[unsupported-yet]: `session: compact` came with a later version of the format, which is not supported yet
     # two instructions
-    sound.yaml:53:27 error[two-instructions]: `instruction` and `instruction_template` stand beside each other
+    sound.yaml:53:27 error[conflicting-keys]: `instruction` and `instruction_template` stand beside each other
     # no instruction
     sound.yaml:75:9 error[missing-key]: `instruction` is missing in the movement `qa-review`
     # a provider
     sound.yaml:24:15 warning[unsupported-yet]: the movement `plan` names the provider `codex`; a run asks one provider for everything
     # a parallel movement that asks
-    sound.yaml:67:5 warning[stray-key]: `persona`, `edit` have no effect in the movement `reviewers`
+    sound.yaml:67:5 warning[unused-key]: `persona`, `edit` have no effect in the movement `reviewers`
     # a parallel member
     sound.yaml:76:9 error[invalid-value]: a member of a parallel movement cannot be parallel itself
     # gates that are none
     sound.yaml:54:9 error[wrong-type]: `quality_gates` must be a list of texts and of `{ command, timeout_ms }`, not a number
     sound.yaml:55:9 error[invalid-value]: a quality gate is empty
+    sound.yaml:56:9 error[missing-key]: `command` is missing in a quality gate
     sound.yaml:56:11 error[unknown-key]: `comand` is no key of a quality gate
     ");
 }
@@ -210,7 +212,7 @@ fn members_that_may_write_beside_others_that_may_not() {
     sound.yaml:66:11 warning[mixed-permissions]: `qa-review` may change nothing beside `arch-review`: what is written counts for `reviewers` as a whole
     # the other one by its mode
     sound.yaml:66:11 warning[mixed-permissions]: `arch-review` may change nothing beside `qa-review`: what is written counts for `reviewers` as a whole
-    sound.yaml:71:26 warning[stray-key]: `edit: true` has no effect beside `permission_mode: readonly`
+    sound.yaml:71:26 warning[unused-key]: `edit: true` has no effect beside `permission_mode: readonly`
     # the other one says nothing
     sound.yaml:66:11 warning[mixed-permissions]: `arch-review` may change nothing beside `qa-review`: what is written counts for `reviewers` as a whole
     sound.yaml:68:9 warning[missing-edit]: `edit` is missing, so that `arch-review` may change nothing
@@ -268,13 +270,13 @@ fn rules() {
     # empty rules
     sound.yaml:44:5 error[invalid-value]: `rules` has no rule
     # only for persons
-    sound.yaml:62:9 error[no-rule-left]: all rules are `interactive_only`, so that none is left where nobody is there
+    sound.yaml:62:9 error[missing-transition]: all rules are `interactive_only`, so that none is left where nobody is there
     # only for persons, in a monitor
-    sound.yaml:97:11 error[no-rule-left]: all rules are `interactive_only`, so that none is left where nobody is there
+    sound.yaml:97:11 error[missing-transition]: all rules are `interactive_only`, so that none is left where nobody is there
     # a member's only for persons
     sound.yaml:84:9 warning[join-never-fires]: `all("approved")` of `reviewers` never counts: not every member it is about can come to that
     # all of a member's only for persons
-    sound.yaml:80:13 error[no-rule-left]: all rules are `interactive_only`, so that none is left where nobody is there
+    sound.yaml:80:13 error[missing-transition]: all rules are `interactive_only`, so that none is left where nobody is there
     # no condition
     sound.yaml:62:9 error[missing-key]: `condition` is missing in a rule
     # no next
@@ -286,8 +288,8 @@ fn rules() {
     # a next that is a member
     sound.yaml:63:15 error[unknown-target]: `implement` on `Done` leads to `qa-review`, which is a member of a parallel movement
     # a next of a member
-    sound.yaml:81:19 warning[stray-key]: `next` has no effect in a rule of a member
-    sound.yaml:82:34 warning[stray-key]: `requires_user_input` has no effect in a rule of a member
+    sound.yaml:81:19 warning[unused-key]: `next` has no effect in a rule of a member
+    sound.yaml:82:34 warning[unused-key]: `requires_user_input` has no effect in a rule of a member
     # a condition in other letters
     sound.yaml:64:20 warning[duplicate-item]: the conditions `Done` and `done` differ in case only, and lead to different places
     # a condition in other letters that leads to the same
@@ -307,12 +309,12 @@ fn rules() {
     # a judge of nothing
     sound.yaml:42:20 error[invalid-condition]: `ai()` does not quote what is judged
     # an outcome of nobody
-    sound.yaml:83:20 error[unknown-outcome]: `aproved` is no rule of any member
+    sound.yaml:83:20 error[unknown-name]: `aproved` is no rule of any member
     # one outcome too many
     sound.yaml:83:20 error[invalid-condition]: `all("approved", "approved", "approved")` names 3 outcomes for 2 members
     # outcomes in the wrong order
-    sound.yaml:83:20 error[unknown-outcome]: `approved` is no rule of `qa-review`
-    sound.yaml:83:20 error[unknown-outcome]: `passed` is no rule of `arch-review`
+    sound.yaml:83:20 error[unknown-name]: `approved` is no rule of `qa-review`
+    sound.yaml:83:20 error[unknown-name]: `passed` is no rule of `arch-review`
     # what never holds
     sound.yaml:83:9 warning[join-never-fires]: `all("approved")` of `reviewers` never counts: not every member it is about can come to that
     "#);
@@ -378,14 +380,15 @@ fn reports_placeholders_and_monitors() {
     sound.yaml:26:57 warning[unknown-placeholder]: `{report:}` stays text: it names no report
     sound.yaml:26:67 warning[unknown-placeholder]: `{report.scope}` stays text
     # a monitor's placeholder
-    sound.yaml:26:20 warning[stray-key]: `{cycle_count}` stays text here
+    sound.yaml:26:20 warning[unused-key]: `{cycle_count}` stays text here
     # a monitor of nothing
-    sound.yaml:90:12 error[invalid-monitor]: a cycle goes through at least two movements
+    sound.yaml:90:12 error[monitor-never-acts]: a cycle goes through at least two movements
     # a monitor of what is not there
     sound.yaml:90:24 error[unknown-target]: the cycle of `monitor:implement+reviewer` leads to `reviewer`, which is no movement
     # a monitor of an end
-    sound.yaml:90:24 error[invalid-monitor]: `COMPLETE` is an end, and nothing goes round after it
+    sound.yaml:90:24 error[monitor-never-acts]: `COMPLETE` is an end, and nothing goes round after it
     # a monitor without a judge
+    sound.yaml:90:5 error[missing-key]: `judge` is missing in a loop monitor
     sound.yaml:92:5 error[unknown-key]: `juge` is no key of a loop monitor
     # a judge's next
     sound.yaml:98:17 error[unknown-target]: `monitor:implement+reviewers` on `Healthy` leads to `implment`, which is no movement
@@ -394,7 +397,7 @@ fn reports_placeholders_and_monitors() {
     # a threshold of nothing
     sound.yaml:91:16 error[invalid-value]: `threshold` must be a whole number of at least 1, not 0
     # a monitor twice
-    sound.yaml:92:5 error[invalid-monitor]: there is another monitor of `implement+reviewers`
+    sound.yaml:92:5 error[monitor-never-acts]: there is another monitor of `implement+reviewers`
     # a later key
     sound.yaml:91:5 error[unsupported-yet]: `ignore_steps` came with a later version of the format, which is not supported yet
     ");
@@ -461,9 +464,9 @@ fn files() {
     # deep
     sound.yaml:1:67 error[too-deep]: the nesting is deeper than 64 levels
     # not UTF-8
-    sound.yaml:1:7 error[not-utf8]: `.takt/pieces/sound.yaml` is not UTF-8 from here on
+    sound.yaml:1:7 error[unreadable-file]: `.takt/pieces/sound.yaml` is not UTF-8 from here on
     # too large
-    sound.yaml:1:1 error[too-large]: `.takt/pieces/sound.yaml` is larger than 16 MiB
+    sound.yaml:1:1 error[unreadable-file]: `.takt/pieces/sound.yaml` is larger than 16 MiB
     # not there
     sound.yaml:1:1 error[unreadable-file]: there is no `.takt/pieces/sound.yaml`
     ");

@@ -398,7 +398,7 @@ fn a_fallback_to_jump_needs_a_step_of_its_own() {
                 .field("initial.fix", to.clone())
                 .with("initial.fix", json!({"structuredGate": gate, "transitions": {"jump": jump}}));
             let found = small.findings();
-            let said = found.contains("warning[inert-fallback]: `fallbackIntent` has no effect");
+            let said = found.contains("warning[unused-key]: `fallbackIntent` has no effect");
             assert_eq!(said, !acts, "{mode}: {found}");
             let mut drive = small.drive();
             while drive.end().is_none() && drive.step() == "initial.fix" {

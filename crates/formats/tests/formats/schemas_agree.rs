@@ -14,10 +14,12 @@ use crate::{check_flow, complete, piece_support};
 
 /// What one value of a file can be wrong in by itself. All other errors are about how values, files and steps fit each
 /// other, which a schema of one file cannot say.
-const FORM: [&str; 5] = ["missing-key", "wrong-type", "unknown-key", "invalid-value", "null-target"];
+const FORM: [&str; 5] = ["missing-key", "wrong-type", "unknown-key", "invalid-value", "missing-transition"];
 
 /// What a schema does not say though the loader calls one value wrong, by what its message has, and why.
-const UNSAID: [(&str, &str); 3] = [
+const UNSAID: [(&str, &str); 5] = [
+    ("no transition says where", "a schema does not compare the intents with the transitions"),
+    ("lacks `outputSchemaRef`", "a completion step is complete only with its step"),
     ("which is more than `max`", "a schema does not compare numbers"),
     ("`fallbackIntent` is ", "a schema does not compare lists"),
     ("`complete` of ", "whether it ends the run depends on what the step is called"),

@@ -159,12 +159,14 @@ fn a_piece_has_the_keys_that_its_loader_reads() {
                 object.insert(key.to_owned(), json!("no such thing"));
             }
         }
-        let found = findings_of(piece_support::load(&with_piece(&piece), |_| {}));
-        let refused = |key: &&str| {
-            let unknown = format!("`{key}` is no key of ");
-            let later = format!("`{key}` came with a later version of the format");
-            found.contains(&unknown) || found.contains(&later)
-        };
+        let load = |piece: &Value| findings_of(piece_support::load(&with_piece(piece), |_| {}));
+        // Of a piece with keys of later versions only those are reported.
+        let of_later = load(&piece);
+        let is_later =
+            |key: &str| of_later.contains(&format!("`{key}` came with a later version of the format"));
+        piece.pointer_mut(at).unwrap().as_object_mut().unwrap().retain(|key, _| !is_later(key));
+        let found = load(&piece);
+        let refused = |key: &&str| found.contains(&format!("`{key}` is no key of ")) || is_later(key);
         assert!(refused(&NOBODYS), "{at}: {found}");
         let mut read: BTreeSet<&str> = candidates.into_iter().filter(|key| !refused(key)).collect();
         if part != "/$defs/parallel" {

@@ -2,8 +2,8 @@
 
 use cuegate_flow::{checks::check, diagnostics::sort};
 
-use crate::one_mistake::{first, place};
 use crate::support::{self, broken, edit, load};
+use crate::typos::{first, place};
 
 #[test]
 fn variables_are_shown_where_prompts_read_them() {
@@ -59,7 +59,7 @@ fn what_looks_like_a_variable_and_is_none() {
     files.insert(path, prompt.as_bytes().to_vec());
     let found = support::findings(&files, support::DIR);
     let places: Vec<&str> =
-        found.lines().filter(|line| line.contains("foreign-placeholder")).map(place).collect();
+        found.lines().filter(|line| line.contains("unknown-placeholder")).map(place).collect();
     assert_eq!(places, ["1:1", "1:11", "1:21", "1:27", "1:36"], "{found}");
 }
 

@@ -39,7 +39,7 @@ fn what_bars_an_intent() {
     ] {
         says(
             &with(beside),
-            &["steps_registry.json:34:28 error[intent-mismatch]: `initial.fix` allows `next`, which"],
+            &["steps_registry.json:34:28 error[schema-gate-mismatch]: `initial.fix` allows `next`, which"],
         );
     }
     for beside in [
@@ -68,9 +68,9 @@ fn what_keeps_the_field_out_of_every_answer() {
     for parent in
         [r#""required": ["status"],"#, r#""maxProperties": 0,"#, r#""not": { "required": ["action"] },"#]
     {
-        says(&barred(parent), &["error[intent-mismatch]: "]);
+        says(&barred(parent), &["error[schema-gate-mismatch]: "]);
     }
-    says(&barred(""), &["warning[optional-intent]"]);
+    says(&barred(""), &["warning[schema-gate-mismatch]"]);
 }
 
 /// That an agent gives up is always allowed; where a gate says so itself, its schema has to let it.
@@ -81,7 +81,7 @@ fn what_bars_an_abort_that_is_allowed() {
     assert_eq!(broken(&[(REQUIRED, &beside)]), "");
     let allowed = r#""allowedIntents": ["next", "repeat"]"#;
     let found = broken(&[(REQUIRED, &beside), (allowed, r#""allowedIntents": ["next", "repeat", "abort"]"#)]);
-    says(&found, &["error[intent-mismatch]: `initial.fix` allows `abort`, which"]);
+    says(&found, &["error[schema-gate-mismatch]: `initial.fix` allows `abort`, which"]);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn what_stands_in_lists_and_open_maps() {
     let found = reads(OLDER, r#"{ "type": "array", "minItems": 1 }"#, "plan.0", &[]);
     says(&found, &["warning[maybe-unassigned]", "allows `null` there"]);
     let found = reads(OLDER, r#"{ "enum": [{ "x": "a" }, { "x": "b" }] }"#, "plan.y", &[]);
-    says(&found, &["error[handoff-not-in-schema]: `initial.fix` is to leave `plan.y`"]);
+    says(&found, &["error[schema-gate-mismatch]: `initial.fix` is to leave `plan.y`"]);
     let found =
         reads(NEWER, r#"{ "type": "array", "minItems": 1, "items": { "type": "null" } }"#, "plan.0", &[]);
     assert!(found.contains("always `null`"), "{found}");
@@ -241,7 +241,7 @@ fn what_selects_stands_at_its_own_place() {
     let apart = r#"{ "type": "array", "minItems": 2, "prefixItems": [{ "enum": ["a", "b"] }], "items": { "enum": ["a", "c"] } }"#;
     assert_eq!(selects(NEWER, apart, "plan.0", "b"), "");
     assert_eq!(selects(NEWER, apart, "plan.1", "c"), "");
-    assert!(selects(NEWER, apart, "plan.0", "c").contains("[unreachable-case]: `plan.0` is never `c`"));
+    assert!(selects(NEWER, apart, "plan.0", "c").contains("[unreachable-transition]: `plan.0` is never `c`"));
     let tuple = r#"{ "type": "array", "minItems": 1, "items": [{ "enum": ["a", "b"] }] }"#;
     assert_eq!(selects(OLDER, tuple, "plan.0", "b"), "");
     let map = r#"{ "type": "object", "required": ["x"], "additionalProperties": { "enum": ["a", "b"] } }"#;
@@ -261,5 +261,5 @@ fn what_the_rest_excludes() {
     let barring = r#""if": { "required": ["plan"], "properties": { "next_action": { "properties": { "action": { "const": "next" } } } } },
         "then": { "propertyNames": { "maxLength": 4 } },"#;
     let found = broken(&[(REQUIRED, &format!("{barring} {REQUIRED}"))]);
-    says(&found, &["error[intent-mismatch]: `initial.fix` allows `next`, which"]);
+    says(&found, &["error[schema-gate-mismatch]: `initial.fix` allows `next`, which"]);
 }

@@ -57,7 +57,7 @@ mod tests {
     fn a_line_a_finding() {
         let (findings, sources) = findings();
         insta::assert_snapshot!(github(&findings, &sources, false), @"
-        ::warning file=steps_registry.json,line=1,col=1,title=stray-key::`priority` has no reader
+        ::warning file=steps_registry.json,line=1,col=1,title=unused-key::`priority` has no reader
         ::error file=steps_registry.json,line=2,col=11,title=unknown-target::no step is called `gone`%0Ahelp: did you mean `done`?%0A  initial.issue --next→ gone
         ::error title=no-entry::nothing is entered first
         ");

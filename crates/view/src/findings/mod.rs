@@ -1,22 +1,34 @@
 //! Findings about a definition: `cuegate/check/v1`, one line each, and what other programs read.
 
 mod github;
+mod group;
 mod sarif;
 
 pub use github::github;
+pub use group::{Group, group};
 pub use sarif::{Checked, sarif};
 
 use cuegate_flow::diagnostics::{Diagnostic, Severity, Sources, Span};
 use serde_json::{Value, json};
 
-/// The findings as a JSON object of `cuegate/check/v1`, in the order given. `strict` turns warnings into errors.
+/// The findings as a JSON object of `cuegate/check/v1`. `strict` turns warnings into errors.
 ///
-/// A finding about a file that is none of these has no place: `file`, `line` and `column` are null.
+/// Findings of one code and severity in one file are one object with their `places`, in the order of the first of them;
+/// `errors` and `warnings` count these objects. A finding about a file that is none of these has no place: `file`,
+/// `line` and `column` are null.
 pub fn check_json(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) -> Value {
-    let count = |wanted| diagnostics.iter().filter(|finding| severity(finding, strict) == wanted).count();
+    let groups = group(diagnostics);
+    let count = |wanted| groups.iter().filter(|group| severity(group.first, strict) == wanted).count();
     let errors = count(Severity::Error);
-    let findings: Vec<Value> =
-        diagnostics.iter().map(|finding| finding_json(finding, sources, strict)).collect();
+    let findings: Vec<Value> = groups
+        .iter()
+        .map(|group| {
+            let mut finding = finding_json(group.first, sources, strict);
+            let places = group.all().map(|finding| place_of(finding, sources)).collect();
+            finding["places"] = Value::Array(places);
+            finding
+        })
+        .collect();
     json!({
         "schema": "cuegate/check/v1",
         "ok": errors == 0,
@@ -24,6 +36,15 @@ pub fn check_json(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) -
         "warnings": count(Severity::Warning),
         "diagnostics": findings,
     })
+}
+
+/// One place of a group of findings, with what is said about it.
+fn place_of(finding: &Diagnostic, sources: &Sources) -> Value {
+    let mut place = place_json(finding.span, sources);
+    place["step"] = json!(finding.step);
+    place["message"] = json!(finding.message);
+    place["hint"] = json!(finding.hint);
+    place
 }
 
 fn finding_json(finding: &Diagnostic, sources: &Sources, strict: bool) -> Value {
@@ -86,7 +107,7 @@ pub(crate) mod tests {
             trace: vec!["initial.issue --next→ gone".into()],
             ..unknown.hint("did you mean `done`?").step("initial.issue")
         };
-        let habit = Diagnostic::warning("stray-key", Span::start_of(file), "`priority` has no reader");
+        let habit = Diagnostic::warning("unused-key", Span::start_of(file), "`priority` has no reader");
         let nowhere = Diagnostic::error("no-entry", Span::start_of(FileId(9)), "nothing is entered first");
         (vec![habit, unknown, nowhere], sources)
     }
@@ -103,7 +124,7 @@ pub(crate) mod tests {
           "warnings": 1,
           "diagnostics": [
             {
-              "code": "stray-key",
+              "code": "unused-key",
               "severity": "warning",
               "message": "`priority` has no reader",
               "file": "steps_registry.json",
@@ -112,7 +133,17 @@ pub(crate) mod tests {
               "step": null,
               "hint": null,
               "trace": [],
-              "trace_places": []
+              "trace_places": [],
+              "places": [
+                {
+                  "file": "steps_registry.json",
+                  "line": 1,
+                  "column": 1,
+                  "step": null,
+                  "message": "`priority` has no reader",
+                  "hint": null
+                }
+              ]
             },
             {
               "code": "unknown-target",
@@ -126,7 +157,17 @@ pub(crate) mod tests {
               "trace": [
                 "initial.issue --next→ gone"
               ],
-              "trace_places": []
+              "trace_places": [],
+              "places": [
+                {
+                  "file": "steps_registry.json",
+                  "line": 2,
+                  "column": 11,
+                  "step": "initial.issue",
+                  "message": "no step is called `gone`",
+                  "hint": "did you mean `done`?"
+                }
+              ]
             },
             {
               "code": "no-entry",
@@ -138,7 +179,17 @@ pub(crate) mod tests {
               "step": null,
               "hint": null,
               "trace": [],
-              "trace_places": []
+              "trace_places": [],
+              "places": [
+                {
+                  "file": null,
+                  "line": null,
+                  "column": null,
+                  "step": null,
+                  "message": "nothing is entered first",
+                  "hint": null
+                }
+              ]
             }
           ]
         }
@@ -167,7 +218,7 @@ pub(crate) mod tests {
         let (findings, sources) = findings();
         let lines: Vec<String> = findings.iter().map(|finding| plain(finding, &sources, false)).collect();
         insta::assert_snapshot!(lines.join("\n"), @"
-        steps_registry.json:1:1: warning[stray-key]: `priority` has no reader
+        steps_registry.json:1:1: warning[unused-key]: `priority` has no reader
         steps_registry.json:2:11: error[unknown-target]: no step is called `gone`
         error[no-entry]: nothing is entered first
         ");

@@ -158,7 +158,7 @@ mod tests {
               "columnKind": "unicodeCodePoints",
               "results": [
                 {
-                  "ruleId": "stray-key",
+                  "ruleId": "unused-key",
                   "level": "warning",
                   "message": {
                     "text": "`priority` has no reader"

@@ -20,7 +20,7 @@ fn marked() -> Graph {
             severity: Severity::Note,
             ..Diagnostic::warning("a-note", Span::default(), "m").step("initial.fix")
         },
-        Diagnostic::warning("unused-validator", Span::default(), "m"),
+        Diagnostic::warning("unused-definition", Span::default(), "m"),
     ];
     Graph::of(&registry(), &findings)
 }
@@ -29,7 +29,7 @@ fn marked() -> Graph {
 fn a_registry_for_mermaid() {
     assert_snapshot!(mermaid(&marked()), @r#"
     flowchart TD
-      notes["iterator<br/>at most 8 iterations<br/>done where the flow ends<br/>always: abort → @aborted<br/>warning: unused-validator"]
+      notes["iterator<br/>at most 8 iterations<br/>done where the flow ends<br/>always: abort → @aborted<br/>warning: unused-definition"]
       n0["initial.fix<br/>Understand the issue<br/>error: no-way-to-end<br/>warning: self-next"]
       n1["continuation.fix<br/>Fix it"]
       n2["closure.fix<br/>Close"]
@@ -123,7 +123,7 @@ fn a_piece_for_graphviz() {
 
 #[test]
 fn a_registry_for_programs() {
-    assert_snapshot!(serde_json::to_string(&graph_json(&marked())).unwrap(), @r#"{"schema":"cuegate/graph/v1","name":"iterator","dialect":"registry-closing","notes":["at most 8 iterations","done where the flow ends","always: abort → @aborted","warning: unused-validator"],"nodes":[{"name":"initial.fix","title":"Understand the issue","kind":"work","entry":true,"parent":null,"findings":[{"severity":"error","code":"no-way-to-end"},{"severity":"warning","code":"self-next"}]},{"name":"continuation.fix","title":"Fix it","kind":"work","entry":false,"parent":null,"findings":[]},{"name":"closure.fix","title":"Close","kind":"work","entry":false,"parent":null,"findings":[]},{"name":"closure.fix/validators","title":null,"kind":"commands","entry":false,"parent":null,"findings":[]},{"name":"@completed","title":null,"kind":"completed","entry":false,"parent":null,"findings":[]},{"name":"@failed","title":null,"kind":"failed","entry":false,"parent":null,"findings":[]}],"links":[{"from":"initial.fix","to":"continuation.fix","line":"goes","labels":["next"]},{"from":"initial.fix","to":"initial.fix","line":"goes","labels":["repeat"]},{"from":"continuation.fix","to":"initial.fix","line":"goes","labels":["next, next = again"]},{"from":"continuation.fix","to":"continuation.fix","line":"goes","labels":["next, else"]},{"from":"continuation.fix","to":"closure.fix","line":"goes","labels":["handoff"]},{"from":"closure.fix","to":"closure.fix/validators","line":"goes","labels":["closing"]},{"from":"closure.fix/validators","to":"@completed","line":"goes","labels":["all pass"]},{"from":"closure.fix/validators","to":"continuation.fix","line":"remedy","labels":["tests fails (≤ 2×)","clean fails (≤ 2×)"]},{"from":"closure.fix/validators","to":"closure.fix","line":"remedy","labels":["tests fails (≤ 2×)","clean fails (≤ 2×)"]},{"from":"closure.fix/validators","to":"@failed","line":"goes","labels":["tests fails","clean fails"]}]}"#);
+    assert_snapshot!(serde_json::to_string(&graph_json(&marked())).unwrap(), @r#"{"schema":"cuegate/graph/v1","name":"iterator","dialect":"registry-closing","notes":["at most 8 iterations","done where the flow ends","always: abort → @aborted","warning: unused-definition"],"nodes":[{"name":"initial.fix","title":"Understand the issue","kind":"work","entry":true,"parent":null,"findings":[{"severity":"error","code":"no-way-to-end"},{"severity":"warning","code":"self-next"}]},{"name":"continuation.fix","title":"Fix it","kind":"work","entry":false,"parent":null,"findings":[]},{"name":"closure.fix","title":"Close","kind":"work","entry":false,"parent":null,"findings":[]},{"name":"closure.fix/validators","title":null,"kind":"commands","entry":false,"parent":null,"findings":[]},{"name":"@completed","title":null,"kind":"completed","entry":false,"parent":null,"findings":[]},{"name":"@failed","title":null,"kind":"failed","entry":false,"parent":null,"findings":[]}],"links":[{"from":"initial.fix","to":"continuation.fix","line":"goes","labels":["next"]},{"from":"initial.fix","to":"initial.fix","line":"goes","labels":["repeat"]},{"from":"continuation.fix","to":"initial.fix","line":"goes","labels":["next, next = again"]},{"from":"continuation.fix","to":"continuation.fix","line":"goes","labels":["next, else"]},{"from":"continuation.fix","to":"closure.fix","line":"goes","labels":["handoff"]},{"from":"closure.fix","to":"closure.fix/validators","line":"goes","labels":["closing"]},{"from":"closure.fix/validators","to":"@completed","line":"goes","labels":["all pass"]},{"from":"closure.fix/validators","to":"continuation.fix","line":"remedy","labels":["tests fails (≤ 2×)","clean fails (≤ 2×)"]},{"from":"closure.fix/validators","to":"closure.fix","line":"remedy","labels":["tests fails (≤ 2×)","clean fails (≤ 2×)"]},{"from":"closure.fix/validators","to":"@failed","line":"goes","labels":["tests fails","clean fails"]}]}"#);
 }
 
 /// Nothing lies upon another node, every line has a way, and all of it lies within the picture.

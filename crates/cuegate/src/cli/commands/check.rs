@@ -8,7 +8,7 @@ use cuegate_flow::{
     model::{Flow, Param},
 };
 use cuegate_formats::Files;
-use cuegate_view::Checked;
+use cuegate_view::{Checked, group};
 use serde_json::{Value, json};
 
 use super::{Place, disk, load_as, read_options, watch};
@@ -166,7 +166,8 @@ pub(super) fn tell(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) 
 
 /// Errors and warnings.
 pub(super) fn count(diagnostics: &[Diagnostic], strict: bool) -> (usize, usize) {
-    let of = |severity| diagnostics.iter().filter(|finding| finding.severity == severity).count();
+    let groups = group(diagnostics);
+    let of = |severity| groups.iter().filter(|group| group.first.severity == severity).count();
     let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
     if strict { (errors + warnings, 0) } else { (errors, warnings) }
 }

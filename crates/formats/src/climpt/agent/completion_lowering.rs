@@ -78,7 +78,7 @@ impl Lowering<'_, '_, '_, '_> {
         let Some(param) = self.params.iter().find(|param| same_name(&param.name, name)) else {
             let message = format!("the verdict looks at {what}, and no parameter `{name}` says which");
             found.push(
-                Diagnostic::error(lints::POLL_WITHOUT_RESOURCE, span, message)
+                Diagnostic::error(lints::MISSING_KEY, span, message)
                     .hint(format!("declare the parameter `{name}`, or give it with `--set {name}={value}`")),
             );
             return None;
@@ -89,7 +89,7 @@ impl Lowering<'_, '_, '_, '_> {
         if declared && !param.required && param.default.is_none() {
             let message = format!("the verdict looks at {what}, and the parameter `{name}` can be left out");
             found.push(
-                Diagnostic::error(lints::POLL_WITHOUT_RESOURCE, param.span, message)
+                Diagnostic::error(lints::MISSING_KEY, param.span, message)
                     .hint("set `\"required\": true`, or give it a `default`"),
             );
         }
@@ -142,7 +142,7 @@ pub(crate) fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) 
         };
         let ending = definition.registry.generation.ending().as_str();
         found.push(
-            Diagnostic::warning(lints::VERDICT_PAST_VALIDATORS, step.span, message)
+            Diagnostic::warning(lints::CLOSURE_SKIPPED, step.span, message)
                 .hint(format!("use `detect:graph`, where only `{ending}` completes the run")),
         );
     }

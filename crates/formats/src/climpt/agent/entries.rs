@@ -68,8 +68,8 @@ fn report_unknown(
         let message =
             format!("`{key}` in `entryStepMapping` is no completion type, so that no run begins by it");
         fields.push(match nearest(key, COMPLETION_TYPES) {
-            Some(near) => Diagnostic::error(lints::UNKNOWN_VERDICT_TYPE, span, message).meant(near),
-            None => Diagnostic::warning(lints::UNKNOWN_VERDICT_TYPE, span, message)
+            Some(near) => Diagnostic::error(lints::UNKNOWN_NAME, span, message).did_you_mean(near),
+            None => Diagnostic::warning(lints::UNKNOWN_NAME, span, message)
                 .hint(suggestion(key, &COMPLETION_TYPES)),
         });
         return;
@@ -83,7 +83,7 @@ fn report_unknown(
         return;
     }
     let message = format!("`{key}` in `entryStepMapping` is no verdict type");
-    let finding = Diagnostic::error(lints::UNKNOWN_VERDICT_TYPE, span, message);
+    let finding = Diagnostic::error(lints::UNKNOWN_NAME, span, message);
     fields.push(suggested(finding, key, &VERDICT_TYPES));
 }
 

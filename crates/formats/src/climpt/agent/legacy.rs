@@ -79,7 +79,7 @@ pub(crate) fn modern(json: Arc<Json>, found: &Findings) -> Option<Modern> {
             "behavior" => "keep one of `behavior` and `runner`, and everything in its place there".to_owned(),
             key => format!("move `{key}` into `runner`, or keep it with `behavior` and remove `runner`"),
         };
-        found.push(Diagnostic::error(lints::MIXED_AGENT, older.key_span, message).hint(hint));
+        found.push(Diagnostic::error(lints::MIXED_GENERATIONS, older.key_span, message).hint(hint));
         return None;
     }
     found.speak(&WORDS);

@@ -1,7 +1,6 @@
 //! `agent.json`: the runner, parameters, permissions, the sandbox, and when a run is complete.
 
 pub(crate) mod actions;
-pub(crate) mod breakdown;
 pub(crate) mod completion_lowering;
 pub(crate) mod completion_type;
 pub(crate) mod definition;

@@ -57,7 +57,7 @@ pub(crate) fn read_parameters(agent: &Fields<'_, '_>) -> Vec<Param> {
         if let Some(twin) = by_flag.get(&param.flag).map(|at| &params[*at]) {
             let message = format!("`{}` is the flag of `{}` and of `{}`", param.flag, twin.name, param.name);
             agent.push(
-                Diagnostic::error(lints::DUPLICATE_FLAG, param.span, message)
+                Diagnostic::error(lints::DUPLICATE_KEY, param.span, message)
                     .hint("give one of them another `cli`"),
             );
         }
@@ -87,7 +87,7 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
     if let Some(default) = default.filter(|_| required) {
         let message = format!("`{name}` is required, so that its default is never used");
         fields.push(
-            Diagnostic::warning(lints::REQUIRED_WITH_DEFAULT, default.span, message)
+            Diagnostic::warning(lints::UNUSED_KEY, default.span, message)
                 .hint("remove `required`, or the default"),
         );
     }
@@ -220,7 +220,7 @@ fn check_items(name: &str, items: &[Json], fields: &Fields<'_, '_>) {
                 let message =
                     format!("`{text}` in the default of `{name}` holds a comma, which separates items");
                 fields.push(
-                    Diagnostic::warning(lints::COMMA_IN_LIST, item.span, message)
+                    Diagnostic::warning(lints::INVALID_VALUE, item.span, message)
                         .hint("write it without a comma, or make the parameter a `string`"),
                 );
             }

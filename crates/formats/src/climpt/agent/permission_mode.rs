@@ -27,7 +27,7 @@ pub(crate) fn permission_of(fields: &Fields<'_, '_>) -> Option<(Permission, Span
     if permission == Permission::Default {
         fields.push(
             Diagnostic::warning(
-                lints::DEFAULT_PERMISSION,
+                lints::WEAK_PERMISSION,
                 span,
                 "`default` asks a person before each action, and nobody is there: writing is denied",
             )
@@ -49,7 +49,7 @@ pub(crate) fn effective(
         let (own, at_most) = (own.as_str(), at_most.as_str());
         let message = format!("`{step}` asks for `{own}`, but its agent may do `{at_most}` at most");
         found.push(
-            Diagnostic::warning(lints::INERT_PERMISSION, span, message)
+            Diagnostic::warning(lints::WEAK_PERMISSION, span, message)
                 .step(step)
                 .hint(format!("write `{own}` in `runner.boundaries`, or remove the step's")),
         );
@@ -115,8 +115,7 @@ pub(crate) fn report_agent(agent: &AgentDefinition<'_>, steps: &[StepDefinition<
     {
         return;
     }
-    let mut weak =
-        found.take(|known| known.code == lints::WEAK_PERMISSION || known.code == lints::INERT_PERMISSION);
+    let mut weak = found.take(|known| known.code == lints::WEAK_PERMISSION);
     if weak.len() < 2 {
         weak.into_iter().for_each(|finding| found.push(finding));
         return;

@@ -39,7 +39,7 @@ pub(crate) fn check_words(
             list(&words)
         );
         desk.found.push(
-            Diagnostic::error(lints::INTENT_MISMATCH, *span, message)
+            Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, *span, message)
                 .step(id)
                 .hint("add the intents to the schema's `enum`: with what it lists a step can only give up"),
         );
@@ -81,7 +81,7 @@ pub(crate) fn check_words(
             "`allowedIntents` and the schema's `enum` have to agree",
         ),
     };
-    desk.found.push(Diagnostic::warning(lints::UNUSED_WORD, *span, message).step(id).hint(hint));
+    desk.found.push(Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(hint));
 }
 
 /// Whether no word of a schema stands for any intent that leads on. One that stands in for an unreadable intent does.
@@ -103,13 +103,13 @@ fn check_free(id: &str, (field, span): (&FieldPath, Span), place: Option<&Value>
         let message = format!(
             "the schema of `{id}` takes any text at `{field}`, and tells no agent what it can decide"
         );
-        Diagnostic::warning(lints::UNLISTED_INTENTS, span, message)
+        Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, span, message)
             .hint("list the words in an `enum`: another word is a bad answer")
     } else {
         let message = format!(
             "the schema of `{id}` takes no text at `{field}`, where its answers say what they decide"
         );
-        Diagnostic::error(lints::INTENT_MISMATCH, span, message)
+        Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, span, message)
             .hint("make it a text with an `enum` of intents")
     };
     desk.found.push(finding.step(id));
@@ -142,7 +142,7 @@ pub(crate) fn bind_step_id(
     let span = reference.schema.span;
     let warn = |message: String| {
         let hint = format!("add `\"stepId\": {{ \"const\": \"{id}\" }}` to its `properties`");
-        let finding = Diagnostic::warning(lints::UNBOUND_STEP_ID, span, message);
+        let finding = Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, span, message);
         desk.found.push(finding.step(id).hint(hint));
     };
     let Some(place) = schema.pointer_mut("/properties/stepId") else {

@@ -34,7 +34,7 @@ pub(crate) fn read_completion<'j>(
     if !id.starts_with("complete.") {
         let message = format!("`completionSteps` name `{id}`, which is no `complete.*` step");
         fields.push(
-            Diagnostic::error(lints::COMPLETE_ELSEWHERE, entry.key_span, message)
+            Diagnostic::error(lints::WRONG_DIRECTION, entry.key_span, message)
                 .hint("call it `complete.DOMAIN`, or remove it"),
         );
     }
@@ -85,7 +85,7 @@ pub(crate) fn read_completion<'j>(
     if !also_in_steps && step.schema.is_none() && fields.entry("outputSchemaRef").is_none() {
         let message = format!("`{id}` lacks `outputSchemaRef`");
         fields.push(
-            Diagnostic::error(lints::INCOMPLETE_STEP, entry.key_span, message)
+            Diagnostic::error(lints::MISSING_KEY, entry.key_span, message)
                 .hint("say what its answer looks like, or define the step in `steps`"),
         );
     }

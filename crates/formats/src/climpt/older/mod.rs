@@ -3,4 +3,3 @@
 pub(crate) mod answer_words;
 pub(crate) mod check_flow;
 pub(crate) mod completion_steps;
-pub(crate) mod stages;

@@ -80,11 +80,6 @@ pub(crate) fn meant(key: &str) -> Option<&'static str> {
     most.or_else(|| nearest(&key, known()))
 }
 
-/// Whether a key names a built-in prompt.
-pub(crate) fn is_known(key: &str) -> bool {
-    keys().any(|known| known == key)
-}
-
 /// The built-in prompt of a key, with the lines that this definition has values for; with the task where the step asks
 /// for it.
 pub(crate) fn built_in(

@@ -174,7 +174,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
         self.reads.unreadable();
         let what = if file.text.trim().is_empty() { "is empty" } else { "has a front matter, but no prompt" };
         let finding = Diagnostic::warning(
-            lints::EMPTY_PROMPT,
+            lints::MISSING_PROMPT,
             Span::start_of(file.file),
             format!("`{}` {what}", file.path),
         );
@@ -196,7 +196,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
         let report = |names: &[String], span, message: String| {
             if !names.is_empty() {
                 self.desk.found.push(
-                    Diagnostic::warning(lints::EMPTY_CUSTOM_VARIABLE, span, message)
+                    Diagnostic::warning(lints::UNKNOWN_VARIABLE, span, message)
                         .hint("use `{uv-name}` with a parameter or an input, or remove them"),
                 );
             }

@@ -118,14 +118,6 @@ impl<'p> PromptFiles<'p> {
         self.c1
     }
 
-    /// Opens the file that is looked at first for some prompts, so that it lies open when it is looked for.
-    pub(crate) fn open_first(&self, keys: &[PromptKey<'_>], desk: &Desk<'_>) {
-        let first = keys.first().map(|key| self.templates.fill(self.c1, key));
-        if let Some(path) = self.bases.first().zip(first).and_then(|(base, path)| join(base, &path)) {
-            desk.page(&path);
-        }
-    }
-
     /// Looks for the first of some prompts.
     pub(crate) fn find(&self, keys: &[PromptKey<'_>], span: Span, desk: &Desk<'_>) -> Search {
         let mut tried = Vec::new();
@@ -160,12 +152,6 @@ impl<'p> PromptFiles<'p> {
         Search::Missing(tried)
     }
 
-    /// Whether there is a file for a prompt.
-    pub(crate) fn is_there(&self, key: &PromptKey<'_>, desk: &Desk<'_>) -> bool {
-        let relative = self.templates.fill(self.c1, key);
-        self.bases.iter().any(|base| join(base, &relative).is_some_and(|path| desk.is_file(&path)))
-    }
-
     /// Remembers where it is said that a prompt is missing.
     pub(crate) fn missed(&self, key: &PromptKey<'_>, said: Span, desk: &Desk<'_>) {
         let relative = PathTemplates::DEFAULT.fill(self.c1, key);
@@ -191,7 +177,7 @@ impl<'p> PromptFiles<'p> {
         if let (Some((base, _)), (false, true)) = (self.own, self.found.get()) {
             let message = format!("no prompt was found below `{}`", base.text);
             desk.found.push(
-                Diagnostic::warning(lints::UNUSED_BASE, base.span, message)
+                Diagnostic::warning(lints::UNUSED_KEY, base.span, message)
                     .hint("correct the path, or remove `userPromptsBase`"),
             );
         }

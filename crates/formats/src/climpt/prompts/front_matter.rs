@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::compile::Prompt;
 use super::files::{PromptFile, PromptKey};
-use super::front_matter_slips::{check_slips, joined};
 use crate::climpt::agent::parameters::spelled;
 use crate::climpt::registry::index::StepIndex;
 use crate::climpt::registry::step_definition::StepDefinition;
@@ -16,7 +15,7 @@ use crate::lints;
 use crate::source::findings::Findings;
 use crate::source::shared::Shared;
 use crate::source::suggest::list;
-use crate::templates::{FrontMatter, split};
+use crate::templates::FrontMatter;
 
 /// Keys of front matters. Others have no effect.
 pub(crate) const KEYS: [&str; 15] = [
@@ -164,7 +163,7 @@ impl Matters {
         let User::Remedy { pattern, .. } = user else {
             self.note(file, "params", listed.is_empty(), || {
                 let message = format!("`params` in the front matter of `{}` have no effect", file.path);
-                let finding = Diagnostic::warning(lints::STRAY_KEY, place(file, matter, "params"), message);
+                let finding = Diagnostic::warning(lints::UNUSED_KEY, place(file, matter, "params"), message);
                 of_user(finding, user).hint("only failure prompts take them; remove them")
             });
             return;
@@ -319,52 +318,21 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A front matter is one only where the file begins with it; elsewhere it is text that the agent is told.
-fn check_late(file: &PromptFile, matter: &FrontMatter<'_>, found: &Findings) {
-    let late = matter.body.trim_start();
-    let at = file.text.len() - late.len();
-    if late.len() == matter.body.len() || matter.matter.is_some() || matter.fault.is_some() {
-        return;
-    }
-    // Between two horizontal rules may stand anything; a key that belongs there says what is meant.
-    let known = |map: &serde_json::Map<String, Value>| map.keys().any(|key| KEYS.contains(&key.as_str()));
-    if split(late).matter.as_ref().is_some_and(known) {
-        let span = Span { file: file.file, start: at as u32, end: at as u32 + 3 };
-        let message = format!(
-            "the front matter of `{}` does not begin the file, so that it is part of the prompt",
-            file.path
-        );
-        found.push(
-            Diagnostic::warning(lints::INVALID_FRONT_MATTER, span, message)
-                .hint("remove what stands before it"),
-        );
-    }
-}
-
 /// Reports what is wrong with a front matter as such, whoever uses the file.
 pub(crate) fn check_matter(file: &PromptFile, matter: &FrontMatter<'_>, found: &Findings) {
     if let Some((at, reason)) = &matter.fault {
         let at = *at as u32;
         let message = format!("the front matter of `{}` is no YAML: {reason}", file.path);
-        let (span, hint) = match joined(file) {
-            Some((key, at)) => {
-                let span = Span { file: file.file, start: at as u32, end: (at + key.len() + 1) as u32 };
-                (span, format!("write a blank behind `{key}:`"))
-            }
-            None => (
-                Span { file: file.file, start: at, end: at + 1 },
-                "correct it, or remove the lines of `---`".to_owned(),
-            ),
-        };
-        found.push(Diagnostic::error(lints::INVALID_FRONT_MATTER, span, message).hint(hint));
+        let (span, hint) =
+            (Span { file: file.file, start: at, end: at + 1 }, "correct it, or remove the lines of `---`");
+        found.push(Diagnostic::error(lints::INVALID_YAML, span, message).hint(hint));
     }
-    check_slips(file, matter, found);
-    check_late(file, matter, found);
     let Some(map) = &matter.matter else { return };
     for key in map.keys().filter(|key| !KEYS.contains(&key.as_str())) {
         let message = format!("`{key}` in the front matter of `{}` has no effect", file.path);
-        found
-            .push(Diagnostic::warning(lints::STRAY_KEY, place(file, matter, key), message).hint("remove it"));
+        found.push(
+            Diagnostic::warning(lints::UNUSED_KEY, place(file, matter, key), message).hint("remove it"),
+        );
     }
     for key in ["uvVariables", "customVariables", "params"] {
         let good = match map.get(key) {

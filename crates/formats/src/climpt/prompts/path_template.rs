@@ -53,7 +53,7 @@ impl<'p> PathTemplates<'p> {
 
     /// Takes back what was said of the parts of a template: it is wrong as a whole.
     pub(crate) fn take_back_parts(written: Text<'_>, found: &Findings) {
-        found.take(|known| known.code == lints::INERT_PATH_PART && known.span == written.span);
+        found.take(|known| known.code == lints::UNUSED_KEY && known.span == written.span);
     }
 
     /// The path of a prompt, relative to a base.
@@ -109,7 +109,7 @@ fn check_parts(written: Text<'_>, adapted: bool, registry: &RegistryDefinition<'
     let key = if adapted { "pathTemplate" } else { "pathTemplateNoAdaptation" };
     let has = |part: &str| written.text.contains(&format!("{{{part}}}"));
     let report = |message: String, hint: &str| {
-        found.push(Diagnostic::warning(lints::INERT_PATH_PART, written.span, message).hint(hint));
+        found.push(Diagnostic::warning(lints::UNUSED_KEY, written.span, message).hint(hint));
     };
     for (part, values) in values(registry, adapted) {
         // One adaptation alone is lost as well: what it says is that this prompt is another one.

@@ -97,7 +97,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
                 None => "write `{uv-name}` for a value of the run".to_owned(),
             };
             let span = self.span(prose.at + at, written.len());
-            self.push(Diagnostic::warning(lints::LITERAL_BLOCK, span, message).hint(hint));
+            self.push(Diagnostic::warning(lints::UNKNOWN_PLACEHOLDER, span, message).hint(hint));
         }
     }
 
@@ -357,8 +357,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
                 None => format!("add a step `{id}`"),
             };
             self.push(
-                Diagnostic::error(lints::UNKNOWN_SECTION, span, format!("there is no step `{id}`"))
-                    .hint(hint),
+                Diagnostic::error(lints::UNKNOWN_TARGET, span, format!("there is no step `{id}`")).hint(hint),
             );
             pieces.push(Piece::Text(written.into()));
             return;

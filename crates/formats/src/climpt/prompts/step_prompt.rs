@@ -8,11 +8,10 @@ use cuegate_flow::{
     model::{Piece, Template},
 };
 
-use super::builtin::{built_in, is_known, meant};
+use super::builtin::{built_in, meant};
 use super::compile::{Compiler, Prompt};
 use super::files::{PromptFile, PromptKey, Search};
 use super::front_matter::User;
-use super::path_typo;
 use super::variables::Scope;
 use crate::climpt::agent::parameters::spelled;
 use crate::climpt::agent::runner::ClosureAction;
@@ -50,7 +49,6 @@ pub(crate) fn step_prompt(
     }
     match compiler.files.find(&keys, step.span, compiler.desk) {
         Search::Found(file) => {
-            check_fallback_key(step, compiler);
             check_adaptation(step, keys[file.by].adaptation, compiler);
             let prompt = compiler.compile(&file, scope, User::Step { step, key: keys[file.by] });
             // Of a prompt without a text it has been said that it has none.
@@ -64,13 +62,6 @@ pub(crate) fn step_prompt(
             prompt.template
         }
         Search::Missing(tried) => {
-            let own = keys[keys.len() - 1];
-            let place = (compiler.files, compiler.desk);
-            if let Some(finding) = path_typo::of_step(step, own, compiler.steps, place) {
-                compiler.reads.unreadable();
-                compiler.desk.found.push(finding);
-                return Template::default();
-            }
             if let Some(key) = step.fallback_key.filter(|_| !step.section)
                 && let Some(file) = built_in(key.text, Some(step), compiler.variables, compiler.desk)
             {
@@ -107,7 +98,7 @@ fn report_fallback(
         let (id, key_text) = (step.id, key.text);
         let message = format!("`{id}` has no prompt file, and the built-in `{key_text}` is only for safety");
         compiler.desk.found.push(
-            Diagnostic::warning(lints::BUILT_IN_PROMPT, key.span, message)
+            Diagnostic::warning(lints::MISSING_PROMPT, key.span, message)
                 .step(id)
                 .hint(format!("write {}", list(tried))),
         );
@@ -117,7 +108,7 @@ fn report_fallback(
 /// Takes back what was said of steps because built-in prompts stand in for theirs: they are not those that were meant.
 pub(crate) fn take_back_of_built_in(steps: &BTreeSet<&str>, found: &Findings) {
     found.take(|known| {
-        let is_of_prompt = known.code == lints::BUILT_IN_PROMPT || known.code == lints::UNUSED_VARIABLE;
+        let is_of_prompt = known.code == lints::MISSING_PROMPT || known.code == lints::UNUSED_VARIABLE;
         is_of_prompt && known.step.as_deref().is_some_and(|step| steps.contains(step))
     });
 }
@@ -140,24 +131,13 @@ fn compiled(
     prompt.template
 }
 
-fn check_fallback_key(step: &StepDefinition<'_>, compiler: &Compiler<'_, '_, '_>) {
-    if let Some(key) = step.fallback_key.filter(|key| !is_known(key.text)) {
-        let message = format!("`{}` is no built-in prompt", key.text);
-        compiler.desk.found.push(
-            Diagnostic::warning(lints::UNKNOWN_FALLBACK_KEY, key.span, message)
-                .step(step.id)
-                .hint("the prompt file is there, so that you can remove the key"),
-        );
-    }
-}
-
 /// The closure action's adaptation comes first, so that the step's own may have no effect.
 fn check_adaptation(step: &StepDefinition<'_>, found: Option<&str>, compiler: &Compiler<'_, '_, '_>) {
     let own = step.adaptation.filter(|own| Some(own.text) != found);
     if let (Some(own), Some(found)) = (own, found) {
         let message = format!("`{}` has no effect: the closure action's prompt `{found}` is there", own.text);
         compiler.desk.found.push(
-            Diagnostic::warning(lints::STRAY_KEY, own.span, message)
+            Diagnostic::warning(lints::UNUSED_KEY, own.span, message)
                 .step(step.id)
                 .hint("remove `adaptation`, or change `defaultClosureAction`"),
         );

@@ -44,7 +44,7 @@ impl Stays {
                 more => format!(", here and at {more} more places"),
             };
             let message = format!("`{written}` {why}{more}");
-            Diagnostic::warning(lints::FOREIGN_PLACEHOLDER, span, message).hint(hint)
+            Diagnostic::warning(lints::UNKNOWN_PLACEHOLDER, span, message).hint(hint)
         })
     }
 }

@@ -125,7 +125,7 @@ impl Reads {
                     "rename it: names that prompts can read have letters, digits, `_`, `-` and `.`".to_owned()
                 }
             };
-            found.push(Diagnostic::warning(lints::UNUSED_PARAMETER, param.span, message).hint(hint));
+            found.push(Diagnostic::warning(lints::UNUSED_VARIABLE, param.span, message).hint(hint));
         }
     }
 
@@ -141,7 +141,7 @@ impl Reads {
             };
             found.push(
                 Diagnostic::warning(
-                    lints::UNUSED_SECTION,
+                    lints::UNUSED_DEFINITION,
                     step.span,
                     format!("no prompt includes `{}`", step.id),
                 )

@@ -87,7 +87,7 @@ pub(crate) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath,
             false => (format!("`{path}` is never `{value}`"), &*hint),
         };
         let message = format!("{why}, so that `{}` is not selected by it", target.text);
-        lowering.push(Diagnostic::warning(lints::UNREACHABLE_CASE, target.span, message).hint(hint));
+        lowering.push(Diagnostic::warning(lints::UNREACHABLE_TRANSITION, target.span, message).hint(hint));
     }
 }
 
@@ -168,9 +168,9 @@ fn check_left_elsewhere(lowering: &Lowering<'_, '_, '_>, condition: &Text<'_>, h
         (message, "write the whole path of the one that is meant".to_owned())
     };
     let finding = if has_default {
-        Diagnostic::warning(lints::UNKNOWN_CONDITION, condition.span, message)
+        Diagnostic::warning(lints::UNASSIGNED_VALUE, condition.span, message)
     } else {
-        Diagnostic::error(lints::UNKNOWN_CONDITION, condition.span, message)
+        Diagnostic::error(lints::UNASSIGNED_VALUE, condition.span, message)
     };
     lowering.push(finding.hint(hint));
 }

@@ -2,14 +2,10 @@
 
 use std::collections::HashSet;
 
-use cuegate_flow::{
-    analysis::threads::for_each,
-    diagnostics::{Diagnostic, Span},
-};
+use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::generation::Generation;
 use super::step_definition::{StepDefinition, read_step};
-use super::step_keys::check_keys;
 use crate::climpt::agent::entries::{COMPLETION_TYPES, completion_type, read_mapping};
 use crate::climpt::older::completion_steps::read_completion;
 use crate::climpt::validation::definition::{FailurePattern, ValidationStep, ValidatorDefinition};
@@ -110,7 +106,6 @@ pub(crate) fn read_registry<'j>(
         read_completions(&fields, &mut registry);
         report_incomplete(&fields, &registry.steps);
     }
-    check_keys(json, "stepId", found);
     let is_strange = fields.has_strange_key();
     let no_entry = registry.entry_step.is_none() && registry.entry_mapping.is_empty();
     registry.entry_misread |= is_strange && no_entry;
@@ -158,7 +153,7 @@ fn read_completions<'j>(fields: &Fields<'j, '_>, registry: &mut RegistryDefiniti
         if let Some(meant) = meant {
             let message =
                 format!("`completionSteps` names `{id}`, which is no step, and to which nothing leads");
-            let finding = Diagnostic::error(lints::UNKNOWN_STEP, entry.key_span, message).step(id);
+            let finding = Diagnostic::error(lints::UNKNOWN_TARGET, entry.key_span, message).step(id);
             // No more than that is wrong with it: nothing is read again with the name that was meant.
             fields.push(finding.hint(format!("did you mean `{meant}`?")));
         }
@@ -218,7 +213,7 @@ fn report_incomplete(fields: &Fields<'_, '_>, steps: &[StepDefinition<'_>]) {
         message.push_str(&format!("\nSteps missing {key}: {ids}"));
     }
     let span = fields.entry("steps").map_or(fields.opening(), |entry| entry.key_span);
-    let finding = Diagnostic::error(lints::INCOMPLETE_STEP, span, message)
+    let finding = Diagnostic::error(lints::MISSING_KEY, span, message)
         .hint("add them; a step that is only included in other prompts is called `section.*`");
     let mut all = parts.iter().filter(|(_, ids)| !ids.is_empty()).map(|(_, ids)| ids.as_str());
     // It is about the steps; one can be named as that which it is about.
@@ -231,20 +226,12 @@ fn report_incomplete(fields: &Fields<'_, '_>, steps: &[StepDefinition<'_>]) {
 
 fn read_steps<'j>(fields: &Fields<'j, '_>, generation: Generation) -> Vec<StepDefinition<'j>> {
     let written = fields.names("steps");
-    let count = written.len();
-    let read = for_each(&written, |entry| {
-        let found = fields.found.apart();
-        (read_step(entry, generation, &found), found)
-    });
-    let mut steps: Vec<StepDefinition<'j>> = Vec::with_capacity(count);
-    for (step, found) in read {
-        steps.extend(step);
-        fields.found.take_in(found);
-    }
+    let steps: Vec<StepDefinition<'j>> =
+        written.iter().filter_map(|entry| read_step(entry, generation, fields.found)).collect();
     // What is no object, or no step, has been reported.
     if let Some(entry) = fields.entry("steps")
         && matches!(entry.value.kind, Kind::Object(_))
-        && steps.len() == count
+        && steps.len() == written.len()
         && steps.iter().all(|step| step.section)
     {
         let hint = "add a step with `structuredGate`, `transitions` and `outputSchemaRef`";

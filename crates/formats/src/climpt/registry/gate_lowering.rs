@@ -183,7 +183,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
             (Some((_, span)), _) if fails_fast => {
                 self.push(
                     Diagnostic::warning(
-                        lints::INERT_FALLBACK,
+                        lints::UNUSED_KEY,
                         *span,
                         "`fallbackIntent` has no effect: an unreadable intent ends the run",
                     )
@@ -195,7 +195,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
             (None, Some((false, span))) if !gate.fallback_is_written => {
                 self.push(
                     Diagnostic::warning(
-                        lints::NO_FALLBACK,
+                        lints::UNUSED_KEY,
                         span,
                         "`failFast` is false, but no `fallbackIntent` says what an unreadable intent means",
                     )
@@ -268,7 +268,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                 "add `transitions.{}`, or take {which} out of `allowedIntents`",
                 words.join("`, `transitions.")
             );
-            let finding = Diagnostic::error(lints::INTENT_WITHOUT_TRANSITION, lost[0].1, message);
+            let finding = Diagnostic::error(lints::MISSING_TRANSITION, lost[0].1, message);
             self.push(finding.hint(hint));
         }
     }
@@ -285,7 +285,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         if !allowed {
             self.push(
                 Diagnostic::error(
-                    lints::TRANSITION_WITHOUT_INTENT,
+                    lints::UNREACHABLE_TRANSITION,
                     transition.span,
                     format!("`{}` has a transition for `{word}`, which it does not allow", self.step.id),
                 )
@@ -331,7 +331,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                 let message =
                     format!("`handoff` of `{from}` leads to `{name}`, a work step that is no flow's entry");
                 self.push(
-                    Diagnostic::warning(lints::HANDOFF_TO_WORK, target.span, message)
+                    Diagnostic::warning(lints::WRONG_DIRECTION, target.span, message)
                         .hint("use `next` between work steps, or lead it to a closure step"),
                 );
             }
@@ -364,7 +364,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                 let message =
                     format!("`complete` of `{from}` leads to `{name}`, which is no `complete.*` step");
                 self.push(
-                    Diagnostic::error(lints::COMPLETE_ELSEWHERE, target.span, message)
+                    Diagnostic::error(lints::WRONG_DIRECTION, target.span, message)
                         .hint("lead it to a `complete.*` step of `steps` or `completionSteps`; use `next` for other steps"),
                 );
             }
@@ -425,14 +425,14 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                 let message =
                     format!("`abort` gives the run up, so that it never comes to `{}`", target.text);
                 self.push(
-                    Diagnostic::warning(lints::STRAY_KEY, target.span, message)
+                    Diagnostic::warning(lints::UNUSED_KEY, target.span, message)
                         .hint("write `\"target\": null`, or use `next` to go there"),
                 );
                 return;
             }
             let message = format!("`{word}` ends the run, so that it cannot lead to `{}`", target.text);
             self.push(
-                Diagnostic::error(lints::END_WITH_TARGET, target.span, message)
+                Diagnostic::error(lints::WRONG_DIRECTION, target.span, message)
                     .hint("write `\"target\": null`"),
             );
         }
@@ -440,7 +440,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
 
     pub(crate) fn null_target(&self, intent: Intent, span: Span) {
         let message = format!("`{}` of `{}` leads nowhere", intent.as_str(), self.step.id);
-        self.push(Diagnostic::error(lints::NULL_TARGET, span, message).hint(format!(
+        self.push(Diagnostic::error(lints::MISSING_TRANSITION, span, message).hint(format!(
             "lead it to a step: only `{}` of {} ends the flow",
             self.step.generation.ending().as_str(),
             self.step.generation.closure_step()

@@ -115,8 +115,7 @@ fn read_input(id: &str, entry: &Entry, steps: &StepIndex<'_>, found: &Findings) 
     if let (Some((true, span)), Some(_)) = (written, &default) {
         let message = format!("`{}` has a default, so that `required` has no effect", entry.key);
         fields.push(
-            Diagnostic::warning(lints::REQUIRED_WITH_DEFAULT, span, message)
-                .hint("remove `required`, or the default"),
+            Diagnostic::warning(lints::UNUSED_KEY, span, message).hint("remove `required`, or the default"),
         );
     }
     let from = from.and_then(|from| {
@@ -124,7 +123,7 @@ fn read_input(id: &str, entry: &Entry, steps: &StepIndex<'_>, found: &Findings) 
         if parts.is_none() {
             let message = format!("`{}` names no step and key", from.text);
             fields.push(
-                Diagnostic::error(lints::INVALID_INPUT, from.span, message)
+                Diagnostic::error(lints::INVALID_VALUE, from.span, message)
                     .hint("write the step's name, a dot and the name the data is left under"),
             );
         }
@@ -212,7 +211,7 @@ mod tests {
         for from in ["nokey", ".x", "x."] {
             let (declared, found) = expand_inputs(&json!({"bad": {"from": from}}), &[]);
             assert!(declared.is_empty());
-            assert_eq!(found[0].code, "invalid-input");
+            assert_eq!(found[0].code, "invalid-value");
         }
         let (declared, _) =
             expand_inputs(&json!({"n": {"from": "a.b", "required": false, "default": 3}}), &[]);

@@ -112,19 +112,19 @@ fn check_answers(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to:
             "every `jump` of `{id}` is refused: `{field}` can be {what}, and allowed are {}",
             list(&names)
         );
-        let finding = Diagnostic::error(lints::JUMP_WITHOUT_TARGET, *span, message);
+        let finding = Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, *span, message);
         lowering.push(finding.hint("list the steps that it may lead to in the schema's `enum`"));
         return;
     }
     if !refused.is_empty() {
         let message =
             format!("a `jump` of `{id}` to {} is refused: allowed are {}", list(&refused), list(&names));
-        let finding = Diagnostic::warning(lints::REFUSED_JUMP, *span, message);
+        let finding = Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, *span, message);
         lowering.push(finding.hint("take it out of the schema's `enum`, or allow it"));
     }
     if may_be_missing && default.is_none() {
         let message = format!("answers of `{id}` may leave out `{field}`, and then a `jump` names no step");
-        let finding = Diagnostic::note(lints::REFUSED_JUMP, *span, message);
+        let finding = Diagnostic::note(lints::SCHEMA_GATE_MISMATCH, *span, message);
         lowering.push(finding.hint("list it in `required` of the schema, or give `transitions.jump.target`"));
     }
 }
@@ -143,7 +143,7 @@ fn check_fallback(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to
         || gate.fail_fast.is_some_and(|(fails_fast, _)| !fails_fast);
     if needs_answer && acts {
         let message = "`fallbackIntent` has no effect: an answer that cannot be used names no step for `jump` to lead to";
-        let finding = Diagnostic::warning(lints::INERT_FALLBACK, span, message);
+        let finding = Diagnostic::warning(lints::UNUSED_KEY, span, message);
         lowering.push(finding.hint("give `transitions.jump.target`, or fall back to another intent"));
     }
 }
@@ -151,7 +151,7 @@ fn check_fallback(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to
 /// What gate and transition say about the target, but something else decides alone.
 fn check_inert(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, rule: Option<&Rule<'_>>) {
     let inert = |span, message: &str, hint: &str| {
-        lowering.push(Diagnostic::warning(lints::STRAY_KEY, span, message).hint(hint));
+        lowering.push(Diagnostic::warning(lints::UNUSED_KEY, span, message).hint(hint));
     };
     let mode = gate.target_mode.map(|(mode, _)| mode);
     if let (Some((TargetMode::Dynamic, span)), None, Some(_)) = (gate.target_mode, &gate.target_field, rule) {
@@ -208,7 +208,7 @@ fn nowhere(
 ) -> Option<Edge<Name>> {
     let at =
         gate.intents.iter().find(|(intent, _)| *intent == Intent::Jump).map_or(gate.span, |(_, span)| *span);
-    lowering.push(Diagnostic::error(lints::JUMP_WITHOUT_TARGET, at, message).hint(hint));
+    lowering.push(Diagnostic::error(lints::MISSING_TRANSITION, at, message).hint(hint));
     None
 }
 

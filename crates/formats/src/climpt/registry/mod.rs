@@ -10,6 +10,5 @@ pub(crate) mod jump;
 pub(crate) mod kinds;
 pub(crate) mod section_targets;
 pub(crate) mod step_definition;
-pub(crate) mod step_keys;
 pub(crate) mod transition;
 pub(crate) mod vocabulary;

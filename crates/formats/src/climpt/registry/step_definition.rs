@@ -132,7 +132,7 @@ pub(crate) fn read_step<'j>(
     if let Some(written) = written.filter(|written| written.text != id) {
         fields.push(
             Diagnostic::error(
-                lints::STEP_ID_MISMATCH,
+                lints::ID_MISMATCH,
                 written.span,
                 format!("the step of key `{id}` calls itself `{}`", written.text),
             )
@@ -232,7 +232,7 @@ fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
     if !missing.is_empty() {
         fields.lacks(
             Diagnostic::error(
-                lints::INCOMPLETE_STEP,
+                lints::MISSING_KEY,
                 step.span,
                 format!("`{}` lacks {}", step.id, list(&missing)),
             )
@@ -245,8 +245,10 @@ fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
         let message = format!("`{}` has no `stepKind`{c2}", step.id);
         let meant = step.c2.and_then(|c2| Some((c2.span, nearest(c2.text, StepKind::categories())?)));
         fields.push(match meant {
-            Some((span, category)) => Diagnostic::error(lints::NO_STEP_KIND, span, message).meant(category),
-            None => Diagnostic::error(lints::NO_STEP_KIND, step.span, message)
+            Some((span, category)) => {
+                Diagnostic::error(lints::MISSING_KEY, span, message).did_you_mean(category)
+            }
+            None => Diagnostic::error(lints::MISSING_KEY, step.span, message)
                 .hint(format!("add `stepKind`: {}", list(&StepKind::WORDS))),
         });
     }

@@ -136,7 +136,7 @@ fn read_cases<'j>(fields: &Fields<'j, '_>, condition: Option<Text<'j>>) -> Rule<
             }
             Kind::Null => fields.push(
                 Diagnostic::error(
-                    lints::NULL_TARGET,
+                    lints::MISSING_TRANSITION,
                     entry.value.span,
                     format!("`{}` in `targets` leads nowhere", entry.key),
                 )

@@ -55,7 +55,7 @@ impl Generation {
     /// A finding about a word that is no intent, with what to write instead.
     pub(crate) fn suggested(self, finding: Diagnostic, word: &str) -> Diagnostic {
         match self.aliased(word) {
-            Some(intent) => finding.meant(intent.as_str()).hint(self.suggestion(word)),
+            Some(intent) => finding.did_you_mean(intent.as_str()).hint(self.suggestion(word)),
             None => suggested(finding, word, self.words()),
         }
     }

@@ -5,14 +5,13 @@ use std::collections::HashMap;
 
 use cuegate_flow::{
     Str,
-    diagnostics::{Diagnostic, Span},
+    diagnostics::Diagnostic,
     model::{FieldPath, Look, Schema},
 };
 use serde_json::Value;
 
 use super::allow_abort::{bars_abort, excuse_abort, list_abort};
 use super::close_objects::close;
-use super::missing::MissingSchemas;
 use super::resolver::{Broken, SchemaFault, resolve_in_draft};
 use super::satisfiable::{Written, check_presence, intent_places, list_values, pointer_of};
 use super::step_id::check_step_id;
@@ -36,14 +35,12 @@ pub(crate) struct Answers<'a, 'f> {
     bases: Vec<String>,
     desk: &'a Desk<'f>,
     known: Shared<Known>,
-    /// What is not there of what steps name.
-    missing: MissingSchemas,
 }
 
 impl<'a, 'f> Answers<'a, 'f> {
     /// The schemas in files below some bases.
     pub(crate) fn new(bases: Vec<String>, desk: &'a Desk<'f>) -> Answers<'a, 'f> {
-        Answers { bases, desk, known: Shared::default(), missing: MissingSchemas::default() }
+        Answers { bases, desk, known: Shared::default() }
     }
 
     /// The schema of a step's answer, when all is well with it; findings say what is not.
@@ -115,7 +112,6 @@ impl<'a, 'f> Answers<'a, 'f> {
         for base in bases {
             match resolve_in_draft(desk, base, reference.file.text, reference.schema.text) {
                 Ok(value) => {
-                    self.missing.found_in(reference.file.text);
                     return Some((value, join(base, reference.file.text)?));
                 }
                 // The next base is for files that are not in this one, not for schemas that are wrong here.
@@ -145,12 +141,8 @@ impl<'a, 'f> Answers<'a, 'f> {
                 Diagnostic::error(lints::UNRESOLVED_SCHEMA, file, message)
                     .hint("correct the `$ref`: it names a file beside the one that it stands in")
             }
-            SchemaFault::NoFile(_) => {
-                let finding = Diagnostic::error(lints::UNRESOLVED_SCHEMA, file, message);
-                let hint = "name a file below the schema base";
-                self.missing.no_file(finding.hint(hint).step(step.id));
-                return None;
-            }
+            SchemaFault::NoFile(_) => Diagnostic::error(lints::UNRESOLVED_SCHEMA, file, message)
+                .hint("name a file below the schema base"),
             // What the step itself names, or what a reference in that schema does.
             SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } if at.is_some() => {
                 Diagnostic::error(lints::UNRESOLVED_SCHEMA, schema, message)
@@ -161,9 +153,7 @@ impl<'a, 'f> Answers<'a, 'f> {
                 let name = "name a key of `definitions`, of `$defs` or of the top level, or give a pointer like `#/$defs/name`";
                 let known = names_in(reference, bases, desk);
                 let known = known.iter().map(String::as_str);
-                let finding = or_hint(finding, reference.schema.text, known, || name.to_owned());
-                self.missing.not_in_file(reference.file.text, finding.step(step.id));
-                return None;
+                or_hint(finding, reference.schema.text, known, || name.to_owned())
             }
             SchemaFault::External(_) => Diagnostic::error(lints::UNRESOLVED_SCHEMA, schema, message)
                 .hint("copy that schema into a file"),
@@ -174,12 +164,6 @@ impl<'a, 'f> Answers<'a, 'f> {
         };
         desk.found.push(finding.step(step.id));
         None
-    }
-
-    /// Says what is not there of what steps name. To be asked when all steps have been; `base` is where it is written where
-    /// schemas are.
-    pub(crate) fn report_missing(&self, base: Option<Span>) {
-        self.missing.report(base, &self.desk.found);
     }
 }
 
@@ -246,7 +230,8 @@ fn check_intents(
 ) -> bool {
     let id = step.id;
     let push = |message: String, hint: String| {
-        desk.found.push(Diagnostic::error(lints::INTENT_MISMATCH, pointer.span, message).step(id).hint(hint));
+        desk.found
+            .push(Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, pointer.span, message).step(id).hint(hint));
     };
     let Some(listed) = listed(at(schema, pointer.text.trim_start_matches('#'))) else {
         push(
@@ -339,9 +324,9 @@ pub(crate) fn listed(schema: Option<&Value>) -> Option<Vec<String>> {
 fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &Desk<'_>) {
     if let Some((field, span)) = gate.field.as_ref().filter(|(field, _)| !schema.can_produce(field)) {
         let message = format!("`intentField` of `{id}` is `{field}`, where the schema allows no value");
-        let finding = Diagnostic::error(lints::INTENT_MISMATCH, *span, message).step(id);
+        let finding = Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, *span, message).step(id);
         desk.found.push(match (near_path(field, schema.value()), gate.schema_pointer) {
-            (Some(near), _) => finding.meant(&near),
+            (Some(near), _) => finding.did_you_mean(&near),
             (None, Some(_)) => finding.hint("name the field that `intentSchemaRef` describes"),
             (None, None) => finding
                 .hint("add the field to the schema, or name the one where answers say what they decide"),
@@ -357,7 +342,7 @@ fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &Desk
                 pointer.text
             );
             desk.found.push(
-                Diagnostic::error(lints::INTENT_MISMATCH, *span, message)
+                Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, *span, message)
                     .step(id)
                     .hint("let `intentField` and `intentSchemaRef` name the same field"),
             );
@@ -382,7 +367,7 @@ fn check_target(id: &str, gate: &GateDefinition<'_>, sent: &Schema, desk: &Desk<
             format!("{place} can have {}: add the field to the schema, or correct the path", list(names))
         }
     };
-    desk.found.push(Diagnostic::warning(lints::TARGET_NOT_IN_SCHEMA, *span, message).step(id).hint(hint));
+    desk.found.push(Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(hint));
 }
 
 /// How far a schema names the segments of a path, and which properties it names there.
@@ -428,9 +413,9 @@ fn check_handoff(
         let left_open = named && open().is_some_and(|open| open.can_produce(path));
         let message = format!("`{id}` is to leave `{path}`, which its schema does not provide");
         let finding = if left_open {
-            Diagnostic::warning(lints::HANDOFF_NOT_IN_SCHEMA, *span, message)
+            Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, *span, message)
         } else {
-            Diagnostic::error(lints::HANDOFF_NOT_IN_SCHEMA, *span, message)
+            Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, *span, message)
         };
         let finding = finding.step(id);
         let otherwise = || "add the field to the schema, or correct the path".to_owned();
@@ -439,7 +424,7 @@ fn check_handoff(
             Some(near) if left_open => {
                 finding.hint(format!("did you mean `{near}`? Else add the field to the schema"))
             }
-            Some(near) => finding.meant(&near),
+            Some(near) => finding.did_you_mean(&near),
             None => finding.hint(otherwise()),
         });
     }

@@ -74,7 +74,7 @@ fn check_one(schema: &Json, found: &Findings) {
     let keys: Vec<&str> = beside.iter().map(|entry| &*entry.key).collect();
     let message = format!("{} beside `$ref` to `{reference}` has no force", list(&keys));
     found.push(
-        Diagnostic::warning(lints::BESIDE_REF, first.key_span, message)
+        Diagnostic::warning(lints::UNUSED_KEY, first.key_span, message)
             .hint("put the `$ref` into an `allOf`, and this beside that"),
     );
 }

@@ -5,7 +5,6 @@ pub(crate) mod answer;
 pub(crate) mod beside_ref;
 pub(crate) mod close_objects;
 pub(crate) mod merge;
-pub(crate) mod missing;
 pub(crate) mod position;
 pub(crate) mod reference;
 pub(crate) mod resolver;

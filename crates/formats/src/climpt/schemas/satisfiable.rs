@@ -139,7 +139,7 @@ pub(crate) fn check_presence(
             "no answer that fits the schema of `{id}` has `{field}`, which says what they decide: it {}",
             impossible.why
         );
-        let finding = Diagnostic::error(lints::INTENT_MISMATCH, *span, message).step(id);
+        let finding = Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, *span, message).step(id);
         desk.found.push(finding.hint("correct what the schema says around the field"));
         return;
     }
@@ -147,7 +147,7 @@ pub(crate) fn check_presence(
         return;
     }
     let message = format!("answers of `{id}` may leave out `{field}`, which says what they decide");
-    desk.found.push(Diagnostic::warning(lints::OPTIONAL_INTENT, *span, message).step(id).hint(
+    desk.found.push(Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(
         "list it in `required` of the schema: an answer without it is asked again, and then the run has failed",
     ));
 }

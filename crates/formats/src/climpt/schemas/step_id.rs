@@ -29,15 +29,17 @@ pub(crate) fn check_step_id(
     let message = format!("the schema of `{id}` is one for {}, by its `stepId`", list(&steps));
     // There is one of its own: that is the one which was meant.
     if let Some(own) = names().into_iter().find(|name| last(name) == id && name != named.text) {
-        let finding = Diagnostic::error(lints::UNBOUND_STEP_ID, named.span, message);
-        written.desk.found.push(finding.step(id).meant(&own));
+        let finding = Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, named.span, message);
+        written.desk.found.push(finding.step(id).did_you_mean(&own));
         return false;
     }
     let is_of_other = steps.iter().any(|step| step == last(named.text));
     let span = if is_of_other { named.span } else { written.place(STEP_ID).span };
     let finding = match step.generation {
-        Generation::Complete => Diagnostic::error(lints::UNBOUND_STEP_ID, span, message),
-        Generation::Closing | Generation::Check => Diagnostic::warning(lints::UNBOUND_STEP_ID, span, message),
+        Generation::Complete => Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, span, message),
+        Generation::Closing | Generation::Check => {
+            Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, span, message)
+        }
     };
     let hint = match is_of_other {
         true => format!("give `{id}` a schema of its own, or list it in `stepId` there"),

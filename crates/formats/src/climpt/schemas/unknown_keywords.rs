@@ -97,7 +97,7 @@ fn walk(schema: &Json, is_schema: bool, found: &Findings) {
                     );
                     let finding = Diagnostic::error(lints::UNKNOWN_KEY, entry.key_span, message);
                     found.push(match is_readable(schema, meant, &entry.value) {
-                        true => finding.meant(meant),
+                        true => finding.did_you_mean(meant),
                         false => finding.hint(format!(
                             "write `{meant}`, with values of the `type` beside it, or take it out"
                         )),

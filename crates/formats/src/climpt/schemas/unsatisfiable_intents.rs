@@ -47,6 +47,6 @@ pub(crate) fn check_bars(
     );
     let hint = "correct what the schema says around the field (`anyOf`, `not`, `if`, an `enum` of the whole), or take the \
                 intent out of `allowedIntents`, of `transitions` and of the `enum`";
-    desk.found.push(Diagnostic::error(lints::INTENT_MISMATCH, *span, message).step(step.id).hint(hint));
+    desk.found.push(Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, *span, message).step(step.id).hint(hint));
     true
 }

@@ -145,7 +145,7 @@ impl<'j> ValidatorDefinition<'j> {
         if fields.nullable("failurePattern").is_none() {
             fields.lacks(
                 Diagnostic::error(
-                    lints::VALIDATOR_WITHOUT_PATTERN,
+                    lints::MISSING_KEY,
                     entry.key_span,
                     format!("validator `{}` names no `failurePattern`", entry.key),
                 )
@@ -181,7 +181,7 @@ fn read_extractors<'j>(fields: &Fields<'j, '_>) -> Vec<(Text<'j>, Extractor)> {
             let names: Vec<&str> = EXTRACTORS.iter().map(|(name, _)| *name).collect();
             fields.push(
                 Diagnostic::warning(
-                    lints::UNKNOWN_EXTRACTOR,
+                    lints::UNKNOWN_NAME,
                     entry.value.span,
                     format!("`{name}` is no extractor, so that `{}` stays empty", entry.key),
                 )
@@ -236,7 +236,7 @@ pub(crate) fn check_id(fields: &Fields<'_, '_>, id: &str, what: &str) {
     if let Some(written) = fields.required("stepId").filter(|written| written.text != id) {
         fields.push(
             Diagnostic::error(
-                lints::STEP_ID_MISMATCH,
+                lints::ID_MISMATCH,
                 written.span,
                 format!("the {what} of key `{id}` calls itself `{}`", written.text),
             )

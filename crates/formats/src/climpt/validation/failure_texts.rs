@@ -118,7 +118,7 @@ impl Reader<'_, '_> {
                 continue;
             }
             let finding = Diagnostic::warning(
-                lints::FOREIGN_PLACEHOLDER,
+                lints::UNKNOWN_PLACEHOLDER,
                 self.span(at, written.len()),
                 format!("`{written}` stays text"),
             );

@@ -50,7 +50,7 @@ pub(crate) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
         let names: Vec<&str> = unnamed.iter().map(|known| known.name).collect();
         let message =
             format!("no validation names the validators {}, so that nothing runs them", list(&names));
-        let finding = Diagnostic::warning(lints::UNUSED_VALIDATOR, first.span, message);
+        let finding = Diagnostic::warning(lints::UNUSED_DEFINITION, first.span, message);
         found.push(
             finding
                 .hint("name them in `validationConditions` of a closure step's validation, or remove them"),
@@ -64,7 +64,7 @@ pub(crate) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
             }
             let message = format!("no validation names the validator `{name}`, so that nothing runs it");
             found.push(
-                Diagnostic::warning(lints::UNUSED_VALIDATOR, validator.span, message)
+                Diagnostic::warning(lints::UNUSED_DEFINITION, validator.span, message)
                     .hint("name it in `validationConditions` of a closure step's validation, or remove it"),
             );
             continue;
@@ -84,7 +84,7 @@ pub(crate) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
             let message =
                 format!("nobody is told when `{name}` fails, so that nothing reads its {}", list(&names));
             let hint = "remove `extractParams`, or let it be tried again: `\"action\": \"retry\"` with `maxAttempts` of at least 1";
-            found.push(Diagnostic::warning(lints::UNUSED_FAILURE_PARAM, first.span, message).hint(hint));
+            found.push(Diagnostic::warning(lints::UNUSED_VARIABLE, first.span, message).hint(hint));
             continue;
         }
         for param in unread {
@@ -110,7 +110,7 @@ pub(crate) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
             }
             let message = format!("no validator names the failure pattern `{name}`");
             found.push(
-                Diagnostic::warning(lints::UNUSED_FAILURE_PATTERN, pattern.span, message)
+                Diagnostic::warning(lints::UNUSED_DEFINITION, pattern.span, message)
                     .hint("name it as a validator's `failurePattern`, or remove it"),
             );
             continue;
@@ -128,7 +128,7 @@ pub(crate) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
 }
 
 fn unused(param: &str, span: Span, message: String) -> Diagnostic {
-    Diagnostic::warning(lints::UNUSED_FAILURE_PARAM, span, message)
+    Diagnostic::warning(lints::UNUSED_VARIABLE, span, message)
         .hint(format!("write `{{{{{param}}}}}` in the failure prompt, or remove it"))
 }
 

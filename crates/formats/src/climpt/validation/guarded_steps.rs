@@ -28,7 +28,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             "validator `{}` names the failure pattern `{}`, which there is not",
             validator.name, written.text
         );
-        let finding = Diagnostic::error(lints::VALIDATOR_WITHOUT_PATTERN, written.span, message);
+        let finding = Diagnostic::error(lints::UNKNOWN_NAME, written.span, message);
         let key = self.registry.generation.patterns_key();
         let add = || format!("add `{key}.{}`", written.text);
         self.push(or_hint(finding, written.text, names.iter().copied(), add));
@@ -46,7 +46,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             }
             let ids = self.registry.steps.iter().map(|step| step.id);
             let message = format!("`validationSteps` names `{}`, which is no step", validation.id);
-            let finding = Diagnostic::error(lints::UNKNOWN_STEP, validation.span, message);
+            let finding = Diagnostic::error(lints::UNKNOWN_TARGET, validation.span, message);
             // No more than that is wrong with it: nothing is read again with the name that was meant.
             let hint = match nearest(validation.id, ids) {
                 Some(near) => format!("did you mean `{near}`?"),
@@ -67,7 +67,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             }
             let message = format!("`{}` is no closure step, so that its validators never run", validation.id);
             self.push(
-                Diagnostic::error(lints::INERT_VALIDATION, validation.span, message)
+                Diagnostic::error(lints::UNUSED_DEFINITION, validation.span, message)
                     .step(validation.id)
                     .hint("name the closure step whose `closing` they guard"),
             );
@@ -83,7 +83,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             let message =
                 format!("`{}` does not allow `{word}`, so that its validators never run", validation.id);
             self.push(
-                Diagnostic::error(lints::INERT_VALIDATION, validation.span, message)
+                Diagnostic::error(lints::UNUSED_DEFINITION, validation.span, message)
                     .step(validation.id)
                     .hint(format!("add `{word}` to its `allowedIntents`, or name the step that decides it")),
             );

@@ -18,7 +18,6 @@ use crate::climpt::agent::permission_mode::is_too_weak;
 use crate::climpt::prompts::compile::{Compiler, Prompt};
 use crate::climpt::prompts::files::{PromptKey, Search};
 use crate::climpt::prompts::front_matter::User;
-use crate::climpt::prompts::path_typo;
 use crate::climpt::prompts::step_prompt::is_blank;
 use crate::climpt::prompts::variables::{Inputs, Scope};
 use crate::climpt::registry::definition::RegistryDefinition;
@@ -205,7 +204,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                     true => format!("`{}` is no validator: there are no `validators`", written.text),
                     false => format!("`{}` is no validator", written.text),
                 };
-                let finding = Diagnostic::error(lints::UNKNOWN_VALIDATOR, written.span, message);
+                let finding = Diagnostic::error(lints::UNKNOWN_NAME, written.span, message);
                 let add = || format!("add `validators.{}`", written.text);
                 self.push(or_hint(finding.step(validation.id), written.text, names, add));
                 continue;
@@ -295,12 +294,6 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             }
             Search::Missing(tried) => {
                 self.compiler.reads.unreadable();
-                let places = [validation.c2, validation.c3];
-                let at = (self.compiler.files, self.compiler.desk);
-                if let Some(finding) = path_typo::of_pattern(pattern, places, &keys, at) {
-                    self.push(finding.step(validation.id));
-                    return None;
-                }
                 let message =
                     format!("failure pattern `{}` has no prompt: no file {}", pattern.name, list(&tried));
                 self.push(
@@ -346,7 +339,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                 validation.id
             );
             self.push(
-                Diagnostic::warning(lints::STRAY_KEY, written.span, message)
+                Diagnostic::warning(lints::UNUSED_KEY, written.span, message)
                     .step(validation.id)
                     .hint("move the failure prompts there, or remove `c2` and `c3`"),
             );
@@ -388,8 +381,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                 condition.validator.name,
                 list(&names)
             );
-            let finding =
-                Diagnostic::warning(lints::UNDECLARED_FAILURE_PARAM, condition.validator.span, message);
+            let finding = Diagnostic::warning(lints::UNDECLARED_VARIABLE, condition.validator.span, message);
             self.push(finding.hint("add `extractParams` to the validator").step(validation.id));
             return;
         }
@@ -406,11 +398,11 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             let instead = promised.and(nearest(name, known.clone())).filter(|near| !is_read(near));
             let wrong = condition.validator.extract.iter().find(|(known, _)| Some(known.text) == instead);
             if let Some((wrong, _)) = wrong {
-                let finding = Diagnostic::warning(lints::UNDECLARED_FAILURE_PARAM, wrong.span, message);
-                self.push(finding.meant(name).step(validation.id));
+                let finding = Diagnostic::warning(lints::UNDECLARED_VARIABLE, wrong.span, message);
+                self.push(finding.did_you_mean(name).step(validation.id));
                 continue;
             }
-            let finding = Diagnostic::warning(lints::UNDECLARED_FAILURE_PARAM, span, message);
+            let finding = Diagnostic::warning(lints::UNDECLARED_VARIABLE, span, message);
             let otherwise = || format!("add `{name}` to `extractParams` of the validator");
             self.push(or_hint(finding, name, known, otherwise).step(validation.id));
         }

@@ -293,7 +293,7 @@ impl<'j, 'f> Fields<'j, 'f> {
     pub(crate) fn stray(&self, key: &'static str, why: &str) {
         if let Some(entry) = self.shunned(key) {
             let message = format!("`{key}` has no effect in {}", self.what);
-            self.push(Diagnostic::warning(lints::STRAY_KEY, entry.key_span, message).hint(why));
+            self.push(Diagnostic::warning(lints::UNUSED_KEY, entry.key_span, message).hint(why));
         }
     }
 
@@ -305,7 +305,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         let names: Vec<&str> = there.iter().map(|entry| &*entry.key).collect();
         let verb = if names.len() == 1 { "has" } else { "have" };
         let message = format!("{} {verb} no effect in {}", suggest::list(&names), self.what);
-        self.push(Diagnostic::warning(lints::STRAY_KEY, first.key_span, message).hint(why));
+        self.push(Diagnostic::warning(lints::UNUSED_KEY, first.key_span, message).hint(why));
     }
 
     /// Reports keys that belong into another object, as one finding. Those that are there as well are not what misspelt
@@ -329,14 +329,14 @@ impl<'j, 'f> Fields<'j, 'f> {
             let verb = if others.len() == 1 { "has" } else { "have" };
             let message =
                 format!("{} {verb} no effect: {} is switched off", suggest::list(&others), self.what);
-            let finding = Diagnostic::note(lints::STRAY_KEY, span, message);
+            let finding = Diagnostic::note(lints::UNUSED_KEY, span, message);
             self.push(finding.hint("write `true`, or see that this is what you want"));
         }
     }
 
     /// Reports that a value has no effect where it stands.
     pub(crate) fn inert(&self, span: Span, message: impl Into<String>, hint: &str) {
-        self.push(Diagnostic::warning(lints::STRAY_KEY, span, message).hint(hint));
+        self.push(Diagnostic::warning(lints::UNUSED_KEY, span, message).hint(hint));
     }
 
     /// The texts under every key that nobody asked for, in an object whose further keys are names.
@@ -379,7 +379,7 @@ impl<'j, 'f> Fields<'j, 'f> {
             let message = format!("`{}` is no key of {}", entry.key, self.what);
             let finding = Diagnostic::error(lints::UNKNOWN_KEY, entry.key_span, message);
             self.push(match suggest::key(&entry.key, known()) {
-                Some(near) => finding.meant(near),
+                Some(near) => finding.did_you_mean(near),
                 None => finding.hint("remove it"),
             });
         }

@@ -5,7 +5,6 @@ mod outside;
 mod parse;
 mod read;
 mod texts;
-mod unclosed;
 mod value;
 
 pub(crate) use fields::{Fields, Text};

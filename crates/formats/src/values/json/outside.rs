@@ -4,26 +4,18 @@
 pub(super) struct Outside<'t> {
     bytes: &'t [u8],
     at: usize,
-    /// Whether a text ends with its line at the latest, as where its end is missing.
-    by_line: bool,
 }
 
 impl<'t> Outside<'t> {
     /// Texts end where JSON has them end, which may be on another line.
     pub(super) fn of(text: &'t str) -> Outside<'t> {
-        Outside { bytes: text.as_bytes(), at: 0, by_line: false }
-    }
-
-    /// No text goes on behind its line: what is not closed there has another fault.
-    pub(super) fn by_line(text: &'t str) -> Outside<'t> {
-        Outside { by_line: true, ..Outside::of(text) }
+        Outside { bytes: text.as_bytes(), at: 0 }
     }
 
     /// Passes a text, whose opening quote has been passed.
     fn pass_text(&mut self) {
         while let Some(byte) = self.bytes.get(self.at) {
             match byte {
-                b'\n' if self.by_line => return,
                 b'\\' => self.at += 1,
                 b'"' => {
                     self.at += 1;
@@ -86,6 +78,5 @@ mod tests {
             assert_eq!(show(Outside::of(text)), expected, "{text}");
         }
         assert_eq!(show(Outside::of("[\"a\n]\"]")), "[\"]");
-        assert_eq!(show(Outside::by_line("[\"a\n]")), "[\"\n]");
     }
 }

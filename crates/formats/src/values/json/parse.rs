@@ -8,13 +8,11 @@ use cuegate_flow::diagnostics::{Diagnostic, FileId, Span};
 use jsonc_parser::{
     CollectOptions, CommentCollectionStrategy, ParseOptions, ParseResult, ast,
     common::{Range, Ranged},
-    errors::ParseErrorKind as Fault,
     parse_to_ast,
     tokens::Token,
 };
 
 use super::outside::Outside;
-use super::unclosed::{Unclosed, unclosed};
 use super::{Entry, Json, Kind, read::read};
 use crate::{lints, source::findings::Findings};
 
@@ -44,15 +42,6 @@ pub(super) fn faults(text: &str, file: FileId, found: &Findings) -> Option<Json>
         Ok(parsed) => parsed,
         Err(error) => {
             let range = error.range();
-            // Of what is never closed the parser knows the beginning only. Another fault that stands before may be why
-            // brackets do not match, as a quote in a text.
-            let is_open = matches!(error.kind(), Fault::UnterminatedObject | Fault::UnterminatedArray);
-            let is_first =
-                |unclosed: &Unclosed| is_open || unclosed.before.is_some_and(|at| at <= range.start);
-            if let Some(unclosed) = unclosed(text).filter(is_first) {
-                report_unclosed(text, unclosed, file, found);
-                return None;
-            }
             found.push(
                 Diagnostic::error(
                     lints::INVALID_JSON,
@@ -75,18 +64,6 @@ pub(super) fn faults(text: &str, file: FileId, found: &Findings) -> Option<Json>
         return None;
     };
     Some(Convert { text, file, found }.value(value))
-}
-
-fn report_unclosed(text: &str, unclosed: Unclosed, file: FileId, found: &Findings) {
-    let Unclosed { open, close, before } = unclosed;
-    let line = text[..open].matches('\n').count() + 1;
-    let (at, message) = match before {
-        Some(at) => (at, format!("a `{close}` is missing before this")),
-        None => (text.trim_end().len().saturating_sub(1), format!("a `{close}` is missing at the end")),
-    };
-    let at = text.floor_char_boundary(at);
-    let finding = Diagnostic::error(lints::INVALID_JSON, span(file, at, at + 1), message);
-    found.push(finding.hint(format!("close what line {line} opens")));
 }
 
 fn strict() -> ParseOptions {
@@ -212,7 +189,7 @@ impl Convert<'_> {
     }
 
     fn object(&self, object: &ast::Object<'_>) -> Vec<Entry> {
-        let (mut seen, mut twice) = (BTreeSet::new(), Vec::new());
+        let mut seen = BTreeSet::new();
         let mut entries = Vec::new();
         for property in &object.properties {
             let (key, range) = match &property.name {
@@ -223,11 +200,10 @@ impl Convert<'_> {
             };
             let key_span = self.place(range);
             if !seen.insert(key.clone()) {
-                twice.push((key.to_string(), key_span));
+                self.found.duplicate_key(&key, key_span);
             }
             entries.push(Entry { key: (&*key).into(), key_span, value: self.value(&property.value) });
         }
-        self.found.twice(&twice, "one object", "close the object before it with `}`");
         entries
     }
 
@@ -317,8 +293,8 @@ mod tests {
             ("[\"a\tb\"]", vec![("invalid-json", 3, "a control character stands in a text")]),
             ("[1e999]", vec![("invalid-json", 1, "`1e999` is no number that JSON knows")]),
             ("{} {}", vec![("invalid-json", 3, "text cannot contain more than one JSON value")]),
-            ("{\"a\": [1, 2}", vec![("invalid-json", 11, "a `]` is missing before this")]),
-            ("{\"a\": {\"b\": 2}\n", vec![("invalid-json", 13, "a `}` is missing at the end")]),
+            ("{\"a\": [1, 2}", vec![("invalid-json", 11, "unexpected close brace")]),
+            ("{\"a\": {\"b\": 2}\n", vec![("invalid-json", 0, "unterminated object")]),
             ("{\"a\":\u{a0}1}", vec![("invalid-json", 5, "the character U+00A0 is no white space in JSON")]),
             ("{\"a\": \"b{\" c\"\n}", vec![("invalid-json", 11, "unexpected token")]),
             ("{\n\"a\": 1 \"b\": {\n}", vec![("invalid-json", 8, "expected comma")]),

@@ -1,7 +1,5 @@
 //! YAML as JSON values that know where they stand: what reads JSON reads YAML too.
 
-mod advice;
-mod apart;
 mod parse;
 mod scalar;
 

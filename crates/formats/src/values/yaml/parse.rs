@@ -6,8 +6,6 @@ use std::collections::{BTreeSet, HashMap};
 use cuegate_flow::diagnostics::{Diagnostic, FileId, Span};
 use serde_saphyr::granit_parser::{self, ErrorKind, Event, Parser, ScalarStyle, ScanError, Tag};
 
-use super::advice;
-use super::apart::apart;
 use super::scalar;
 use crate::values::json::{Entry, Json, Kind, NESTING_MAX};
 use crate::{lints, source::findings::Findings};
@@ -27,7 +25,7 @@ pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> 
         block_nesting_limit: 2 * NESTING_MAX,
     };
     let parser = Parser::new_from_str_with_options(text, options);
-    let mut reader = Reader { text, file, found, parser, anchors: HashMap::new(), values: 0, doubled: 0 };
+    let mut reader = Reader { text, file, found, parser, anchors: HashMap::new(), values: 0 };
     match reader.document() {
         Ok(Some(value)) => Some(value),
         Ok(None) => {
@@ -63,8 +61,6 @@ struct Reader<'t, 'f> {
     anchors: HashMap<usize, Anchored>,
     /// How many values were read.
     values: usize,
-    /// How many mappings have a key twice.
-    doubled: usize,
 }
 
 /// A value with its measures.
@@ -150,18 +146,10 @@ impl<'t> Reader<'t, '_> {
                 end = end.max(self.closing(at, '['));
                 break;
             }
-            let doubled = self.doubled;
             let item = self.node(event, at, depth + 1)?;
             end = end.max(item.value.span.end);
             deepest = deepest.max(item.depth);
-            if self.doubled == doubled {
-                items.push(item.value);
-                continue;
-            }
-            let others = items.len() + 1;
-            items.extend(apart(item.value));
-            // What begins them may be gone with the `- `.
-            items.iter().skip(others).for_each(|item: &Json| self.found.unreadable(item.span));
+            items.push(item.value);
         }
         let span = Span { end, ..span };
         Ok(Measured { value: Json { span, kind: Kind::List(items) }, depth: deepest + 1 })
@@ -169,7 +157,7 @@ impl<'t> Reader<'t, '_> {
 
     fn mapping(&mut self, span: Span, depth: usize) -> Result<Measured, Stop> {
         let (mut entries, mut deepest, mut end) = (Vec::new(), 0, span.end);
-        let (mut seen, mut twice) = (BTreeSet::new(), Vec::new());
+        let mut seen = BTreeSet::new();
         loop {
             let (event, at) = self.inner()?;
             if matches!(event, Event::MappingEnd) {
@@ -191,12 +179,10 @@ impl<'t> Reader<'t, '_> {
                 continue;
             }
             if !seen.insert(key.clone()) {
-                twice.push((key.clone(), key_span));
+                self.found.duplicate_key(&key, key_span);
             }
             entries.push(Entry { key: key.into(), key_span, value: value.value });
         }
-        self.doubled += usize::from(!twice.is_empty());
-        self.found.twice(&twice, "one mapping", "begin the next item there with `- `");
         let span = Span { end, ..span };
         Ok(Measured { value: Json { span, kind: Kind::Object(entries) }, depth: deepest + 1 })
     }
@@ -320,17 +306,8 @@ impl<'t> Reader<'t, '_> {
                 self.stop_at(self.tab(self.span(at)), "a tab indents this line", "indent with spaces")
             }
             kind => {
-                let fault = self.span(at);
-                let advice = advice::of(kind, self.text, fault.start as usize);
-                let message = lower_first(&kind.to_string());
-                match advice.place {
-                    None => self.stop_at(fault, message, advice.hint),
-                    Some((start, what)) => {
-                        let line = self.text[start..].lines().next().unwrap_or_default().trim_end();
-                        let span = Span { start: start as u32, end: (start + line.len()) as u32, ..fault };
-                        self.stop_at(span, what, advice.hint)
-                    }
-                }
+                let hint = "correct the line: keys end with `: `, lists use `- `, and texts with special characters are quoted";
+                self.stop_at(self.span(at), lower_first(&kind.to_string()), hint)
             }
         }
     }

@@ -15,7 +15,7 @@ const ENDS_WITH_FLOW: &str = "detect:graph";
 /// Compares what an agent says about the end of a run with the registry that it names.
 pub(crate) fn compare(modern: &Modern, generation: Generation, found: &Findings) {
     let report = |span: Span, message: String, hint: &str| {
-        found.push(Diagnostic::error(lints::STEP_FLOW_MISMATCH, span, message).hint(hint));
+        found.push(Diagnostic::error(lints::MIXED_GENERATIONS, span, message).hint(hint));
     };
     match (generation, modern.step_flow) {
         (Generation::Check, None) => {
@@ -50,7 +50,7 @@ pub(crate) fn written_limit(agent: &Json, found: &Findings) -> Option<u32> {
         let message =
             format!("a check flow ends after {EXECUTIONS_MAX} executions, so that {limit} has no effect");
         found.push(
-            Diagnostic::warning(lints::STRAY_KEY, written.span, message)
+            Diagnostic::warning(lints::UNUSED_KEY, written.span, message)
                 .hint(format!("write at most {EXECUTIONS_MAX}, or remove it")),
         );
     }

@@ -170,7 +170,7 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
         if let (Some(base), 1.., (false, true)) = (flow.base, self.own, self.found.get()) {
             let message = format!("no prompt was found below `{}`", base.text);
             let hint = "correct the path, or name the folder where the prompts are";
-            let finding = Diagnostic::warning(lints::UNUSED_BASE, base.span, message).hint(hint);
+            let finding = Diagnostic::warning(lints::UNUSED_KEY, base.span, message).hint(hint);
             self.compiler.desk.found.push(finding);
         }
     }

@@ -57,7 +57,7 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
             {
                 let message = format!("`{}` is no key of `responseFormat`", misspelt.key);
                 let finding = Diagnostic::error(lints::UNKNOWN_KEY, misspelt.key_span, message);
-                fields.push(finding.meant(RESULT));
+                fields.push(finding.did_you_mean(RESULT));
             } else if let Some(text) = fields.required(RESULT) {
                 let good = result(text.text);
                 if good.is_none() {

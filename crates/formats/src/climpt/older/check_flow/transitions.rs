@@ -44,7 +44,7 @@ pub(super) fn read_way<'j>(fields: Fields<'j, '_>, name: &str) -> Option<Way<'j>
         if let Some(entry) = entry {
             let message = format!("`{key}` of `{name}` never acts: {why}");
             fields.push(
-                Diagnostic::warning(lints::INERT_TRANSITION, entry.key_span, message)
+                Diagnostic::warning(lints::UNREACHABLE_TRANSITION, entry.key_span, message)
                     .hint("remove it, or what stands before it"),
             );
         }
@@ -73,7 +73,7 @@ pub(super) fn read_way<'j>(fields: Fields<'j, '_>, name: &str) -> Option<Way<'j>
             if !faulty {
                 let message = format!("`{name}` leads nowhere");
                 fields.push(
-                    Diagnostic::error(lints::EMPTY_TRANSITION, fields.opening(), message)
+                    Diagnostic::error(lints::MISSING_TRANSITION, fields.opening(), message)
                         .hint("give it one of `next`, `fallback`, `retry` and `complete`"),
                 );
             }

@@ -1,0 +1,74 @@
+use std::collections::BTreeSet;
+
+use super::Code;
+use crate::analysis::{graph, reachability::Yields};
+use crate::{
+    diagnostics::Diagnostic,
+    model::{Flow, Outcome, StepId},
+};
+
+pub(super) const CODE: Code = Code {
+    name: "missing-transition",
+    page: "\
+missing-transition: a step can result in something that leads nowhere
+
+The gate of this step can yield an outcome for which no transition is given, or only transitions that are used
+up after a number of times. A run that came there could not go on.
+
+Give the outcome a transition, or take it out of what the gate accepts.
+",
+};
+
+pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
+    let asked_by_others = asked_by_others(flow);
+    for (index, step) in flow.steps.iter().enumerate() {
+        // What a member or a judge results in is read by the step that asked it; it needs no edges.
+        if step.edges.is_empty() && asked_by_others[index] {
+            continue;
+        }
+        let lead_on = || step.edges.iter().filter(|edge| edge.bound.is_none()).map(|edge| &edge.on);
+        let many: Option<BTreeSet<&Outcome>> = (step.edges.len() > graph::FEW).then(|| lead_on().collect());
+        let leads_on = |outcome: &&Outcome| match &many {
+            Some(many) => many.contains(outcome),
+            None => lead_on().any(|on| on == *outcome),
+        };
+        let nowhere = yields.of_step(StepId(index as u32)).iter().filter(|outcome| !leads_on(outcome));
+        for outcome in nowhere {
+            found.push(
+                Diagnostic::error(
+                    CODE.name,
+                    step.span,
+                    format!("`{}` can result in `{outcome}`, which leads nowhere", step.name),
+                )
+                .step(&step.name)
+                .hint(format!("add a transition for `{outcome}`, or do not allow it")),
+            );
+        }
+    }
+}
+
+/// Which steps are members or judges of others.
+fn asked_by_others(flow: &Flow) -> Vec<bool> {
+    let mut asked = vec![false; flow.steps.len()];
+    for step in &flow.steps {
+        if let crate::model::Act::All { members, .. } = &step.act {
+            members.iter().for_each(|member| asked[member.0 as usize] = true);
+        }
+        graph::judges(&step.gate).for_each(|judge| asked[judge.0 as usize] = true);
+    }
+    asked
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{codes_of, draft};
+
+    #[test]
+    fn found_and_mended() {
+        let mut broken = draft("a: next → b, done → end\nb: done → end");
+        let edge = broken.steps[0].edges.remove(1);
+        assert_eq!(codes_of(broken.clone()), ["missing-transition"]);
+        broken.steps[0].edges.push(edge);
+        assert!(codes_of(broken).is_empty());
+    }
+}

@@ -1,0 +1,91 @@
+use std::collections::HashSet;
+
+use super::Code;
+use crate::analysis::{graph, reachability::Yields};
+use crate::{
+    diagnostics::Diagnostic,
+    model::{Flow, Gate, Outcome, StepId},
+};
+
+pub(super) const CODE: Code = Code {
+    name: "unreachable-transition",
+    page: "\
+unreachable-transition: a transition that is never taken
+
+Whatever comes of the step, this transition is not the one that counts: its gate never yields that outcome, an
+earlier transition takes all of it, or it may be taken 0 times. Where it leads is dead text.
+
+Remove it; or let the gate yield the outcome, move it before the one that takes its cases, or raise its bound.
+",
+};
+
+pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
+    for (at, step) in flow.steps.iter().enumerate() {
+        let outcomes = yields.of_step(StepId(at as u32));
+        let takeable = graph::takeable(step);
+        let of_rules: HashSet<&Outcome> = match &step.gate {
+            Gate::Join { rules, .. } => rules.iter().map(|rule| &rule.outcome).collect(),
+            _ => HashSet::new(),
+        };
+        for (index, edge) in step.edges.iter().enumerate().filter(|(_, edge)| !edge.implied) {
+            let why = match outcomes.contains(&edge.on) {
+                // That a rule over members never counts is said of the rule.
+                false if of_rules.contains(&edge.on) => continue,
+                false => "nothing yields that outcome",
+                true if takeable.binary_search(&index).is_ok() => continue,
+                true if edge.bound.is_some_and(|bound| bound.max == 0) => "it may be taken 0 times",
+                true => "an earlier transition takes all of it",
+            };
+            let message = format!("`{}` on `{}` is never taken: {why}", step.name, edge.on);
+            found.push(
+                Diagnostic::warning(CODE.name, edge.span, message)
+                    .step(&step.name)
+                    .hint("remove it, or correct what it waits for"),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{draft, findings_of};
+    use crate::model::{Bound, Counter, CounterId, Draft, Outcome};
+
+    fn said(change: impl FnOnce(&mut Draft)) -> Vec<String> {
+        let mut draft = draft("a: next → b, next → c\nb: done → c\nc: done → end");
+        change(&mut draft);
+        findings_of(draft).into_iter().map(|found| format!("{}: {}", found.code, found.message)).collect()
+    }
+
+    #[test]
+    fn found_and_mended() {
+        let shadowed =
+            "unreachable-transition: `a` on `next` is never taken: an earlier transition takes all of it";
+        assert_eq!(said(|_| {}), [shadowed]);
+        assert!(said(|draft| drop(draft.steps[0].edges.remove(1))).is_empty());
+        let unknown = said(|draft| draft.steps[0].edges[1].on = Outcome::Named("other".into()));
+        assert_eq!(
+            unknown,
+            ["unreachable-transition: `a` on `other` is never taken: nothing yields that outcome"]
+        );
+    }
+
+    #[test]
+    fn a_bound_of_nothing() {
+        let closed = |draft: &mut Draft| {
+            draft.counters.push(Counter { name: "times".into() });
+            draft.steps[0].edges[0].bound = Some(Bound { counter: CounterId(0), max: 0 });
+            draft.steps[0].edges[0].to = crate::model::Target::Step(crate::checks::testing::name("c"));
+            draft.steps[0].edges[1].to = crate::model::Target::Step(crate::checks::testing::name("b"));
+        };
+        assert_eq!(
+            said(closed),
+            ["unreachable-transition: `a` on `next` is never taken: it may be taken 0 times"]
+        );
+    }
+
+    #[test]
+    fn what_every_step_may_do_is_not_meant() {
+        assert!(said(|draft| draft.steps[0].edges[1].implied = true).is_empty());
+    }
+}

@@ -1,0 +1,181 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Code;
+use crate::analysis::paths::{FAR, Hop, Walks, Work, id};
+use crate::analysis::{dominators::Dominance, graph::asked, reachability::Live};
+use crate::{
+    Str,
+    diagnostics::Diagnostic,
+    model::{Act, Ask, Flow, Source, Step, StepId},
+};
+
+pub(super) const CODE: Code = Code {
+    name: "unwritten-report",
+    page: "\
+unwritten-report: a prompt reads a report that is never there yet
+
+`{report:file}` stands for the newest content of a report; where nobody has written it yet the agent reads
+\"(no report yet: file)\". Here it reads that each time: every step that writes the report comes later, and
+no way leads back. The finding shows the shortest way.
+
+Read it in a later step, or correct the name. (A report that is there on some ways, as that of the round
+before, and a step's own report are nothing to be said of.)
+",
+};
+
+/// How many findings of one flow show a way that has to be looked for.
+const SEARCHES_MAX: usize = 64;
+
+pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
+    let writers = writers(flow);
+    if writers.is_empty() {
+        return;
+    }
+    let dominance = walks.dominance();
+    let reading = Reading { flow, live, walks, writers: &writers, dominance: &dominance };
+    let (mut work, mut searches) = (walks.work(), 0);
+    for at in (0..flow.steps.len()).filter(|at| walks.far[*at] != FAR) {
+        for step in asked(flow, at).map(|id| flow.step(id)) {
+            let Act::Ask(ask) = &step.act else { continue };
+            for report in read(ask) {
+                if ask.reports.iter().any(|own| own.name == *report) {
+                    continue;
+                }
+                let Some(way) = reading.missing(at, report, &mut work) else { continue };
+                searches += 1;
+                if searches > SEARCHES_MAX {
+                    return;
+                }
+                found.push(reading.finding(at, step, report, &way));
+            }
+        }
+    }
+}
+
+/// By report, the steps that have written it when control leaves them.
+fn writers(flow: &Flow) -> BTreeMap<&Str, BTreeSet<usize>> {
+    let mut writers: BTreeMap<&Str, BTreeSet<usize>> = BTreeMap::new();
+    for at in 0..flow.steps.len() {
+        for step in asked(flow, at).map(|id| flow.step(id)) {
+            let Act::Ask(ask) = &step.act else { continue };
+            for report in &ask.reports {
+                writers.entry(&report.name).or_default().insert(at);
+            }
+        }
+    }
+    writers
+}
+
+/// The reports that a prompt reads, each once. What an answer owes is asked for when it is there.
+fn read(ask: &Ask) -> BTreeSet<&Str> {
+    let templates = std::iter::once(&ask.prompt).chain(&ask.system);
+    let sources = templates.flat_map(|template| template.sources());
+    sources
+        .filter_map(|source| match source {
+            Source::Report(name) => Some(name),
+            _ => None,
+        })
+        .collect()
+}
+
+struct Reading<'r, 'f> {
+    flow: &'f Flow,
+    live: &'r Live,
+    walks: &'r Walks<'f>,
+    writers: &'r BTreeMap<&'f Str, BTreeSet<usize>>,
+    dominance: &'r Dominance,
+}
+
+impl Reading<'_, '_> {
+    /// The shortest way to where a report is read, which is never there; `None` where it is there on some way, where
+    /// nobody writes it, which is said of the text, or where too much was looked at.
+    fn missing(&self, at: usize, report: &Str, work: &mut Work) -> Option<Vec<Hop>> {
+        let writers = self.writers.get(report)?;
+        if writers.iter().any(|writer| !self.dominance.is_avoidable(id(at), id(*writer))) {
+            return None;
+        }
+        // A monitor acts when all steps of its cycle were visited.
+        let without = |hop: &Hop| {
+            !writers.contains(&hop.from)
+                && (hop.edge.is_some() || self.watched_by(hop.to).is_disjoint(writers))
+        };
+        let entry = self.flow.entry.0 as usize;
+        let search = self.walks.search(&[entry], without, |step| step == at);
+        let is_there = work.spend(search.work);
+        let way = search.walk(search.found.filter(|_| is_there)?);
+        let after: Vec<usize> =
+            writers.iter().flat_map(|writer| &self.walks.out[*writer]).map(|hop| hop.to).collect();
+        let back = self.walks.search(&after, |_| true, |step| step == at);
+        (work.spend(back.work) && back.found.is_none()).then_some(way)
+    }
+
+    /// The steps of the cycles that a judge is asked about.
+    fn watched_by(&self, at: usize) -> BTreeSet<usize> {
+        let monitors = self.flow.monitors.iter().zip(&self.live.monitors);
+        let judged = monitors.filter(|(monitor, acts)| **acts && monitor.judge.0 as usize == at);
+        judged.flat_map(|(monitor, _)| &monitor.cycle).map(|step| step.0 as usize).collect()
+    }
+
+    fn finding(&self, at: usize, step: &Step<StepId>, report: &str, way: &[Hop]) -> Diagnostic {
+        let message = format!(
+            "`{}` reads the report `{report}`, which nobody has written by then on any way",
+            step.name
+        );
+        Diagnostic::warning(CODE.name, step.span, message)
+            .hint("read it after the step that writes it, or correct the name")
+            .step(&step.name)
+            .trace(self.walks.tell(way, at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{draft, findings_of, owes, prompt};
+    use crate::model::{Draft, Piece, Source};
+
+    fn said(draft: Draft) -> Vec<String> {
+        let mut found = findings_of(draft);
+        found.retain(|found| found.code == "unwritten-report");
+        let line = |found: &crate::diagnostics::Diagnostic| {
+            format!("{}: {} ({})", found.severity.as_str(), found.message, found.trace.join(" "))
+        };
+        found.iter().map(line).collect()
+    }
+
+    /// A flow in which one step writes a report and another one reads it.
+    fn reports(text: &str, writer: usize, reader: usize) -> Draft {
+        let mut draft = draft(text);
+        owes(&mut draft, writer, "plan.md");
+        prompt(&mut draft, reader, vec![Piece::Value(Source::Report("plan.md".into()))]);
+        draft
+    }
+
+    #[test]
+    fn on_every_way_on_some_and_on_none() {
+        let text = "a: next → b\nb: next → c\nc: done → end";
+        assert!(said(reports(text, 0, 2)).is_empty());
+        assert_eq!(
+            said(reports(text, 2, 1)),
+            [
+                "warning: `b` reads the report `plan.md`, which nobody has written by then on any way (a --next→ b)"
+            ]
+        );
+        let around = "a: next → b, skip → c\nb: next → c\nc: done → end";
+        assert!(said(reports(around, 1, 2)).is_empty(), "it is there on some way");
+    }
+
+    #[test]
+    fn a_report_of_the_round_before() {
+        assert!(said(reports("a: next → b\nb: back → a, done → end", 1, 0)).is_empty());
+        // Its own: instructions are shared by steps that go round and by those that do not.
+        assert!(said(reports("a: next → b\nb: done → end", 0, 0)).is_empty());
+    }
+
+    #[test]
+    fn several_may_write_it() {
+        let mut either = reports("a: x → b\nb: y → c\nc: next → d\nd: done → end", 2, 1);
+        assert_eq!(said(either.clone()).len(), 1);
+        owes(&mut either, 0, "plan.md");
+        assert!(said(either).is_empty());
+    }
+}
